@@ -1,8 +1,12 @@
-"""Bring what exists already under version control: `import`. The core does not import this room.
+"""Adopt what exists before glacierbase: tables, rights. The core does not import this room.
 
 Tables that exist:
 - `listing`: the tables and views of an engine, and which of them are managed.
 - `tables`: the command: list them, write a file for each, record the files as applied.
 - `table_file`: the file of one table.
 - `table_results`: the result.
+
+Rights:
+- `access`: `access plan`: the grants by which only one role may change tables.
+- `grants`: these grants for each kind of catalog, as templates, with the pages of the vendors that they follow.
 """

@@ -71,6 +71,7 @@ class EnvironmentReader:
             fixtures=self._option("review.fixtures"),
             drift_rules=self._drift_rules(),
             management=self._management(),
+            probe_as=self._probe_as(),
         )
         raise_all(self._errors[:MOST_ERRORS])
         return catalog
@@ -204,6 +205,10 @@ class EnvironmentReader:
             on_failure=self._words("hooks.onFailure"),
             timeout_seconds=self._option("hooks.timeout"),
         )
+
+    def _probe_as(self) -> dict[str, str]:
+        values = {key.name: self._option(f"access.probeAs.{key.name}") for key in KEYS["access.probeAs"].keys}
+        return {name: value for name, value in values.items() if value is not None}
 
     def _drift_rules(self) -> tuple[DriftRule, ...]:
         with collected(self._errors):

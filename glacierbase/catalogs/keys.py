@@ -123,6 +123,20 @@ _REVIEW_KEYS = (
         secrets=False,
     ),
 )
+_PROBE_KEYS = (
+    Key("credential", "The identity's client id and secret, as the catalog's `credential`.", engine="spark"),
+    Key("token", "The identity's bearer token, as the catalog's `token`.", engine="spark"),
+    Key("scope", "The scope of its login, as the catalog's `scope`; by default that of the catalog.", engine="spark"),
+)
+_ACCESS_KEYS = (
+    Key(
+        "probeAs",
+        "How another identity logs in to a REST catalog: `doctor` tries whether it may change a table made for that.",
+        Kind.GROUP,
+        keys=_PROBE_KEYS,
+        engine="spark",
+    ),
+)
 _SETTINGS = (
     Key("variables", "Values for the templates of the migrations; secrets are refused.", Kind.KEYS, secrets=False),
     Key(
@@ -174,6 +188,7 @@ _SETTINGS = (
         keys=_UNMANAGED_KEYS,
         resolved=False,
     ),
+    Key("access", "Who else may change tables.", Kind.GROUP, keys=_ACCESS_KEYS),
 )
 _NAME = Key(
     "name",

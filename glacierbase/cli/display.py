@@ -17,8 +17,8 @@ from typing import TextIO
 from unicodedata import east_asian_width
 
 from glacierbase.model.escape import on_one_line
+from glacierbase.model.printable import Show, printable
 from glacierbase.model.text import as_clock
-from glacierbase.output.printable import Show, printable
 from glacierbase.run.activity import Activity, watched
 from glacierbase.run.waiting import Caller, NoAnswer, result, start_thread
 

@@ -168,3 +168,26 @@ def init(options: CommandOptions, catalog_type: str, ci: str | None, name: str |
             with suppress(ConfigurationError):  # No project is here: a new one.
                 project = str(find_root())
         report.results = (COMMANDS["init"].load()(project, name, catalog_type, ci),)
+
+
+@cli.command()
+@with_options()
+@click.argument("action", type=click.Choice(["plan"]))
+@click.option("--migrator", metavar="ROLE", required=True, help="The role that runs `migrate`.")
+@click.option(
+    "--writers", metavar="ROLE", multiple=True, required=True, help="A role that writes rows; repeat for several."
+)
+@click.option(
+    "--flavour",
+    type=click.Choice(["snowflake", "polaris", "unity", "lake-formation"]),
+    help="The kind of catalog, where the catalog file does not show it.",
+)
+def access(options: CommandOptions, action: str, migrator: str, writers: Sequence[str], flavour: str | None) -> None:  # noqa: ARG001
+    """Print grants by which only one role changes tables.
+
+    plan prints statements or commands, each with the vendor's page that it follows, for the namespaces of the tables that the files
+    change and for those of history and lock. Contacts nothing, and grants nothing: `doctor` shows what holds.
+    """
+    options.report(
+        lambda project: project.access(options.catalogs, migrator=migrator, writers=writers, flavour=flavour)
+    )

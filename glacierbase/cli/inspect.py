@@ -78,7 +78,8 @@ def blame(options: CommandOptions, table: str) -> None:
 def doctor(options: CommandOptions, print_ddl: bool) -> None:
     """Check files, connection, rights and the lock. Leaves nothing behind.
 
-    It creates tables under a made-up name, lets several sessions compete for their lock, and drops them.
+    It creates tables under a made-up name, lets several sessions compete for their lock, and drops them. For each namespace it
+    shows whether the catalog prevents changes of tables by others than the migrator, or whether only `drift` detects them.
     """
     options.report(lambda project: project.doctor(options.catalogs, print_ddl=print_ddl))
 

@@ -14,7 +14,7 @@ from types import FrameType
 import click
 
 from glacierbase.executors.cancel import GRACE_SECONDS
-from glacierbase.output.printable import printable
+from glacierbase.model.printable import printable
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.user_command import kill_running
 

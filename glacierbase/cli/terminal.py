@@ -19,11 +19,11 @@ from glacierbase.cli.display import Display, is_terminal, open_display, show_on
 from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped, joined
 from glacierbase.model.command import command
+from glacierbase.model.printable import printable
 from glacierbase.model.result import Result
 from glacierbase.model.text import split_lines
 from glacierbase.output import documents
 from glacierbase.output.formats import FORMATS
-from glacierbase.output.printable import printable
 
 if TYPE_CHECKING:
     from glacierbase.output.formats import OutputFile

@@ -11,7 +11,7 @@ consequences of a failure are decided in the layers above. Every implementation 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import cache
@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import NAMESPACE, Key, ValueType
 from glacierbase.model.session import SessionContext
@@ -315,6 +316,21 @@ class EngineType:
     def given_parts(self, catalog: Catalog) -> int:  # noqa: ARG002 (the port's)
         """Return how many parts of a table's name the catalog file supplies."""
         return 0
+
+    def access(
+        self,
+        executor: Executor,  # noqa: ARG002 (the port's)
+        catalog: str,  # noqa: ARG002 (the port's)
+        namespace: str,  # noqa: ARG002 (the port's)
+        tables: Iterable[str],  # noqa: ARG002 (the port's)
+    ) -> NamespaceAccess | None:
+        """Return who besides the executor's user may change the tables of a namespace; None where the engine keeps no rights.
+
+        Args:
+            catalog: the name of the namespace's catalog in the engine.
+            tables: those of the namespace that migrations change.
+        """
+        return None
 
     def warm(self, catalog: Catalog, run: Run) -> Warmed:  # noqa: ARG002 (the port's)
         """Prepare the engine's start: resolve dependencies and build the class archive. Contacts no catalog.

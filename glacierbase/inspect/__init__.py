@@ -3,6 +3,7 @@
 The commands:
 - `validate`: `validate` and `render`.
 - `doctor`: check files, connection, rights and the lock.
+- `access`: who besides the migrator may change the tables, for `doctor`.
 - `status`: the state of every version, and the lock holder.
 - `history`: the events that match the filters, the outcomes, the changes of a column.
 - `show`: all that is known of one version, with the changes that its runs recorded.

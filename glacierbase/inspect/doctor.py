@@ -1,4 +1,4 @@
-"""`doctor`: check everything that a migration needs: files, connection, history, rights, and an exclusive lock.
+"""`doctor`: check what a migration needs: files, connection, history, rights, an exclusive lock; show who else may change tables.
 
 The tables that it creates belong to a catalog name of the check alone, and are dropped at the end.
 """
@@ -19,7 +19,9 @@ from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import read_history
+from glacierbase.inspect.access import namespaces_access
 from glacierbase.inspect.results import Check, DoctorResult
+from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.command import command
 from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
@@ -35,13 +37,18 @@ def doctor(target: Target, result: DoctorResult, *, print_ddl: bool) -> DoctorRe
     if print_ddl:
         statements = ddl(target.catalog, free_row(target.terms))
         return replace(result, ddl="".join(f"{statement};\n\n" for statement in statements))
-    checks = tuple(examine(target))
+    access: list[NamespaceAccess] = []
+    checks = tuple(examine(target, access.append))
     error = next((check.error for check in checks if check.error), None)
-    return replace(result, checks=checks, warnings=renaming_warnings(target.catalog), error=error)
+    return replace(result, checks=checks, access=tuple(access), warnings=renaming_warnings(target.catalog), error=error)
 
 
-def examine(target: Target) -> Iterator[Check]:
-    """Check one catalog, from the files to the lock. A check that needs a failed one is left out."""
+def examine(target: Target, report: Callable[[NamespaceAccess], object] = lambda _: None) -> Iterator[Check]:
+    """Check one catalog, from the files to the lock. A check that needs a failed one is left out.
+
+    Args:
+        report: called at the end with who besides the migrator may change the tables, for each namespace.
+    """
     catalog = target.catalog
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
     yield _checked("files", lambda: f"{len(target.compile(target.migrations))} migrations render and split")
@@ -49,7 +56,7 @@ def examine(target: Target) -> Iterator[Check]:
         connection = _checked_connection(engine)
         yield connection
         if connection.error is None:
-            yield from _examine_history(target, engine)
+            yield from _examine_history(target, engine, report)
 
 
 def _checked_connection(engine: Engine) -> Check:
@@ -61,11 +68,14 @@ def _checked_connection(engine: Engine) -> Check:
     return Check("connection", f"{engine.name} as {engine.principal}, in {time.monotonic() - started:.1f} s")
 
 
-def _examine_history(target: Target, engine: Engine) -> Iterator[Check]:
+def _examine_history(target: Target, engine: Engine, report: Callable[[NamespaceAccess], object]) -> Iterator[Check]:
     history = _checked("history", lambda: _summary(target, target.open_store(target.catalog, engine)))
     yield history
     if history.error is None:
-        yield from _examine_store(OpenCatalog(target, engine, target.open_store(target.catalog, engine)))
+        opened = OpenCatalog(target, engine, target.open_store(target.catalog, engine))
+        yield from _examine_store(opened)
+        for access in namespaces_access(opened):
+            report(access)
 
 
 def _summary(target: Target, store: Store) -> str:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import State
 from glacierbase.model.result import LockHolder, Result, Status
@@ -103,16 +104,22 @@ def _on_a_line(error: GlacierbaseError) -> str:
 
 @dataclass(frozen=True, slots=True)
 class DoctorResult(Result):
-    """The checks of `doctor`, in order; with `--print-ddl` the statements in `ddl` instead."""
+    """The checks of `doctor`, in order; with `--print-ddl` the statements in `ddl` instead.
+
+    Attributes:
+        access: who besides the migrator may change tables, for each namespace.
+    """
 
     checks: tuple[Check, ...] = ()
     ddl: str | None = None
+    access: tuple[NamespaceAccess, ...] = ()
 
     PARTIAL: ClassVar[bool] = True
 
     def lines(self) -> Sequence[Line]:
         rows = ((Mark("FAILED" if check.error else "ok"), check.name, check.text()) for check in self.checks)
-        return table((), rows)
+        namespaces = ((Mark(str(access.verdict)), access.namespace, access.detail) for access in self.access)
+        return [*table((), rows), *table(("other changes", "namespace", "detail"), namespaces)]
 
     def script(self) -> str | None:
         return self.ddl

@@ -5,6 +5,7 @@
 - `shape`: all of a table except its rows; the version of a table.
 - `finding`: what a rule or the replay objects to.
 - `differences`: the differences between two shapes, and between a declared and an actual table.
+- `access`: who besides the migrator may change tables.
 - `session`: the current catalog, namespace and role of a session.
 - `names`: names of tables, as written, as recorded, as quoted.
 - `result`: the base of every command's result.
@@ -12,4 +13,5 @@
 - `arguments`: checks of the arguments that callers pass.
 - `codec`: dataclasses to JSON documents, and back.
 - `text`, `escape`, `html`: lines and tables; escaping; results in notebooks.
+- `printable`: the one place where output is masked and escaped; plain text of lines and tables.
 """

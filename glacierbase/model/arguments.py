@@ -37,6 +37,19 @@ def check_reason(reason: str | None) -> None:
         )
 
 
+def check_role(name: str, role: str) -> None:
+    """Refuse what is no name of a role: it becomes part of a statement that somebody runs.
+
+    Args:
+        name: of the argument.
+    """
+    check_not_empty(name, role)
+    if not role.isprintable():
+        raise ConfigurationError(
+            "INVALID_NAME", f"{name}: {role!r} cannot be a role's name", "use printable characters"
+        )
+
+
 def version_given(version: str) -> int:
     """Return the number of a version.
 

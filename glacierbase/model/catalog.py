@@ -131,6 +131,7 @@ class Catalog:
         records_tables: whether the shapes of the tables that a file changes are recorded.
         drift_rules: differences between records and tables that `drift` ignores.
         management: which tables its migrations manage.
+        probe_as: for Spark, how another identity logs in to a REST catalog, with which `doctor` tries what it may change.
         fixtures: the path of an SQL file with tables that no migration creates, relative to the project; None without one.
     """
 
@@ -159,3 +160,4 @@ class Catalog:
     fixtures: str | None = None
     drift_rules: tuple[DriftRule, ...] = ()
     management: Management = field(default_factory=Management)
+    probe_as: Mapping[str, str] = field(default_factory=dict, repr=False)

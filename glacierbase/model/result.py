@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timezone
 from typing import Any, ClassVar, TypeVar
@@ -17,7 +17,8 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.model.codec import to_json
 from glacierbase.model.escape import printable_json
 from glacierbase.model.migration import AppliedBy, State
-from glacierbase.model.text import Line, time_from, time_of
+from glacierbase.model.printable import Show, printable
+from glacierbase.model.text import Line, Mark, split_lines, time_from, time_of
 from glacierbase.secrets import Secrets, secrets_in_use
 
 R = TypeVar("R", bound="Result")
@@ -58,6 +59,36 @@ class Result(ABC):
             document: dict[str, Any] = to_json(self)
             return document
 
+    def as_text(self, lines: Callable[[Any], Sequence[Line]] | None = None, show: Show = printable) -> str:
+        """Return the catalog's block in the text of a command, masked; empty if it failed and nothing of it is shown.
+
+        Args:
+            lines: returns the lines of the result; default its method `lines`.
+        """
+        with self.secrets.in_use():
+            return self._block((lines or type(self).lines)(self), show)
+
+    def _block(self, lines: Sequence[Line], show: Show) -> str:
+        title = f"{self.catalog} ({self.environment})" if self.environment else self.catalog
+        if self.skipped:
+            return show([f"{title}: skipped, {self.skipped}"])
+        if script := self.script():
+            return printable([f"-- {title}", *split_lines(script.rstrip())])
+        if self.error and not (self.PARTIAL and lines):
+            return ""
+        head = show([Mark(title), *(f"warning: {warning}" for warning in self.warnings)])
+        return "\n".join([head, show(lines, "  ")]) if lines else head
+
+    def __init_subclass__(cls) -> None:
+        """Keep the representation, which a dataclass would replace by a list of its fields."""
+        cls.__repr__ = Result.__repr__  # type: ignore[method-assign]
+
+    def __repr__(self) -> str:
+        """Return the text, and the error, for an interpreter, a notebook and a log."""
+        with self.secrets.in_use():
+            error = printable([f"error: {self.error.code}: {self.error.message}"]) if self.error else ""
+        return "\n".join(filter(None, (self.as_text(), error)))
+
     def _repr_html_(self) -> str:
         """Return the catalog's entry in the JSON document as tables, for a notebook."""
         from glacierbase.model.html import to_html  # Only notebooks call this.
@@ -66,9 +97,12 @@ class Result(ABC):
 
 
 class Results(tuple[R, ...]):
-    """The results of a command, one for each catalog. A notebook shows them as tables."""
+    """The results of a command, one for each catalog. A notebook shows them as tables, an interpreter as text."""
 
     __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n\n".join(map(repr, self)) or "no catalogs"
 
     def _repr_html_(self) -> str:
         return "".join(result._repr_html_() for result in self)

@@ -9,9 +9,9 @@ from typing import Any, TypeAlias
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.command import command
+from glacierbase.model.printable import Show, printable
 from glacierbase.model.result import Result, document, json_text
-from glacierbase.model.text import Line, Mark, split_lines
-from glacierbase.output.printable import Show, printable
+from glacierbase.model.text import Line
 
 Lines: TypeAlias = Callable[[Any], Sequence[Line]]
 
@@ -44,7 +44,7 @@ def text_document(results: Sequence[Result], lines: Lines | None = None, show: S
     Args:
         lines: returns the lines of a result; default its method `lines`.
     """
-    blocks = (_text(result, lines or type(result).lines, show) for result in results)
+    blocks = (result.as_text(lines, show) for result in results)
     return "\n\n".join(block for block in blocks if block)
 
 
@@ -79,20 +79,3 @@ def _next_step(error: GlacierbaseError, show: Show) -> str:
 
 def _parts(error: GlacierbaseError) -> list[GlacierbaseError]:
     return [part for inner in error.errors for part in _parts(inner)] if isinstance(error, SeveralErrors) else [error]
-
-
-def _text(result: Result, lines: Lines, show: Show) -> str:
-    with result.secrets.in_use():
-        return _block(result, lines(result), show)
-
-
-def _block(result: Result, lines: Sequence[Line], show: Show) -> str:
-    title = f"{result.catalog} ({result.environment})" if result.environment else result.catalog
-    if result.skipped:
-        return show([f"{title}: skipped, {result.skipped}"])
-    if script := result.script():
-        return printable([f"-- {title}", *split_lines(script.rstrip())])
-    if result.error and not (result.PARTIAL and lines):
-        return ""
-    head = show([Mark(title), *(f"warning: {warning}" for warning in result.warnings)])
-    return "\n".join([head, show(lines, "  ")]) if lines else head

@@ -21,8 +21,8 @@ from rich.color import ColorSystem
 from rich.style import Style
 
 from glacierbase.model.escape import escaped
+from glacierbase.model.printable import parts_of, text_of
 from glacierbase.model.text import Cell, Line, Location, Mark, Table, Verbatim, time_from, time_of
-from glacierbase.output.printable import parts_of, text_of
 
 # Yellow, white and cyan are hard to read on a light background, blue on a dark one.
 _GOOD, _BAD, _ATTENTION, _BOLD, _DIM, _PLAIN = "green", "bold red", "magenta", "bold", "dim", ""

@@ -65,6 +65,7 @@ COMMANDS: Mapping[str, Command] = {
     "lint": Command(Section.CHECK, "review.lint:lint", "review.results:LintResult"),
     "rules": Command(Section.CHECK),
     "review": Command(Section.CHECK, "review.review:review", "review.results:ReviewResult"),
+    "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult"),
     "schemas": Command(Section.CHECK),
     "migrate": Command(Section.APPLY, "apply.migrator:migrate", "apply.results:MigrateResult"),
     "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),

@@ -13,7 +13,7 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import type_of
-from glacierbase.model.arguments import check_reason, given, version_given
+from glacierbase.model.arguments import check_reason, check_role, given, version_given
 from glacierbase.model.command import Scope, command, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
@@ -24,6 +24,7 @@ from glacierbase.secrets import Secrets
 
 # A command imports what it runs when it is called.
 if TYPE_CHECKING:
+    from glacierbase.adopt.access import AccessResult
     from glacierbase.adopt.table_results import ImportTablesResult
     from glacierbase.apply.drift import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.results import (
@@ -552,6 +553,25 @@ class Project:
             GlacierbaseError: the first error; `results` holds all checks.
         """
         return self._catalogs.run(COMMANDS["doctor"], catalogs, spark, print_ddl=print_ddl)
+
+    @with_own_scope
+    def access(
+        self, catalogs: Collection[str] = (), *, migrator: str, writers: Collection[str], flavour: str | None = None
+    ) -> tuple[AccessResult, ...]:
+        """Return the grants by which only one role changes the tables that the files change. Contacts nothing, grants nothing.
+
+        Args:
+            migrator: the role that runs `migrate`; of Lake Formation, its ARN.
+            writers: the roles that read and write rows.
+            flavour: `snowflake`, `polaris`, `unity` or `lake-formation`; default what the catalog file shows.
+
+        Raises:
+            ConfigurationError: the catalog file does not show the flavour.
+        """
+        for name, roles in (("migrator", (migrator,)), ("writers", writers)):
+            for role in roles:
+                check_role(name, role)
+        return self._catalogs.run(COMMANDS["access"], catalogs, migrator=migrator, writers=writers, flavour=flavour)
 
     @property
     def catalogs(self) -> tuple[str, ...]:

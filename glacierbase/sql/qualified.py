@@ -53,6 +53,18 @@ def why_unmanaged(catalog: Catalog, table: str) -> str | None:
     return catalog.management.why_unmanaged(whole_name(catalog, table))
 
 
+def place_of(catalog: Catalog, table: str) -> tuple[str, str] | None:
+    """Return the catalog (of Snowflake, the database) and the namespace of a table; None for a path.
+
+    Args:
+        table: its whole name.
+    """
+    if is_path(name_parts(table)):
+        return None
+    parts = name_parts(whole_name(catalog, table))
+    return (parts[0], ".".join(parts[1:-1])) if len(parts) > 2 else None
+
+
 def is_catalog(catalog: Catalog, name: str) -> bool:
     """Return whether Spark has a catalog of this name."""
     return f"spark.sql.catalog.{name}" in catalog.spark_conf or name == DEFAULT_CATALOG

@@ -102,18 +102,18 @@ class LiveTables:
         Args:
             is_wanted: returns whether the tables of a namespace are wanted, and those of the namespaces inside.
         """
-        found: list[ListedTable] = []
+        tables: list[ListedTable] = []
         unlisted: dict[str, str] = {}
         without_views: list[str] = []
         for name in catalogs_of(self._catalog):
             try:
                 if self._shapes.may_need_engine(name_of((name, "any", "any"))):
-                    found += self._listed_by_engine(name)
+                    tables += self._listed_by_engine(name)
                 else:
-                    found += self._listed_near(name, is_wanted, unlisted, without_views)
+                    tables += self._listed_near(name, is_wanted, unlisted, without_views)
             except GlacierbaseError as error:
                 unlisted[name] = error.message
-        return Listing(tuple(found), unlisted, tuple(dict.fromkeys(without_views)))
+        return Listing(tuple(tables), unlisted, tuple(dict.fromkeys(without_views)))
 
     def _listed_by_engine(self, name: str) -> Sequence[ListedTable]:
         if self._engine is None:
@@ -233,7 +233,7 @@ def catalogs_of(catalog: Catalog) -> tuple[str, ...]:
     if not dialect_of(catalog.dialect).names_follow_conf:
         return (str(catalog.connection.get("database") or catalog.store.catalog),)
     declared = (DECLARED.fullmatch(key) for key in catalog.spark_conf)
-    return tuple(found[1] for found in declared if found) or (DEFAULT_CATALOG,)
+    return tuple(key[1] for key in declared if key) or (DEFAULT_CATALOG,)
 
 
 class TableShapes:

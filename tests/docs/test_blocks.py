@@ -34,6 +34,7 @@ _CATALOG_KEYS = {
     "lint",
     "review",
     "drift",
+    "access",
 }
 # What the templates on the pages read.
 _VARIABLES = """\

@@ -1,9 +1,10 @@
-"""The tasks for Airflow and Dagster on the page "CI/CD, Airflow and Dagster", with stand-ins for both packages."""
+"""The tasks for Airflow, Dagster and Prefect on the page "CI/CD, Airflow and Dagster", with stand-ins for the packages."""
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -11,7 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase import GlacierbaseError
-from glacierbase.errors import LockHeld, MigrationFailed
+from glacierbase.errors import EngineUnavailable, HistoryDisagrees, LockHeld, MigrationFailed
 from tests.docs.pages import DOCS, blocks
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
@@ -57,22 +58,63 @@ def lake(worlds: dict[str, World], project: ProjectFolder, monkeypatch: pytest.M
     return module
 
 
-@pytest.fixture
-def airflow_tasks(lake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], Any]]:
-    """The tasks of the DAG, by their ids."""
-    tasks: dict[str, Callable[[], Any]] = {}
+class Airflow:
+    """What the DAGs of the page made: what its tasks do and what its sensors check, by their ids."""
 
-    def override(function: Callable[[str], Any], task_id: str) -> Callable[[str], None]:
-        return lambda catalog: tasks.update({task_id: lambda: function(catalog)})
+    def __init__(self, lake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+        self.tasks: dict[str, Callable[[], Any]] = {}
+        self.sensors: dict[str, Callable[[], Any]] = {}
+        airflow = self
+
+        class BaseOperator:
+            def __init__(self, *, task_id: str, **options: Any) -> None:
+                assert options["retries"] == 3
+                airflow.tasks[task_id] = lambda: self.execute({})  # type: ignore[attr-defined]
+
+        class BaseSensorOperator:
+            def __init__(self, *, task_id: str, **options: Any) -> None:
+                assert options["mode"] == "reschedule"
+                airflow.sensors[task_id] = lambda: self.poke({})  # type: ignore[attr-defined]
+
+        give(
+            monkeypatch, "airflow.sdk",
+            dag=lambda **_: lambda function: function, BaseOperator=BaseOperator, BaseSensorOperator=BaseSensorOperator,
+        )  # fmt: skip
+        give(monkeypatch, "airflow.sdk.exceptions", AirflowFailException=type("AirflowFailException", (Exception,), {}))
+        self.operators = loaded("lake_operators", "dags/lake_operators.py")
+        monkeypatch.setitem(sys.modules, "lake_operators", self.operators)
+        loaded("migrate_lake", "dags/migrate_lake.py")
+
+
+@pytest.fixture
+def airflow(lake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Airflow:
+    """The operators and sensors of the page."""
+    return Airflow(lake, monkeypatch)
+
+
+@pytest.fixture
+def airflow_tasks(airflow: Airflow) -> dict[str, Callable[[], Any]]:
+    """The tasks of the DAG that migrates, by their ids."""
+    return airflow.tasks
+
+
+@pytest.fixture
+def prefect_flows(lake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    """The module with the flow of the page."""
 
     def task(**options: Any) -> Callable[[Any], Any]:
         assert options["retries"] == 3
-        return lambda function: SimpleNamespace(override=lambda task_id: override(function, task_id))
+        assert options["retry_condition_fn"].__name__ == "is_retried"
+        return lambda function: function
 
-    give(monkeypatch, "airflow.sdk", dag=lambda **_: lambda function: function, task=task)
-    give(monkeypatch, "airflow.sdk.exceptions", AirflowFailException=type("AirflowFailException", (Exception,), {}))
-    loaded("migrate_lake", "dags/migrate_lake.py")
-    return tasks
+    give(monkeypatch, "prefect", flow=lambda function: function, task=task, serve=None)
+    return loaded("flows", "flows.py")
+
+
+@pytest.fixture
+def prefect_tasks(prefect_flows: ModuleType, lake: ModuleType) -> dict[str, Callable[[], Any]]:
+    """The runs of the flow for each catalog."""
+    return {f"migrate_{name}": partial(prefect_flows.migrate_catalog, name) for name in lake.catalogs()}
 
 
 @pytest.fixture
@@ -106,7 +148,7 @@ def give(monkeypatch: pytest.MonkeyPatch, name: str, **contents: Any) -> None:
     vars(sys.modules[name]).update(contents)
 
 
-@pytest.fixture(params=["airflow_tasks", "dagster_tasks"])
+@pytest.fixture(params=["airflow_tasks", "dagster_tasks", "prefect_tasks"])
 def tasks(request: pytest.FixtureRequest) -> dict[str, Callable[[], Any]]:
     """The tasks of one of the orchestrators."""
     found: dict[str, Callable[[], Any]] = request.getfixturevalue(request.param)
@@ -128,10 +170,12 @@ def test_there_is_a_task_for_each_catalog_and_it_applies_that_catalog(
 def test_a_failed_statement_is_not_retried(tasks: dict[str, Callable[[], Any]], project: ProjectFolder) -> None:
     """The error of the task names code, message and next step."""
     project.file("0002_b.sql", "INSERT INTO nowhere VALUES (1)", "shop")
-    with pytest.raises(Exception, match=r"MigrationFailed\('STATEMENT_FAILED', .*glacierbase migrate") as caught:
+    with pytest.raises(Exception, match=r"nowhere") as caught:
         tasks["migrate_shop"]()
-    assert type(caught.value).__name__ in ("AirflowFailException", "Failure")
-    assert isinstance(caught.value.__cause__, MigrationFailed)
+    assert "STATEMENT_FAILED" in repr(caught.value)
+    assert "glacierbase migrate" in repr(caught.value)
+    assert type(caught.value).__name__ in ("AirflowFailException", "Failure", "MigrationFailed")
+    assert MigrationFailed in (type(caught.value), type(caught.value.__cause__))
     assert getattr(caught.value, "options", {"allow_retries": False}) == {"allow_retries": False}
 
 
@@ -147,3 +191,54 @@ def test_a_held_lock_is_retried(
     with pytest.raises(Exception) as caught:  # noqa: PT011 (the classes are those of the stand-ins)
         tasks["migrate_shop"]()
     assert isinstance(caught.value, GlacierbaseError) or type(caught.value).__name__ == "RetryRequested"
+
+
+@pytest.mark.parametrize(
+    ("error", "is_retried"), [(LockHeld, True), (EngineUnavailable, True), (MigrationFailed, False)]
+)
+def test_prefect_retries_what_may_succeed_later(
+    error: type[GlacierbaseError], is_retried: bool, prefect_flows: ModuleType
+) -> None:
+    """The condition reads the exception in the state of the failed run."""
+    state = SimpleNamespace(result=lambda raise_on_failure: error("A_CODE", "no"))
+    assert prefect_flows.is_retried(None, None, state) == is_retried
+    assert not prefect_flows.is_retried(None, None, SimpleNamespace(result=lambda raise_on_failure: ValueError()))
+
+
+def test_the_sensor_waits_until_nothing_is_pending(airflow: Airflow, project: ProjectFolder) -> None:
+    """The sensor is about one catalog; a later file is waited for, too."""
+    assert list(airflow.sensors) == ["wait_for_shop", "wait_for_web"]
+    assert airflow.sensors["wait_for_shop"]() is False
+    airflow.tasks["migrate_shop"]()
+    assert airflow.sensors["wait_for_shop"]() is True
+    assert airflow.sensors["wait_for_web"]() is False
+    project.file("0002_b.sql", "CREATE TABLE u (a INT)", "shop")
+    assert airflow.sensors["wait_for_shop"]() is False
+
+
+def test_the_sensor_waits_until_a_version_is_applied(airflow: Airflow) -> None:
+    """Another pending version does not matter, and a version without a file is not applied."""
+    first, second = (
+        airflow.operators.AppliedSensor(task_id=version, catalog="shop", version=version, mode="reschedule")
+        for version in ("0001", "0002")
+    )
+    assert first.poke({}) is False
+    airflow.tasks["migrate_shop"]()
+    assert (first.poke({}), second.poke({})) == (True, False)
+
+
+@pytest.mark.parametrize(("error", "fails"), [(EngineUnavailable, False), (HistoryDisagrees, True)])
+def test_the_sensor_waits_for_a_catalog_that_is_away_and_fails_on_other_errors(
+    error: type[GlacierbaseError], fails: bool, airflow: Airflow, lake: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A catalog that is unreachable for some minutes ends no job; an edited file needs a person."""
+
+    def refuse(*_: Any) -> None:
+        raise error("A_CODE", "no")
+
+    monkeypatch.setattr(lake, "is_applied", refuse)
+    if fails:
+        with pytest.raises(Exception, match="A_CODE"):
+            airflow.sensors["wait_for_shop"]()
+    else:
+        assert airflow.sensors["wait_for_shop"]() is False

@@ -3,11 +3,16 @@
 - `session`: sessions of the connector, the progress of a query, and evidence in the query history.
 - `errors`: exceptions of the connector as engine errors.
 - `shape`: the shape of a table from DESCRIBE TABLE.
+- `grants`: who may change tables, from SHOW GRANTS.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from contextlib import closing
+
 from glacierbase.executors import EngineType, Executor
+from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import SCHEMA, Key, Kind
 from glacierbase.run.run import Run
@@ -37,6 +42,13 @@ class Snowflake(EngineType):
         from glacierbase.executors.snowflake.session import open_executor
 
         return open_executor(catalog, run)
+
+    def access(self, executor: Executor, catalog: str, namespace: str, tables: Iterable[str]) -> NamespaceAccess:
+        """Return which roles have rights to change tables."""
+        from glacierbase.executors.snowflake.grants import schema_access
+
+        with closing(executor.open_session()) as session:
+            return schema_access(session, (catalog, namespace), tables)
 
     def given_parts(self, catalog: Catalog) -> int:
         """Count database and schema; a schema without a database supplies nothing."""

@@ -2,6 +2,7 @@
 
 - `store`: the store.
 - `writes`: appends, commits and compaction.
+- `probe`: try as another identity what a REST server lets it change.
 - `opened`, `properties`: open a catalog; Spark's configuration for PyIceberg.
 - `guard`, `rest`, `sql`, `glue`, `hive`: the catalogs, which load no code that a server or a table names.
 - `errors`: exceptions of PyIceberg as engine errors.

@@ -6,8 +6,8 @@ Runs in a virtual environment of its own (`tests.support.snowflake.bed` makes it
 What it adds to fakesnow: the login's `masterToken` and `sessionId`, which newer connectors ask for; a log of all requests, a
 JSON document a line; one shared, persistent database; DDL that commits the open transaction; writers that wait for each other
 instead of failing; refusals that depend on who logs in; a reply that is lost, and statements that take their time or wait for
-a file. Statements that DuckDB has no words for (tasks, procedures, blocks, grants) succeed and do nothing: the log shows what
-was sent.
+a file. Statements that DuckDB has no words for (tasks, procedures, blocks) succeed and do nothing: the log shows what was sent.
+Grants give no rights, but SHOW GRANTS lists them (`grants`).
 """
 
 from __future__ import annotations
@@ -28,6 +28,7 @@ import fakesnow.server
 import uvicorn
 from fakesnow.cursor import FakeSnowflakeCursor
 from fakesnow.instance import FakeSnow
+from grants import Grants  # Beside this file, which runs as a script.
 from sqlglot import exp
 
 # Statements without a counterpart in DuckDB, and what is run in their place.
@@ -56,6 +57,7 @@ session_ids = itertools.count(1001)
 sessions: dict[str, dict[str, Any]] = {}
 queries: dict[str, str] = {}  # Status by tag.
 cancelled: set[str] = set()  # By id.
+grants = Grants()
 
 
 class Bed:
@@ -108,7 +110,10 @@ class Bed:
             elif "SYSTEM$CANCEL_QUERY" in sql:
                 cancelled.add(content["bindings"]["1"]["value"])
                 scope, body = _instead(scope, content, NOTHING)
+            elif shown := grants.shown(sql):
+                scope, body = _instead(scope, content, shown)
             elif NO_OPERATION.match(sql):
+                grants.follow(sql)
                 scope, body = _instead(scope, content, NOTHING)
             answer = await _ask(scope, body)
             _follow_use(answer, sql, session)

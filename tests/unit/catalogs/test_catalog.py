@@ -27,6 +27,18 @@ def test_a_catalog_file_names_an_engine_and_defaults_fill_the_rest(folder: Folde
     assert catalog.spark_conf == {"spark.sql.catalog.lake": "x.SparkCatalog"}
 
 
+def test_the_login_of_another_identity_may_be_a_secret(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doctor` tries with it what others may change. What is not written is not passed on."""
+    monkeypatch.setenv("WRITER", "etl:canary")
+    folder.write(f"{LAKE}access: {{probeAs: {{credential: '${{secret:WRITER}}'}}}}\n")
+    catalog = folder.catalog()
+    assert catalog.probe_as == {"credential": "etl:canary"}
+    assert "canary" not in repr(catalog)
+    folder.write(f"{LAKE}access: {{probeAs: {{tokken: x}}}}\n")
+    with pytest.raises(ConfigurationError, match=r"unknown key tokken under access\.probeAs"):
+        folder.catalog()
+
+
 def test_the_originals_spelling_is_read(folder: Folder) -> None:
     """Keys may be quoted, and `dependencies` may be under `conf` or beside it."""
     original = """\

@@ -8,7 +8,9 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.inspect.doctor import examine
+from glacierbase.inspect.doctor import doctor, examine
+from glacierbase.inspect.results import DoctorResult
+from glacierbase.model.access import Protection
 from glacierbase.stores import LockRow
 from tests.support.fakes import MemoryStore
 from tests.support.project_folder import ProjectFolder
@@ -58,3 +60,24 @@ def test_an_engine_that_does_not_start_ends_the_checks(world: World) -> None:
     assert checks[-1].name == "connection"
     assert checks[-1].error
     assert checks[-1].error.code == "SPARK_UNAVAILABLE"
+
+
+def test_it_shows_for_each_namespace_of_recorded_tables_who_else_may_change_them(world: World) -> None:
+    """A JDBC catalog keeps no rights: what it does not show is unknown, and that is no error."""
+    world.file("2_b.sql", "CREATE TABLE u (a INT)")
+    world.migrate()
+    result = doctor(world.target(), DoctorResult("shop", "default"), print_ddl=False)
+    assert result.error is None
+    assert [access.namespace for access in result.access] == ["lake.glacierbase", "spark_catalog.default"]
+    assert {access.verdict for access in result.access} == {Protection.UNKNOWN}
+    assert "a JDBC catalog has no rights" in result.access[0].detail
+
+
+def test_where_the_history_cannot_be_read_nothing_is_shown(world: World) -> None:
+    """The namespaces are those of the recorded tables."""
+
+    def refuse(*_: Any) -> Any:
+        raise EngineUnavailable("SPARK_UNAVAILABLE", "no engine")
+
+    result = doctor(replace(world.target(), open_store=refuse), DoctorResult("shop", "default"), print_ddl=False)
+    assert result.access == ()

@@ -7,6 +7,7 @@ from html.parser import HTMLParser
 import pytest
 
 from glacierbase import GlacierbaseError, Project
+from glacierbase.adopt import access
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.results import MigrateResult, PendingFile, PendingResult
 from glacierbase.authoring import new, rebase
@@ -14,6 +15,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.inspect import results as inspect_results
 from glacierbase.model.html import to_html
 from glacierbase.model.result import Result, Results
+from glacierbase.output.documents import text_document
 from glacierbase.secrets import Secrets
 from glacierbase.squash import squash
 from tests.support.catalog_files import LAKE
@@ -23,7 +25,8 @@ from tests.unit.output.planted import planted
 
 KINDS = [
     kind
-    for kind in {**vars(apply_results), **vars(new), **vars(rebase), **vars(squash), **vars(inspect_results)}.values()
+    for room in (access, apply_results, new, rebase, squash, inspect_results)
+    for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
 MARKUP = "<script>alert(1)</script><img src=x onerror='alert(1)'>&\"</td></table>"
@@ -105,6 +108,23 @@ def test_what_a_command_returns_is_shown_as_tables(project: ProjectFolder) -> No
         assert results._repr_html_().count(">environment<") == 2
 
 
+def test_the_repr_of_a_result_is_its_text(project: ProjectFolder) -> None:
+    """An interpreter and the log of an orchestrator show what the command line prints, a block for each catalog."""
+    file = PendingFile("0001", "Create it", "Ana", "migrations/a.sql", 2, 1)
+    result = PendingResult("web", "dev", pending=(file,), warnings=("an older checkout",))
+    assert repr(result) == text_document([result])
+    assert "warning: an older checkout" in repr(result)
+    assert "migrations/a.sql" in repr(result)
+    failed = MigrateResult("web", "dev", not_run=("2",), error=ConfigurationError("A_CODE", "no", "try"))
+    assert repr(failed).splitlines()[-1] == "error: A_CODE: no"
+    for name in ("shop", "web"):
+        project.catalog(LAKE.replace("WAREHOUSE", "/nowhere"), name)
+        project.file("1_a.sql", "SELECT 1", name)
+    validated = Project.load(project.root).validate()
+    assert repr(validated) == "shop (default)\n  1 migration in order\n\nweb (default)\n  1 migration in order"
+    assert repr(Results([])) == "no catalogs"
+
+
 def test_html_and_repr_are_masked() -> None:
     """A secret that was registered after the error was made is masked too."""
     secrets = Secrets()
@@ -113,7 +133,13 @@ def test_html_and_repr_are_masked() -> None:
         result = MigrateResult("web", "dev", warnings=("canary-1",), error=error)
         secrets.register("canary-1")
         secrets.register("canary-2")
-    for text in (repr(error), result._repr_html_(), Results([result])._repr_html_()):
+    for text in (
+        repr(error),
+        repr(result),
+        repr(Results([result])),
+        result._repr_html_(),
+        Results([result])._repr_html_(),
+    ):
         assert "canary" not in text
         assert "***" in text
 

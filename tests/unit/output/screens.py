@@ -38,11 +38,12 @@ from glacierbase.inspect.compare.state import StateResult, TableParts, TableStat
 from glacierbase.inspect.history import HistoryResult, outcomes
 from glacierbase.inspect.results import Check, DoctorResult, StatusResult
 from glacierbase.inspect.show import ShownRun, ShownStatement, ShowResult
+from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, Event, State
+from glacierbase.model.printable import Show
 from glacierbase.model.result import LockHolder, Result, Status
 from glacierbase.output.documents import text_document, text_errors
-from glacierbase.output.printable import Show
 from glacierbase.output.screen import Screen
 from glacierbase.output.side_by_side import side_by_side
 
@@ -178,6 +179,14 @@ _CHECKS = (
         ),
     ),
 )  # fmt: skip
+_ACCESS = (
+    NamespaceAccess(
+        "lake.glacierbase", Protection.PREVENTED,
+        "the identity of access.probeAs may not add a column, set a property, create a table, drop a table",
+    ),
+    NamespaceAccess("lake.sleep", Protection.DETECTED, "the identity of access.probeAs may add a column, set a property"),
+    NamespaceAccess("lake.web", Protection.UNKNOWN, "the namespace does not exist yet"),
+)  # fmt: skip
 _CASE = made(
     RepairCase, version=_VERSIONS[2], state=State.UNKNOWN, path=_PATHS[2], statement_index=2, statements_total=2, line=7,
     sql=_SQL, run_id=_RUN, os_user="ann", host="build-host-17", since=_at(minutes=3),
@@ -262,7 +271,7 @@ SCREENS: dict[str, Callable[[Show], str]] = {
     "show": _of(_SHOWN),
     "plan": _of(PlanResult("analytics", "prod", plan=(_PLANNED,))),
     "validate-errors": lambda show: text_errors((_INVALID,), show),
-    "doctor": _of(DoctorResult("analytics", "prod", checks=_CHECKS)),
+    "doctor": _of(DoctorResult("analytics", "prod", checks=_CHECKS, access=_ACCESS)),
     "repair": _of(RepairResult("analytics", "prod", cases=(_CASE,))),
     "help": _help,
 }

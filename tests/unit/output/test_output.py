@@ -15,6 +15,7 @@ from pathlib import Path
 
 import pytest
 
+from glacierbase.adopt import access
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.lock import Lock
 from glacierbase.apply.results import PendingFile, PendingResult
@@ -41,7 +42,7 @@ from tests.unit.output.planted import planted
 CONF = "migrationExecutor: {type: spark}\nstore: {catalog: lake}\n"
 KINDS = [
     kind
-    for room in (apply_results, new, rebase, squash, inspect_results, review_results)
+    for room in (access, apply_results, new, rebase, squash, inspect_results, review_results)
     for kind in vars(room).values()
     if isinstance(kind, type) and issubclass(kind, Result) and kind is not Result
 ]
@@ -55,6 +56,7 @@ def test_a_result_is_printed_without_obeying_any_value_in_it(kind: type[Result])
     check = check_inert if kind in (RenderResult, DoctorResult) else check_safe
     for result in (whole, replace(whole, skipped=None), replace(whole, skipped=None, error=None)):
         check(text_document([result]))
+        check(repr(result))
         document = json_document("show", [result], result.error)
         check_safe(document)
         assert json.loads(document)["catalogs"][0]["catalog"] == PAYLOAD

@@ -36,6 +36,8 @@ CALLS = [
     ("review --base nope", False),
     ("render", True),
     ("render 99", False),
+    ("access plan --migrator a --writers b --flavour polaris", True),
+    ("access plan --migrator a --writers b", False),
     ("pending", True),
     ("plan --to 1", True),
     ("status", True),

@@ -12,10 +12,10 @@ from rich.cells import cell_len
 from glacierbase.inspect.history import HistoryResult
 from glacierbase.inspect.results import DoctorResult, RenderedFile, RenderResult
 from glacierbase.model.migration import EventType, State
+from glacierbase.model.printable import printable
 from glacierbase.model.result import Result
 from glacierbase.model.text import Cell, Line, Location, Mark, Table, Verbatim, table, time_from
 from glacierbase.output.documents import text_document, text_errors
-from glacierbase.output.printable import printable
 from glacierbase.output.screen import Screen
 from glacierbase.secrets import register
 from tests.support.hostile import FORGED, PAYLOAD, check_inert, check_safe

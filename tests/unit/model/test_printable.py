@@ -7,8 +7,8 @@ import json
 import pytest
 
 from glacierbase.model.escape import on_one_line, printable_json
+from glacierbase.model.printable import printable
 from glacierbase.model.text import quoted
-from glacierbase.output.printable import printable
 from glacierbase.secrets import register
 from tests.support.hostile import CONTROLS, PAYLOAD, check_safe
 
