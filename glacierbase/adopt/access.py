@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 
 from glacierbase.adopt.grants import FLAVOURS, Flavour, Rights
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors import type_of
 from glacierbase.history.opening import Target
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
@@ -118,24 +119,23 @@ def _place(catalog: Catalog, name: str, namespace: str, flavour: str | None) -> 
 
 
 def _flavour(catalog: Catalog, name: str, conf: Mapping[str, str], given: str | None) -> Flavour:
-    chosen = given or _decided(catalog, name, conf)
-    if chosen and (chosen == "snowflake") == (catalog.executor_type == "snowflake"):
+    kinds = type_of(catalog).grants
+    chosen = given or (kinds[0] if len(kinds) == 1 else _decided(catalog, name, conf))
+    if chosen in kinds:
         return FLAVOURS[chosen]
-    is_spark = catalog.executor_type == "spark"
-    what = f"the catalog {name}" if is_spark else f"a catalog of type {catalog.executor_type}"
-    roles = ("--migrator", "ROLE", "--writers", "ROLE")
+    plan = ("access", "plan", "--migrator", "ROLE", "--writers", "ROLE")
     raise ConfigurationError(
         "UNKNOWN_FLAVOUR",
-        f"catalogs/{catalog.file.name}: no grants of {given or 'a known kind'} fit {what}",
-        f"name the kind of its server: `{command('access', 'plan', *roles, '--flavour', 'polaris')}`"
-        if is_spark
-        else f"`{command('access', 'plan', *roles)}` without --flavour prints grants for Snowflake and for catalogs of Spark",
+        f"catalogs/{catalog.file.name}: there are no grants of {given or 'a known kind'} for the catalog {name}"
+        f" of type {catalog.executor_type}",
+        f"name the kind of its server: `{command(*plan, '--flavour', kinds[0])}`"
+        if len(kinds) > 1
+        else f"`{command(*plan)}` without --flavour prints the grants of the other catalogs",
     )
 
 
 def _decided(catalog: Catalog, name: str, conf: Mapping[str, str]) -> str | None:
-    if catalog.executor_type == "snowflake":
-        return "snowflake"
+    """Return the kind of server that the configuration of the catalog shows; None if it shows none."""
     kind = conf.get("catalog-impl") or conf.get("type", "")
     if kind in _GLUE:
         return "lake-formation"

@@ -283,6 +283,7 @@ class EngineType:
         namespace: the type of `store.namespace`.
         extra: the extra of glacierbase that installs the engine; empty where another package does.
         has_copies: whether `open_copy` starts an engine for `review`.
+        grants: the kinds of servers whose grants `access plan` can write for this engine.
     """
 
     name: str
@@ -292,6 +293,7 @@ class EngineType:
     namespace: ValueType = NAMESPACE
     extra = ""
     has_copies = False
+    grants: tuple[str, ...] = ()
 
     def open_executor(self, catalog: Catalog, run: Run) -> Executor:
         """Connect to the catalog's engine.

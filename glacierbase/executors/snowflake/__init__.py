@@ -36,6 +36,7 @@ class Snowflake(EngineType):
     default_catalog = ("connection", "database")
     namespace = SCHEMA
     extra = "snowflake"
+    grants = ("snowflake",)
 
     def open_executor(self, catalog: Catalog, run: Run) -> Executor:
         """Log in with the catalog's `connection`."""

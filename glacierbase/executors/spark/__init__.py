@@ -61,6 +61,7 @@ class Spark(EngineType):
     default_catalog = ("sparkConf", "spark.sql.defaultCatalog")
     extra = "local"
     has_copies = True
+    grants = ("polaris", "unity", "lake-formation")
 
     def open_executor(self, catalog: Catalog, run: Run) -> Executor:
         """Connect with the catalog's `sparkConf`.
