@@ -1,17 +1,17 @@
 """The commands that change something: plan, lock, migrate, repair, unlock, baseline.
 
 The path of `migrate`, which `pending` and `plan` share:
-- `migrator`: the path, and the three commands.
+- `migrator`: the path, and the three commands; `pending` and `plan` stop after planning and compiling.
 - `plan`: files and history to a plan, or the error that explains why there is none.
 - `preview`: the files of a plan, as `pending` and `plan` list them.
 - `planfile`, `approved`: plan files; whether what would run is what was approved.
 - `hooks`: the user's commands before and after a run.
 - `lock`: acquire, renew, prove, take over and release the lock of a catalog.
 - `locked`: what every command that changes something does around its change.
-- `runner`: run the files of a plan under the lock, statement by statement.
+- `runner`: run the files of a plan under the lock, statement by statement; record a failed or unknown outcome.
 - `session`: the session of a file, and how a file that is resumed gets it again.
-- `progress`: what a run has done so far.
-- `failures`: the errors that end a run inside a file.
+- `progress`: the outcome of a run so far: the files applied, failed and not run.
+- `failures`: the errors that end a run in the middle of a file.
 - `lost`: tables without a history: it was lost, or they are to be baselined.
 
 The record of tables:

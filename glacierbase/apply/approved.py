@@ -1,4 +1,4 @@
-"""Compare what would run now with a plan that was made before: one in a plan file, or one that a person confirmed.
+"""Compare what would run now with an approved plan: the plan in a plan file, or the plan that a person confirmed.
 
 If anything differs, nothing runs.
 """

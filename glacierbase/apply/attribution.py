@@ -35,7 +35,7 @@ def commits(past: Past | None, since: Shape | None, until: Shape) -> tuple[Versi
         return None
     begin = places.index(since.metadata_location) + 1 if since and since.metadata_location in places else 0
     versions = past.versions[begin : places.index(until.metadata_location) + 1]
-    # A rename is no commit of the table.
+    # A rename is not a commit to the table.
     name = (since or until).table
     return tuple(replace(version, shape=replace(as_recorded(version.shape), table=name)) for version in versions)
 
@@ -249,6 +249,6 @@ def _newest(steps: Sequence[RecordedChange]) -> tuple[RecordedChange, ...]:
 
 
 def _differences(before: Shape | None, after: Shape) -> tuple[Difference, ...]:
-    """Return the differences between two shapes of a table, without those that an engine or a catalog makes by itself."""
+    """Return the differences between two shapes of a table, without those that an engine or a catalog makes on its own."""
     changes = compare({before.table: before} if before else {}, {after.table: after})
     return tuple(difference for change in changes for difference in change.diff if not is_kept_by_engine(difference))

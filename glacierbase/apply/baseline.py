@@ -202,7 +202,7 @@ class Comparison:
 
     Attributes:
         missing: the tables and views that do not exist.
-        differences: by the key of the table's whole name.
+        differences: by the key of the table's qualified name.
         not_compared: a sentence for each table or view that was not compared, or not as a whole.
     """
 
@@ -259,7 +259,7 @@ class ExistingTables:
         self._nowhere: set[_Key] = set()
 
     def names(self, parsed: ParsedStatement, uses: Sequence[Named]) -> Sequence[Name]:
-        """Return the whole names of what a statement changes, after the statements of its session before it."""
+        """Return the qualified names of what a statement changes, after the statements of its session before it."""
         is_moved = any(named.parsed.moves for named in uses)
         before = tuple(named.statement.text for named in uses) if is_moved else ()
         names = zip(parsed.targets, names_within(parsed, self._catalog.dialect), strict=True)

@@ -55,8 +55,8 @@ class DriftFileResult(Result):
     """The migration that `drift adopt` or `drift revert` wrote.
 
     Attributes:
-        path: of the file; empty where nothing differs.
-        version: of the file.
+        path: the path of the file; empty where nothing differs.
+        version: the version of the file.
         tables: the ones that it changes.
         sql: its statements.
         impossible: what no statement does; it is left as it is.
@@ -93,7 +93,7 @@ class DriftIgnoreResult(Result):
     """The rules that `drift ignore` wrote into the catalog file.
 
     Attributes:
-        path: of the catalog file.
+        path: the path of the catalog file.
     """
 
     path: str = ""
@@ -346,7 +346,7 @@ def chosen_drifts(
     Ignored properties have the table's values in both shapes.
 
     Args:
-        patterns: of names; none for all tables.
+        patterns: patterns of table names; none for all tables.
 
     Raises:
         ConfigurationError: a pattern matches no table of the history.
@@ -444,7 +444,7 @@ def _names_of(table: str, file: Migration, catalog: Catalog) -> Iterator[str]:
 
 
 def _rendered(text: str, file: Migration, catalog: Catalog) -> str:
-    """Return a part of a file as it renders by itself; empty where it depends on other parts."""
+    """Render a part of a file alone; return an empty text if it depends on other parts."""
     from glacierbase.migrations.render import render  # Imports Jinja.
 
     try:

@@ -1,4 +1,4 @@
-"""The errors that end a run inside a file."""
+"""The errors that end a run in the middle of a file, each with the ways to continue."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def statement_failed(compiled: Compiled, step: Step, statement: Statement, error
 
 
 def _ways_out(compiled: Compiled, first: int, rest: str) -> str:
-    """Return how to go on from a failed statement; the file may not be able to continue in another session."""
+    """Return how to continue after a failed statement; some files cannot be resumed in another session."""
     from glacierbase.migrations.sessions import unrepeatable  # Imports the grammar.
 
     version = compiled.migration.version

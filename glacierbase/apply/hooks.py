@@ -1,6 +1,6 @@
 """The hooks of a catalog file: commands of the user that run before and after `migrate`.
 
-`beforeMigrate` runs before the lock is acquired; if it fails, the run ends and records nothing. `afterMigrate` and `onFailure` run
+`beforeMigrate` runs before the lock is acquired; if it fails, no migration starts. `afterMigrate` and `onFailure` run
 after the lock is released; if they fail, the result has a warning. No other command of glacierbase runs a hook.
 """
 

@@ -432,7 +432,7 @@ class Heartbeat:
         self._thread = start_thread(lambda: self._beat(open_store), "glacierbase-heartbeat")
 
     def stop(self) -> None:
-        """Let no further renewal begin."""
+        """Prevent further renewals."""
         self._stopped.set()
 
     def join(self) -> None:

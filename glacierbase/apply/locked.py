@@ -134,7 +134,7 @@ class Recording:
 
 @contextmanager
 def recording() -> Iterator[Recording]:
-    """Raise a KeyboardInterrupt in the block with what was recorded before it.
+    """Yield a `Recording`; raise a KeyboardInterrupt in the block as `Stopped`, with what was recorded before it.
 
     Raises:
         Stopped: for a KeyboardInterrupt.

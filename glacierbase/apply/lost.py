@@ -1,4 +1,4 @@
-"""Check a catalog without a history whose tables exist: the history was lost, or the tables are to be adopted."""
+"""Check a catalog whose tables exist without a history: the history was lost, or the tables must be adopted."""
 
 from __future__ import annotations
 

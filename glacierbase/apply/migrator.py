@@ -113,7 +113,7 @@ class Migrator:
         return self._compiled(self._plan(selection, current_state(self._target)))
 
     def migrate(self, selection: Selection, progress: Progress, lock_timeout: float = 0) -> None:
-        """Apply what is pending. A target that is cancelled stops before its next statement, or inside of it.
+        """Apply what is pending. A target that is cancelled stops before or inside its next statement.
 
         Args:
             progress: filled while the run goes on.
@@ -131,7 +131,7 @@ class Migrator:
             plan = self._compiled(plan)
             if not plan.pending:
                 return
-            from glacierbase.apply.runner import Runner  # Commands that run nothing do without it.
+            from glacierbase.apply.runner import Runner  # Commands that run nothing do not need it.
 
             if self._target.spark is None:
                 type_of(self._target.catalog).check_installed(self._target.catalog)
@@ -145,7 +145,7 @@ class Migrator:
 
     def _begin(self, opened: OpenCatalog, plan: Plan, progress: Progress) -> None:
         """Check, before the first run creates the history, that there was none."""
-        from glacierbase.apply.lost import check_not_lost  # Later runs do without it.
+        from glacierbase.apply.lost import check_not_lost  # Later runs do not need it.
 
         if warning := check_not_lost(opened, plan.files):
             logger.warning("%s", warning)

@@ -37,7 +37,7 @@ class Approved:
 
     Attributes:
         again: the command that writes its file again; None where a person confirmed it on a terminal, or a program holds it.
-        digest: of its file, or None.
+        digest: the digest of its file, or None.
     """
 
     plan: PlanResult
@@ -185,7 +185,7 @@ def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseEr
 
 
 def check_substitutions(plan: Plan) -> None:
-    """Refuse a file in which the engine may replace text of a statement that is to run. Statements that are done may hold it.
+    """Refuse a file in which the engine may replace text of a statement that is to run. Completed statements may contain it.
 
     Raises:
         MigrationFileError: for each such file.
@@ -347,7 +347,7 @@ def _way_back(record: Record, traces: Traces) -> str:
 
 
 def _lost(record: Record, path: str | None = None) -> LostFile:
-    """Return the recorded file; `path` is that of an edited one, which may have been moved."""
+    """Return the recorded file; `path` is the path of the edited file, which may have been moved."""
     return LostFile(path or record.started.path or "", record.last.checksum, record.started.git_commit)
 
 

@@ -141,7 +141,7 @@ def read_plan(path: str | Path) -> GivenPlan:
     """Read a plan file.
 
     Raises:
-        ConfigurationError: `PLAN_INVALID`: it is no plan, or not whole; `UNREADABLE_FILE`, `EMPTY_VALUE`.
+        ConfigurationError: `PLAN_INVALID`: it is not a plan, or is incomplete; `UNREADABLE_FILE`, `EMPTY_VALUE`.
     """
     check_not_empty("plan", path)
     try:

@@ -94,7 +94,7 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     took_effect, why = _outcome(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
-        from glacierbase.apply.table_records import TableRecords  # Commands that settle nothing do without it.
+        from glacierbase.apply.table_records import TableRecords  # Commands that settle nothing do not need it.
 
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
         tables = TableRecords(held)
@@ -128,7 +128,7 @@ def verdict(before: TableVersion, now: TableVersion | None, tag: str) -> tuple[b
 
     Args:
         now: read after the engine ended; None if the table is gone.
-        tag: of the statement.
+        tag: the tag of the statement.
     """
     table = before.table
     if now is None:

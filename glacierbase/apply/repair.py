@@ -51,10 +51,10 @@ class Decision:
 
 @dataclass(frozen=True, slots=True)
 class RepairRequest:
-    """What a caller of `Project.repair` wants: to show cases, to record a decision, or to accept an environment.
+    """The request of a caller of `Project.repair`: show cases, record a decision, or accept an environment.
 
     Attributes:
-        numbers: of the versions; empty for all that need a decision.
+        numbers: the numbers of the versions; empty for all that need a decision.
         environment_was: the environment whose history is accepted.
         reason: for either change.
         dry_run: record nothing.
@@ -245,7 +245,7 @@ def _step_at_stop(target: Target, record: Record) -> Step | None:
 
 
 def _statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
-    """Return the statements of a file as it was started last; none where the history does not hold them whole."""
+    """Return the statements of a file as of its last start; none if the history does not hold their complete text."""
     try:
         return tuple(split_statements(record.started.rendered_sql or "", target.dialect))
     except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
@@ -253,7 +253,7 @@ def _statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
 
 
 def read_statements(target: Target, record: Record) -> tuple[Named, ...]:
-    """Return what the statements of a file do, as it was started last."""
+    """Return what the statements of a file do, as of its last start."""
     from glacierbase.sql.file import named  # Imports the grammar.
 
     return named(_statements_of(target, record), target.dialect, target.catalog)

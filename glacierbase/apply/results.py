@@ -186,7 +186,7 @@ class HistoryHead:
 
 @dataclass(frozen=True, slots=True)
 class PlaceValue:
-    """A value of the catalog file that says where its tables are: the key, and the digest of the value without its secrets."""
+    """A value of the catalog file that locates its tables: the key, and the digest of the value without its secrets."""
 
     key: str
     digest: str
@@ -198,10 +198,10 @@ class PlanResult(Result):
 
     Attributes:
         jumped_over: versions below the single one that a run selects.
-        head: of the history that the plan was made from; None where there is no event.
-        tool_version: of the glacierbase that made the plan.
+        head: the newest event of the history that the plan was made from; None where there is no event.
+        tool_version: the version of the glacierbase that made the plan.
         plan_required: whether `migrate` refuses to run without a plan file (`requirePlan`).
-        place: of the tables, and of history and lock.
+        place: the place of the tables, and of history and lock.
     """
 
     plan: tuple[PlannedFile, ...] = ()

@@ -53,7 +53,7 @@ class PendingSnapshot:
         return cls(answer, 0)
 
 
-# The keys of both are whole names of tables. The shapes are as the history records them.
+# The keys of both are qualified names of tables. The shapes are as the history records them.
 Snapshots: TypeAlias = Mapping[str, Reading]
 PendingSnapshots: TypeAlias = Mapping[str, PendingSnapshot]
 
@@ -71,8 +71,8 @@ class TableReader:
         """Begin to read each table once.
 
         Args:
-            tables: whole names.
-            session: of the engine; without one, only tables that PyIceberg reads are read.
+            tables: qualified names.
+            session: a session of the engine; without one, only tables that PyIceberg reads are read.
         """
         deadline = time.monotonic() + READ_SECONDS
         unique = enumerate(dict.fromkeys(tables))

@@ -39,7 +39,7 @@ from glacierbase.stores.iceberg.versions import Past
 
 logger = logging.getLogger("glacierbase")
 
-# The tables of a file as the history records their names, each with its whole name; None where that is not certain.
+# The tables of a file as the history records their names, each with its qualified name; None where that is not certain.
 Names: TypeAlias = Mapping[str, str | None]
 # Records as the details of an event hold them.
 Documents: TypeAlias = tuple[Mapping[str, object], ...]
@@ -67,7 +67,7 @@ class TableRecords:
         self._history = held.state.history
         # The last file that ran: the snapshots after it are those before the next file.
         self._last: FileRecord | None = None
-        # The whole names, by names as the history records them; the shapes of the last records, by whole names.
+        # The qualified names, by names as the history records them; the shapes of the last records, by qualified names.
         self._wholes: dict[str, str | None] = {}
         self._known: dict[str, Shape | None] = {}
         # Tables that this run has recorded although it ran no statement, and those of which a file of it has left no record.
@@ -87,7 +87,7 @@ class TableRecords:
         """Begin the snapshots before a file, of the tables that were not read just now.
 
         Args:
-            version: of a table that was just read.
+            version: the version of a table that was just read.
         """
         tables = _whole(names)
         pending = self._last.pending_after if self._last else {}
@@ -158,10 +158,10 @@ class TableRecords:
     def attributed(
         self, changes: Sequence[ObservedTable | TableRecord], version: str, *, is_late: bool
     ) -> list[TableRecord]:
-        """Return the records of changes, the commits of the tables read where they are needed. Warn of the changes of others.
+        """Return the records of changes, and warn of the changes of other clients. Reads the commits of a table where needed.
 
         Args:
-            version: of the file.
+            version: the version of the file.
             is_late: whether the outcome of the file is recorded after its run.
         """
         needed = [change for change in changes if isinstance(change, ObservedTable) and change.needs_commits]
@@ -188,9 +188,9 @@ class TableRecords:
             self.warnings += attribution.lines_of_others(record, before, version, is_certain=is_certain)
 
     def known(self, names: Names) -> Mapping[str, Shape | None]:
-        """Return the shape of each table by its last record; None where there is no record, or was no table.
+        """Return the shape of each table by its last record; None if there is no record, or the table did not exist.
 
-        The key is the whole name where that is known.
+        The key is the qualified name where that is known.
         """
         tables = {whole or name: (name, whole) for name, whole in names.items()}
         unknown = dict(tables[table] for table in tables.keys() - self._known.keys())
@@ -255,7 +255,7 @@ class FileRecord:
         """Begin the snapshots before the first statement that runs; later calls do nothing.
 
         Args:
-            version: of a table that was just read.
+            version: the version of a table that was just read.
         """
         if self._pending_before is None:
             self._pending_before = self._run.before(self.names, self._session, version)
@@ -303,11 +303,11 @@ class ObservedTable:
 
     Attributes:
         name: as the history records it.
-        table: its whole name.
+        table: its qualified name.
         known: its shape by its last record; None where there is none, or was no table.
         before, after: its shape before and after the statements; None where there was no table of this name.
         origin: the shape before the statements of the table that has the name after them.
-        claims: what the statements say of it.
+        claims: what the statements declare about it.
     """
 
     name: str
@@ -377,7 +377,7 @@ def observed(
     """Return what snapshots show of each table; a record where there is nothing to attribute.
 
     Args:
-        known: the last records, by whole name.
+        known: the last records, by qualified name.
         statements: those that ran between the snapshots.
     """
     ids = TableIds(known, origins(statements))
@@ -410,7 +410,7 @@ def baseline_records(
     """Yield the record of each table for the last of the files, which did not run here.
 
     Args:
-        known: the last records, by whole name.
+        known: the last records, by qualified name.
     """
     statements = [statement for file in files for statement in file.named]
     ids = TableIds(known, {})
@@ -468,20 +468,20 @@ def _lacks_id(shape: Shape) -> bool:
 
 
 def _whole(names: Names) -> list[str]:
-    """Return the tables whose whole names are certain, each once."""
+    """Return the tables whose qualified names are certain, each once."""
     return list(dict.fromkeys(table for table in names.values() if table is not None))
 
 
 def _same_table(shape: Shape | None, shapes: Iterable[Shape | None]) -> Shape | None:
-    """Return the one of the shapes that is of the same table, maybe under another name; None without an id."""
+    """Return the shape with the same table id, possibly under another name; None without an id."""
     same = (other for other in shapes if other and shape and shape.uuid and other.uuid == shape.uuid)
     return next(same, None)
 
 
 def _shows_less(known: Shape | None, before: Shape | None, after: Shape | None) -> bool:
-    """Return whether a table of Iceberg was read by its engine alone although its metadata was read at other times.
+    """Return whether an Iceberg table was read through its engine in one snapshot and from its metadata in another.
 
-    Its shape has no ids then, which is no change of the table.
+    The shape from the engine has no ids, so a comparison would report a change that nobody made.
     """
     has_ids = (bool(shape.uuid) if shape and shape.format == "iceberg" else None for shape in (known, before, after))
     earlier, *now = has_ids
@@ -491,8 +491,8 @@ def _shows_less(known: Shape | None, before: Shape | None, after: Shape | None) 
 def changed_tables(statements: Iterable[Named]) -> Mapping[str, str | None]:
     """Return the tables that the statements change or may change, as the history records their names.
 
-    The value is the whole name of the table; None where it is not certain, such as after a USE of a name that is computed. Views,
-    and tables that end with their session, are left out.
+    The value is the qualified name of the table; None where it is not certain, such as after a USE of a computed name. Views, and
+    tables that end with their session, are left out.
     """
     tables: dict[str, str | None] = {}
     temporary: set[str] = set()
@@ -514,7 +514,7 @@ def dropped_namespaces(statements: Sequence[Named]) -> tuple[tuple[str, ...], ..
 
 
 def may_be_within(table: str, namespaces: Sequence[Sequence[str]]) -> bool:
-    """Return whether a table may be in one of the namespaces, by its whole name. Their first parts may be left out."""
+    """Return whether a table may be in one of the namespaces, by its qualified name. Their first parts may be left out."""
     return any(_folded(namespace) in _folded(name_parts(table)[:-1]) for namespace in namespaces)
 
 
@@ -524,10 +524,10 @@ def _folded(parts: Sequence[str]) -> str:
 
 
 def claims_on(table: str, statements: Sequence[Named], dialect: str, others: Sequence[Named] = ()) -> Claims:
-    """Return what statements say of a table, also under the names from which or to which they rename it.
+    """Return what statements declare about a table, also under the names that they rename it from or to.
 
     Args:
-        table: its whole name.
+        table: its qualified name.
         others: all statements that may have renamed its columns.
     """
     names: set[str | None] = {table}

@@ -68,7 +68,7 @@ def held_lock(target: Target, *, rebuild: bool = False) -> ExaminedLock | None:
 
 
 def unlock(target: Target, reason: str | None, *, force: bool = False, rebuild: bool = False) -> ExaminedLock | None:
-    """Free the lock, and record from which run it was taken. That run can prove nothing any more, and runs nothing.
+    """Free the lock, and record from which run it was taken. That run can no longer prove the lock, and runs nothing.
 
     The holder is watched as `migrate` does it: a lock whose lease is over by this machine's clock is freed after a lease in which
     it was not renewed.

@@ -36,7 +36,7 @@ TYPES: Mapping[str, str] = {
     "hudi": "hudi",
     "snowflake": "snowflake",
 }
-# In the folder of the catalog files, which refer to it. It is no catalog file: its name ends in .json.
+# In the folder of the catalog files, which refer to it. It is not a catalog file: its name ends in .json.
 SCHEMA = ".schema.json"
 _GITIGNORE = ".glacierbase/\n"
 # The checksum ignores CRLF, but a pull request would show changed line ends on every line.
@@ -80,7 +80,7 @@ def init(project: str | None, name: str | None, catalog_type: str, ci: str | Non
 
     Args:
         project: its root; default the working directory.
-        name: of the catalog. Without it no catalog is added to a project that has one, if `ci` is given.
+        name: the name of the catalog. Without it no catalog is added to a project that has one, if `ci` is given.
         catalog_type: one of `TYPES`.
         ci: one of `ci_files.SERVICES`, or None.
 

@@ -30,7 +30,7 @@ def inverse(text: str, dialect: str, earlier: Sequence[str]) -> tuple[str, bool]
     """Return the SQL that undoes a migration, in reverse order, and whether it holds a statement.
 
     Args:
-        text: of the migration file, a template.
+        text: the text of the migration file, a template.
         earlier: the texts of the migrations before it.
 
     Raises:

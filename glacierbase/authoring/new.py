@@ -32,7 +32,7 @@ def new(
     """Write the next migration file of a catalog, with its headers.
 
     Args:
-        root: of the project.
+        root: the root of the project.
         folder: the migrations folder of the catalog.
         catalog: the catalog's name, if the caller named it.
         author: default git's `user.name`.

@@ -49,7 +49,7 @@ class RebaseResult(Result):
 
     Attributes:
         base: the git ref that the versions are above now.
-        commit: of the renames, or None.
+        commit: the commit of the renames, or None.
     """
 
     base: str = ""
@@ -71,7 +71,7 @@ def rebase(
     """Rename the files that the base branch lacks and whose versions are not above it. Contacts nothing.
 
     Args:
-        root: of the project.
+        root: the root of the project.
         folders: the migrations folders of all catalogs, by name.
         catalogs: those whose files are renamed; empty for all.
         ref: the base branch; default the remote's default branch.
@@ -157,7 +157,7 @@ def plan_renames(compared: Compared, root: Path) -> list[Rename]:
     """Return the renames after which every new file is above the base, in the same order as before.
 
     Args:
-        root: of the project.
+        root: the root of the project.
 
     Raises:
         ConfigurationError: `GIT_FAILED`.

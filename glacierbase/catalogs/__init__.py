@@ -1,14 +1,14 @@
 """Catalog files: YAML with line numbers, references, merging and checks, up to one `Catalog` for one environment.
 
 Files:
-- `folder`: all catalog files of a project, each a catalog in any of its environments.
+- `folder`: all catalog files of a project; merge `_shared.yaml`, a file and one of its environments.
 - `catalogfile`: one catalog file as written, with the checks that need no environment.
 - `yamlfile`: YAML to nodes with line numbers; merging mappings.
 - `keys`, `schema`: the table of keys, and the check of a file against it; the same as a JSON Schema for editors.
 - `drift_file`: write rules into the text of a catalog file.
 
 Catalogs:
-- `environment`: one environment of a file as a `Catalog`.
+- `environment`: the merged content of one environment as a `Catalog`, with references resolved.
 - `references`: `${env:NAME}` and the other references, and the values from outside.
 - `blocks`: the keys `drift`, `lint` and `headers`.
 - `dependencies`: jars.

@@ -132,7 +132,7 @@ def listed_headers(content: MappingNode) -> Mapping[str, bool]:
     """Return the names of the listed headers, and whether each is required.
 
     Args:
-        content: of the catalog file, merged over the shared one.
+        content: the content of the catalog file, merged over the shared one.
 
     Raises:
         ConfigurationError, SeveralErrors: a name cannot be a header's, or a value is neither `required` nor `optional`.

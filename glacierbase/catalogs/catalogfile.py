@@ -69,7 +69,7 @@ def read_name(content: bytes, stem: str, location: str) -> str:
     """Return the name of the catalog whose file has this content; nothing else in the file is checked.
 
     Args:
-        stem: of the file.
+        stem: the stem of the file.
         location: the file's name in messages.
 
     Raises:

@@ -16,7 +16,7 @@ class CatalogChoice:
     """All catalog files of a project, and the environment that the caller chose, if any.
 
     Attributes:
-        folder: of the catalog files.
+        folder: the folder of the catalog files.
     """
 
     folder: Path

@@ -28,7 +28,7 @@ def with_rules(content: bytes, rules: Iterable[DriftRule], location: str, catalo
 
     Args:
         location: the file's name in messages.
-        catalog: of the file, in the environment in which the rules are to hold.
+        catalog: the catalog of the file, in the environment in which the rules are to hold.
 
     Raises:
         ConfigurationError: the file has rules in a form that cannot be extended, or a list elsewhere replaces its list.

@@ -107,7 +107,7 @@ def file_of(folder: Path, root: Path) -> CatalogFile:
     """Return the catalog file of a migrations folder, in a project whose catalog files are valid.
 
     Args:
-        root: of the project.
+        root: the root of the project.
     """
     return next(file for file in load_catalog_files(root / "catalogs", root) if file.stem == folder.name)
 

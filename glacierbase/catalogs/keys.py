@@ -262,7 +262,7 @@ def wrong_keys(node: Node, keys: Sequence[Key], path: str = "") -> Iterator[Conf
     """Yield an error for each unknown key and each value of the wrong kind; null is allowed for every key.
 
     Args:
-        path: of the keys that lead to `node`.
+        path: the path of the keys that lead to `node`.
     """
     if is_null(node):
         return

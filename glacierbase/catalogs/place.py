@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from glacierbase.model.catalog import Catalog
 from glacierbase.secrets import is_secret, mask
 
-# Settings of Spark that say where tables are; not how they are read, by whom, or on which machines.
+# Settings of Spark that locate tables; none that only affect how, by whom, or on which machines they are read.
 _OF_SPARK = re.compile(
     r"spark\.remote|spark\.sql\.(defaultCatalog|warehouse\.dir)"
     r"|spark\.hadoop\.(fs\.defaultFS|hive\.metastore\.(uris|warehouse\.dir)|javax\.jdo\.option\.ConnectionURL)"

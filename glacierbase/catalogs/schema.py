@@ -120,7 +120,7 @@ def _any_value(name: str, *, secrets: bool) -> Schema:
 
 
 def _text(*, secrets: bool) -> Schema:
-    """Return the schema of a text, in which everything of the form of a reference is one or is escaped."""
+    """Return the schema of a text in which anything that resembles a reference is a reference or is escaped."""
     return {"pattern": whole(f"(?:{_part(_known(secrets=secrets))})*")["pattern"]}
 
 

@@ -1,10 +1,10 @@
 """The command line. Until a command runs, only `click` is imported, so that `--help` is fast.
 
 - `program`: how the program starts, and how it exits after a wrong command line or a bug.
-- `group`: the group of the commands, and their list in `--help`.
+- `group`: the group of the commands, their list in `--help`, and the exit code of a difference.
 - `options`: the options that commands share.
 - `completion`: the completions of a shell.
-- `terminal`: run a command, print its result, ask for confirmation, exit with its code.
+- `terminal`: run a command, print its result, prompt for confirmation, exit with the code of its error.
 - `display`: the live display of a terminal.
 - `signals`: stop a run at a signal.
 

@@ -54,7 +54,7 @@ def _entry(code: str) -> ErrorEntry:
 
 
 def _instead(code: str) -> str:
-    """Return the command that explains a code that is no error code: codes of rules end in digits."""
+    """Return the command that explains a code that is not an error code: codes of rules end in digits."""
     from glacierbase.errors.reference import ENTRIES
     from glacierbase.model.command import command
     from glacierbase.model.text import did_you_mean

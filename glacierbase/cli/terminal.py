@@ -55,7 +55,7 @@ class Terminal:
 
     def __init__(self, form: str, verbose: bool, colour: str = "auto", files: Sequence[OutputFile] = ()) -> None:
         """Args:
-        form: of the result, one of `output.formats`.
+        form: the form of the result, one of `output.formats`.
         verbose: log more to stderr.
         colour: `auto`, `always` or `never`.
         files: also get the result.

@@ -214,7 +214,7 @@ def raise_all(errors: Sequence[GlacierbaseError], results: tuple[Any, ...] = ())
     """Raise the only error, or several as one `SeveralErrors`; return if there is none.
 
     Args:
-        results: of the method of `Project` that fails.
+        results: the results of the method of `Project` that fails.
     """
     if error := joined(errors):
         error.results = results

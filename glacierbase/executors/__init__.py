@@ -51,7 +51,7 @@ class ListedTable:
 
 
 class Session(Protocol):
-    """One session of the engine: `USE` and `SET` change nothing outside of it."""
+    """One session of the engine: `USE` and `SET` affect only this session."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> str | None:
         """Run one statement to its end, as written, with each `?` bound to one of `parameters` if there are any.
@@ -202,8 +202,8 @@ class CopiedView:
     """A view of a throw-away copy.
 
     Attributes:
-        version: of its query.
-        location: of its metadata.
+        version: the version of its query.
+        location: the location of its metadata.
     """
 
     uuid: str
@@ -356,7 +356,7 @@ class EngineType:
         Args:
             catalog: with the configuration of the copy.
             folder: an empty folder, the only one that the engine writes to.
-            names: of the Iceberg catalogs in the copy.
+            names: the names of the Iceberg catalogs in the copy.
 
         Raises:
             ConfigurationError, EngineUnavailable: as `open_executor` does.

@@ -17,5 +17,5 @@ Tables:
 
 To a store:
 - `entries`: the events that a run records, one function per kind.
-- `recorder`: number, sign, mask and append events.
+- `recorder`: number, sign, mask and append events; compact the tables when that is due.
 """

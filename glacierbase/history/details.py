@@ -29,9 +29,9 @@ class Details:
     """What an event records beyond the other columns. Each kind of event uses some of the fields.
 
     Attributes:
-        statement_checksums: of all statements of the file, in order (started, baselined).
-        process: of the run and its engine, as `Run.holder` describes them (started).
-        headers: of the file, those that the catalog file lists (started, baselined).
+        statement_checksums: the checksums of all statements of the file, in order (started, baselined).
+        process: the processes of the run and its engine, as `Run.holder` describes them (started).
+        headers: the headers of the file, those that the catalog file lists (started, baselined).
         allows: findings of `lint` that comments of the file allow (started, baselined).
         squashes: the files that the file replaces, where it is a squash (started, baselined).
         jumped_over: versions that a run with `--only` skipped (started).
@@ -107,7 +107,7 @@ def to_json(details: Details) -> str | None:
 
 
 def _present(document: object) -> object:
-    """Return a document without nulls, and with an object in place of each record that is none.
+    """Return a document without nulls, and with an empty object in place of each record that is not an object.
 
     Records decide nothing about a run, so only a command that reads them refuses them.
     """

@@ -22,7 +22,7 @@ _KEPT = (
 
 
 def is_kept_by_engine(difference: Difference) -> bool:
-    """Return whether an engine or a catalog sets the differing property by itself."""
+    """Return whether an engine or a catalog sets the differing property on its own."""
     return difference.what == "property" and any(fnmatchcase(difference.name, pattern) for pattern in _KEPT)
 
 
@@ -75,7 +75,7 @@ def compare_tables(timelines: Iterable[Timeline], tables: LiveTables, files: Fil
     """Compare the tables that exist by their records with the existing ones.
 
     Args:
-        files: of the history.
+        files: the files of the history.
     """
     recorded = {timeline.shape.table: timeline for timeline in timelines if timeline.shape}
     readings = tables.read(recorded)

@@ -59,7 +59,7 @@ def _above(history_fence: int) -> int:
 
 
 def next_fence(row: LockRow, history_fence: int) -> int:
-    """Return the fence of the run that acquires the lock; a row that is older than the history was restored or made anew."""
+    """Return the fence of the run that acquires the lock; a row that is older than the history was restored or recreated."""
     return (row.fence if row.fence >= history_fence else _above(history_fence)) + 1
 
 
@@ -134,7 +134,7 @@ def living_fence(row: LockRow | None, lease_seconds: float, store: Store) -> int
 
 
 class HolderWatch:
-    """Decides whether the holder of a row is dead: its lease expired, its process ended, or it renewed nothing for a lease."""
+    """Decides whether the holder of a row is dead: its lease expired, its process ended, or it missed a whole lease."""
 
     def __init__(self, lease_seconds: float, store: Store) -> None:
         self._lease = lease_seconds

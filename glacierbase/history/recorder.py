@@ -281,7 +281,7 @@ def _next_step(event: Event, was_read: bool) -> str:
 
 
 def _command(event: Event) -> str:
-    """Return the command that records the event by hand, or that continues where there is nothing to record."""
+    """Return the command that records the event by hand; if there is nothing to record, the command that continues."""
     if not _is_outcome(event):
         return command("migrate")
     reason = f"run {event.run_id} could not write its history"

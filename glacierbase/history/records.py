@@ -24,12 +24,12 @@ class Record:
 
     Attributes:
         started: the newest event that started the file, or that settled it without a start.
-        outcome: the newest event that is no repair, written by the run of the file or by `baseline`.
+        outcome: the newest event other than a repair, written by the run of the file or by `baseline`.
         repair: the newest `repaired` event after it.
         last: the newest event of the version.
         statements_done: how many statements are known to have taken effect.
-        statement_checksums: of all statements at the last start of the file.
-        applied_at, applied_by: of the outcome; of the repair if a person completed a failed statement by hand.
+        statement_checksums: the checksums of all statements at the last start of the file.
+        applied_at, applied_by: taken from the outcome; from the repair if a person completed a failed statement by hand.
         announced_at: when the newest statement that was announced was about to start.
         before: the version of that statement's table then; None where it was not recorded.
         session: the session in which that statement was about to start; None where it was not recorded.
@@ -73,7 +73,7 @@ class History:
         late: fence and sequence of the events of runs that had lost the lock: what they announce never ran.
         records: by version number.
         newest: the highest of these numbers; 0 when there is none.
-        fence, sequence: of the newest event that is not late; 0 when there is none.
+        fence, sequence: those of the newest event that is not late; 0 when there is none.
         jumped_over: version numbers that a run with `--only` skipped.
         mentions: by fence and sequence of an event, one for each of its table records.
     """

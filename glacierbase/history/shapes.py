@@ -41,7 +41,7 @@ class RecordedChange:
     Attributes:
         shape: the table after the change; None where there was none.
         at: when it was committed, by the metadata of the table; None where that is not known.
-        version: of the file that made it, where that is not the file of the record.
+        version: the version of the file that made it, where that is not the file of the record.
     """
 
     shape: Shape | None
@@ -72,12 +72,12 @@ class TableRecord:
     steps: tuple[RecordedChange, ...] = ()
 
     def is_about(self, name: str, whole: str | None) -> bool:
-        """Return whether the record is about the table of a name, or of the whole name, if another file wrote it differently."""
+        """Return whether the record is of the table with this name, or with this qualified name if files spell it differently."""
         return self.table == name or (whole is not None and whole in self.names)
 
     @property
     def names(self) -> frozenset[str]:
-        """The whole names that the table had."""
+        """The qualified names that the table had."""
         return frozenset(shape.table for shape in (self.before, self.after) if shape)
 
     def changes(self) -> Iterator[RecordedChange]:
@@ -133,7 +133,7 @@ def last_shapes(history: History, tables: Mapping[str, str | None]) -> dict[str,
     """Return the shape of each table by its last record; None where there is none, or where there was no such table.
 
     Args:
-        tables: the names that the history records, each with the whole name where that is known: another file may have written
+        tables: the names that the history records, each with the qualified name where that is known: another file may have written
             the name differently.
     """
     left = {mask(name): (name, whole and mask(whole)) for name, whole in tables.items()}

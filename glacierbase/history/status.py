@@ -41,7 +41,7 @@ def statement_at_stop(record: Record) -> int | None:
 
 
 def newest_number(migrations: Sequence[Migration]) -> int:
-    """Return the highest version number of the files; -1 where there is no file."""
+    """Return the highest version number of the files; -1 without files."""
     return migrations[-1].number if migrations else -1
 
 

@@ -1,4 +1,4 @@
-"""The tables of a history: those that the files of a catalog change, under their whole names; their choice by patterns."""
+"""The tables that the files of a catalog change, by their qualified names; select tables by patterns."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class FileTables:
     @classmethod
     def of(cls, catalog: Catalog, history: History) -> FileTables:
         """Return the tables of a history."""
-        # A name may depend on a statement of its file; the record of the table has the whole name.
+        # A name may depend on a statement of its file; the record of the table has the qualified name.
         records = (record for event in history.events for record in table_records(event))
         whole = {record.table: record.after.table for record in records if record.after}
 
@@ -85,7 +85,7 @@ def tables_of_others(opened: OpenCatalog) -> Mapping[tuple[str, ...], str]:
 
 
 class TableChoice:
-    """Patterns that a caller gave, none for all tables; matched against the tables of one catalog after the other."""
+    """The patterns by which a caller selects tables; without a pattern, all tables. Each catalog's history is matched in turn."""
 
     def __init__(
         self, patterns: Collection[str] = (), missing: str = "no migration in the history changed a table that matches"

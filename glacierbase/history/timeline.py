@@ -117,7 +117,7 @@ class _TimelineBuilder:
 
     @property
     def name(self) -> str:
-        """The whole name of the table; empty where it was dropped."""
+        """The qualified name of the table; empty where it was dropped."""
         shape = self.moments[-1].shape if self.moments else None
         return shape.table if shape else ""
 

@@ -6,8 +6,8 @@ The commands:
 - `access`: who besides the migrator may change the tables, for `doctor`.
 - `status`: the state of every version, and the lock holder.
 - `history`: the events that match the filters, the outcomes, the changes of a column.
-- `show`: all that is known of one version, with the changes that its runs recorded.
-- `schema`: what a table consists of, now or at a point.
+- `show`: the details of one version, with the changes that its runs recorded.
+- `schema`: the schema of a table, now or at an earlier point.
 - `blame`: which migration made each part of a table.
 - `drift`: compare the tables with their records.
 - `compare/`: `compare` and `export-state`.

@@ -37,15 +37,15 @@ class BlamedLine:
 
     Attributes:
         kind: `column`, `partition`, `sort order`, `identifiers`, `property`, `format` or `table`.
-        type: of a column; the transform of a partition field, the value of a property.
+        type: the type of a column, the transform of a partition field, or the value of a property.
         version, author, description: of the migration that changed it last; None where no migration is known to have done so.
         at: when that was recorded.
         outside: whether another client changed it.
         required: whether a column refuses nulls.
         change: how it was before, such as `was float`; empty if it never changed.
-        former_names: of a column or the table, in order.
-        since: of its last change.
-        created: of its creation, if that is older; else None.
+        former_names: the former names of a column or the table, in order.
+        since: the origin of its last change.
+        created: the origin of its creation, if that is older; else None.
     """
 
     kind: str
@@ -87,7 +87,7 @@ class BlameResult(Result):
 
     Attributes:
         table: its name; None where the history has no such table.
-        dropped: by what it was dropped, if it was; there are no lines then.
+        dropped: what dropped the table, if it was dropped; it has no lines then.
         not_recorded: the versions that changed it after the last record, and recorded nothing.
         next: how to record what those changed, or to settle changes that no migration made; may be empty.
     """

@@ -57,7 +57,7 @@ class Drift:
         since: when it was made; None where that is not known.
         is_bound: whether it may be older: the earlier metadata is deleted.
         by: the engine and application that committed it; None where the metadata names none.
-        reason: of the rule that ignores it.
+        reason: the reason in the rule that ignores it.
     """
 
     table: str
@@ -145,7 +145,7 @@ def drift(target: Target, result: DriftResult, choice: TableChoice) -> DriftResu
     """Return how the tables of a catalog differ from their records, with an error for those that cannot be read. Writes nothing.
 
     Args:
-        choice: of the tables.
+        choice: the tables to compare.
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as tables:
         state = read_state(opened)
@@ -281,7 +281,7 @@ def _unmanaged(
 
 
 def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
-    """Yield those of the tables that no file of another history in the same namespace changed."""
+    """Yield the tables that no file of another history in the same namespace changed."""
     if (first := next(names, None)) is None:
         return
     others = tables_of_others(opened)
@@ -289,7 +289,7 @@ def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
 
 
 def _existing(names: Iterable[str], tables: LiveTables) -> Iterator[str]:
-    """Yield those of the tables that exist, without starting an engine."""
+    """Yield the tables that exist. Starts no engine."""
     readings = tables.read(filter(tables.is_near, names))
     return (name for name, reading in readings.items() if reading.shape)
 

@@ -43,8 +43,8 @@ class HistoryResult(Result):
     """The requested events of a catalog, in order.
 
     Attributes:
-        outcomes: of the attempts to apply a migration.
-        changes: of the requested column; None where none was.
+        outcomes: the outcomes of the attempts to apply a migration.
+        changes: the changes of the requested column; None if no column was requested.
         total: how many events the history has.
     """
 
@@ -96,7 +96,7 @@ class Filters:
     Attributes:
         author: part of the author's name, in letters of either case.
         since: the oldest time.
-        number: of the version.
+        number: the number of the version.
     """
 
     table: TableSearch | None = None
@@ -127,7 +127,7 @@ class Filters:
         )
 
     def accepts(self, event: Event) -> bool:
-        """Return whether an event has the author, the time and the version."""
+        """Return whether an event matches the author, the time and the version."""
         has_author = self.author is None or self.author.casefold() in (event.author or "").casefold()
         has_version = self.number is None or (event.version is not None and int(event.version) == self.number)
         is_recent = self.since is None or (event.recorded_at is not None and event.recorded_at >= self.since)
@@ -180,7 +180,7 @@ def outcomes(events: Sequence[Event], accepts: Callable[[Event], bool] = lambda 
     """Return the outcomes in the events of one catalog, in the order of the events.
 
     Events without a version, and those that a run wrote after it lost the lock, have no outcome. The last event of a version
-    is one also if it is no outcome: the attempt is running, or its outcome is unknown.
+    is one even if it is not an outcome: the attempt is running, or its outcome is unknown.
 
     Args:
         accepts: whether the filter accepts an event.

@@ -3,10 +3,10 @@
 The *since* of a part is its last change:
 
 - a column, or a field inside one: its own name, type, whether it refuses nulls, comment or default. A rename of the column around a
-  field, and a change of other fields inside a column, are no changes of it. A column is followed by its field id; where the table's
+  field, and a change of other fields inside a column, do not count. A column is followed by its field id; where the table's
   format has no ids, by its name, so that a renamed column is a new one.
 - a partition field: its transform; one that replaced another on the same column is a change of that one
-- the sort order and the identifier fields: each as a whole; a rename of their columns is no change
+- the sort order and the identifier fields: each as a whole; a rename of their columns does not count
 - a property: its value; the table: its name; the format: its version
 """
 
@@ -102,11 +102,11 @@ class TablePart:
     Attributes:
         kind: `table`, `format`, `column`, `partition`, `sort order`, `identifiers` or `property`.
         key: identifies the part in another shape of the table.
-        name: of the column, the partition field, the property or the table; empty for the others.
+        name: the name of the column, the partition field, the property or the table; empty for the others.
         text: the type, the transform, the value.
         facts: the values of which a change is a change of the part, each with its text as a former value.
         near: identifies a part of another key that it may replace; None if it never does.
-        required: of a column, whether it refuses nulls.
+        required: whether a column refuses nulls.
     """
 
     kind: str
@@ -123,8 +123,8 @@ class PartOrigin:
     """A part of a table and its origin.
 
     Attributes:
-        since: of its last change.
-        created: of its creation.
+        since: the origin of its last change.
+        created: the origin of its creation.
         change: its last change, by the former value: `was float`; empty if it never changed.
         former_names: in order, without the current name.
     """
@@ -145,7 +145,7 @@ def how_it_was(change: str, former_names: Sequence[str]) -> str:
 def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[PartOrigin, ...]:
     """Return the parts that a table has after the last of its moments, with their origins; none where it was dropped.
 
-    The parts of another table of the same name begin anew.
+    The parts of another table with the same name have no earlier changes.
 
     Args:
         before: the moments up to its first record; the last of them is equal to that record.

@@ -64,7 +64,7 @@ def since_given(text: str, now: datetime) -> datetime:
 
 
 def reached(point: Point | None, history: History) -> Callable[[Event], bool]:
-    """Return a function that tells whether an event is not after a point; None is now.
+    """Return a predicate that accepts the events up to a point; the point None is now.
 
     Raises:
         ConfigurationError: `UNKNOWN_VERSION`: the version never ran.
@@ -96,7 +96,7 @@ def _instant(text: str, of_day: time, is_not: str, examples: str) -> datetime:
 
     Args:
         is_not: describes a text that names none.
-        examples: of valid texts other than a date.
+        examples: examples of valid texts other than a date.
     """
     try:
         if _DATE.fullmatch(text):

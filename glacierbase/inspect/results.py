@@ -52,7 +52,7 @@ def _status_row(status: Status) -> tuple[Cell, ...]:
 
 @dataclass(frozen=True, slots=True)
 class ValidateResult(Result):
-    """How many files of one catalog and environment are valid."""
+    """The number of valid files of one catalog in one environment."""
 
     files: int = 0
 

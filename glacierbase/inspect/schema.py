@@ -61,7 +61,7 @@ class SchemaResult(Result):
     Attributes:
         table: its name then; None where the history has no such table.
         shape: None where it was dropped, or not recorded yet; with `differences`, the later one.
-        since: of the change that gave it this shape, or dropped it; None where that is not recorded.
+        since: the origin of the change that gave it this shape, or dropped it; None where that is not recorded.
         not_recorded: the versions that changed it after the last record, and recorded nothing.
         next: how to record what those changed; empty where there are none.
         later: the next change, if no migration made it, as it may be older than its record.

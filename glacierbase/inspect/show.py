@@ -1,4 +1,4 @@
-"""`show`: all that is known of one version, from history and files, with the changes that its runs recorded."""
+"""`show`: the details of one version, from history and files, with the changes that its runs recorded."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class ShownRun:
 
 @dataclass(frozen=True, slots=True)
 class ShowResult(Result):
-    """All that is known of one version: description, author, run, statements, events, and the next step.
+    """The details of one version: description, author, run, statements, events, and the next step.
 
     Attributes:
         tables: the changes that its runs recorded: their own, and those that no migration made.
@@ -146,7 +146,7 @@ class ShowResult(Result):
 
 
 def show(target: Target, result: ShowResult, number: int) -> ShowResult:
-    """Return all that is known of one version; `migration` stays None if there is no such version."""
+    """Return the details of one version; `migration` stays None if there is no such version."""
     state = current_state(target)
     status = next((status for status in statuses(target, state) if int(status.version) == number), None)
     if status is None:

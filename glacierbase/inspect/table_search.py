@@ -45,7 +45,7 @@ class ChosenTable:
 
     Attributes:
         name: the requested one, as the history records it.
-        timelines: of all tables that ever had that name, in the order of their first records; none without a record.
+        timelines: the timelines of all tables that ever had that name, in the order of their first records; none without a record.
         spellings: by the name of a table, its forms in files.
     """
 
@@ -59,7 +59,7 @@ class ChosenTable:
         return frozenset(names).union(*(self.spellings.get(name, ()) for name in names))
 
     def at(self, point: Point | None = None) -> TableAtPoint:
-        """Return the table that has the name at a point, else the last one that had it, else the first one that got it later.
+        """Return the table that has the name at a point; else the last one that had it; else the first one that got it later.
 
         Raises:
             ConfigurationError: the point is a version that never ran.
@@ -172,7 +172,7 @@ def _match(parts: Sequence[str], names: Sequence[str]) -> str | None:
                 raise ConfigurationError(
                     "AMBIGUOUS_TABLE",
                     f"{name_of(parts)} may be {' or '.join(sorted(matching))}",
-                    "write the whole name, as it is in this list",
+                    "write the qualified name, as it is in this list",
                     candidates=sorted(matching),
                 )
             if matching:
@@ -192,8 +192,8 @@ class RecordedNames:
     """The table names of a history.
 
     Attributes:
-        all: whole names where tables were recorded, else as files wrote them; in the order of the files.
-        spellings: by whole name, how files wrote it.
+        all: qualified names where tables were recorded, else as files wrote them; in the order of the files.
+        spellings: by qualified name, how files wrote it.
     """
 
     all: Sequence[str]

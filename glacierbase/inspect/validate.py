@@ -119,7 +119,7 @@ def render(
 def _render_all(
     root: Path, choice: CatalogChoice, catalogs: Collection[str], resolve: bool, keep: Keep
 ) -> tuple[list[InEnvironment[RenderedFile]], list[GlacierbaseError]]:
-    """Render and split every file of every chosen catalog and environment in a sandbox; return also all that is wrong.
+    """Render and split every file of every chosen catalog and environment in a sandbox; also return all errors.
 
     Args:
         keep: selects the files whose rendered text is returned. May raise an error of the file.
@@ -147,7 +147,7 @@ def about(errors: Sequence[GlacierbaseError], stem: str) -> tuple[GlacierbaseErr
     """Return the errors about the file and the migrations of one catalog.
 
     Args:
-        stem: of its file.
+        stem: the stem of its file.
     """
     paths = ((error, str(error.data.get("path", ""))) for error in errors)
     file, folder = f"catalogs/{stem}.yaml", f"migrations/{stem}/"

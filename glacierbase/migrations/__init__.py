@@ -1,7 +1,7 @@
 """Migration files: names, headers, checksums, templates, rendering and splitting, up to compiled statements.
 
 Files:
-- `folder`: the migrations of a catalog in order, read at once or at first use; files of one version.
+- `folder`: read the migrations of a catalog in order, with their checksums; refuse two files of one version.
 - `headers`: the comments `-- MIGRATION_NAME: value`, and those of a squash, which list the files that it replaces.
 - `allows`: the comments that allow a finding of `lint`.
 - `new_files`: write the next migration.
@@ -17,6 +17,6 @@ Statements:
 
 Git:
 - `git_files`: the files of a commit, and which files git tracks.
-- `git_base`: the files beside those of the base branch; what is edited, deleted or out of order.
-- `git_lost`: where git has a file of the history that is deleted or edited here.
+- `git_base`: compare files with those of the base branch: new, edited, deleted or out of order.
+- `git_lost`: the commit from which git can restore a recorded file that is deleted or edited here.
 """

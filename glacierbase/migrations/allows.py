@@ -21,8 +21,8 @@ class Allow:
     """A finding that is allowed.
 
     Attributes:
-        statement_index: of the statement below the comment.
-        code: of the rule, in capitals; empty where the comment has none.
+        statement_index: the index of the statement below the comment.
+        code: the code of the rule, in capitals; empty where the comment has none.
         reason: why; empty where the comment has none.
     """
 
@@ -37,10 +37,10 @@ def allows_of(statements: Iterable[Statement]) -> tuple[Allow, ...]:
 
 
 def without_effect(text: str, allows: Collection[Allow]) -> int:
-    """Return how many comments of a file are meant to allow a finding, and do not.
+    """Return the number of comments that are meant to allow a finding, and do not allow one.
 
     Args:
-        text: of the file.
+        text: the text of the file.
         allows: the result of `allows_of` for the file.
     """
     return len(_INTENDED.findall(text)) - len(allows)

@@ -26,7 +26,7 @@ class Substituted:
     """The first text of a statement, outside of comments, that Spark would replace, or the setting that lets it.
 
     Attributes:
-        index: of the statement in its file, from 1.
+        index: the index of the statement in its file, from 1.
         line, column: from 1.
     """
 
@@ -42,9 +42,9 @@ class Compiled:
 
     Attributes:
         text: the rendered text.
-        checksum: of the rendered text.
+        checksum: the checksum of the rendered text.
         steps: the statements; those of one transaction are one step.
-        dialect: of their SQL.
+        dialect: the dialect of their SQL.
         substituted: what the engine would replace in them, or could.
         catalog: that they run in; None where only their text matters.
     """
@@ -59,7 +59,7 @@ class Compiled:
 
     @cached_property
     def named(self) -> tuple[Named, ...]:
-        """The statements with what they do and the tables that they change; read when it is needed first."""
+        """The statements with what they do and the tables that they change; read at first use."""
         from glacierbase.sql.file import named  # Only what runs needs the grammar.
 
         return named(self.statements, self.dialect, self.catalog)
@@ -123,13 +123,13 @@ def _is_template(migration: Migration) -> bool:
 
 
 def _rendered(migration: Migration, catalog: TemplateNames) -> Rendered:
-    from glacierbase.migrations.render import render  # It imports Jinja, which most files do without.
+    from glacierbase.migrations.render import render  # Imports Jinja, which most files do not need.
 
     return render(migration, catalog.variables, catalog.environment, catalog.name)
 
 
 def split_file(file: Migration, dialect: str) -> Compiled:
-    """Split a file that is no template.
+    """Split a file that is not a template.
 
     Raises:
         MigrationFileError: an error in its SQL; the message names file and line.
@@ -198,7 +198,7 @@ def refused_substitution(
     glacierbase's sessions do not replace it. The file is refused nevertheless: it has another meaning in every other session.
 
     Args:
-        location: of the file.
+        location: the location of the file.
         resumes_at: the index of the first statement that is to run.
         or_else: another way out, for the hint.
     """

@@ -1,4 +1,4 @@
-"""The migrations folder of a catalog: its files in order, each with its headers, and what is wrong with them.
+"""The migrations folder of a catalog: its files in order, each with its headers, and the errors in them.
 
 Of two files with one version, the error names the newer one as the file to rename, where git shows which one that is.
 """
@@ -51,14 +51,14 @@ def load_migrations(
 
     Args:
         folder: an absent folder is an empty one.
-        root: of the project; `Migration.location` is relative to it.
+        root: the root of the project; `Migration.location` is relative to it.
         files: the `migration_files` of a command that reads several catalogs; their limits are shared.
         headers: names of the further headers that the catalog file lists; None allows any, for callers that do not check files.
     """
     read, errors = read_migrations(folder, root, files, headers)
     by_number: dict[int, Migration] = {}
     pairs = [(by_number.setdefault(migration.number, migration), migration) for migration in read]
-    # A file that a squash replaces is no new file that needs another version.
+    # A file that a squash replaces is not a new file, and needs no other version.
     errors += duplicate_versions(
         [(a, b) for a, b in pairs if a is not b and not replaces(a, b) and not replaces(b, a)], root
     )
@@ -188,7 +188,7 @@ def duplicate_versions(pairs: Sequence[tuple[Migration, Migration]], root: Path)
     """Return an error for each pair of files with one version.
 
     Args:
-        root: of the project.
+        root: the root of the project.
     """
     ages = _ages([file.path for pair in pairs for file in pair], root)
     ordered = (sorted(pair, key=lambda file: ages.get(file.path, 0)) for pair in pairs)

@@ -47,7 +47,7 @@ class BaseCatalog:
     """A catalog that has migrations at a commit.
 
     Attributes:
-        name: of its catalog file there.
+        name: the name of its catalog file there.
         doubt: why the name is only assumed; empty where it is not.
         paths: the paths whose checkout restores the catalog.
     """
@@ -78,7 +78,7 @@ class Base:
         return self.fork.ref
 
     def compared(self, name: str, migrations: Sequence[Migration]) -> Compared:
-        """Return the migrations of the work tree beside the base's catalog of this name."""
+        """Return the migrations of the work tree, with the base's files of the catalog of this name."""
         return Compared(self, migrations, _files(self.at_fork, name), _files(self.at_tip, name))
 
 
@@ -150,9 +150,9 @@ class _Commit:
     """The project's files at a commit.
 
     Attributes:
-        name: of the commit, for messages.
-        content: of the files, by path.
-        stems: the stems of today's catalog files, by the catalog's name.
+        name: the name of the commit, for messages.
+        content: the content of the files, by path.
+        stems: the stems of the current catalog files, by the catalog's name.
     """
 
     name: str
@@ -181,7 +181,7 @@ class _Commit:
     def _name(self, stem: str, file: str) -> tuple[str, tuple[str, ...]]:
         """Return the name of the base's catalog, and why it is only assumed.
 
-        Where its file cannot be read, the name is that of today's catalog whose file has the same stem.
+        Where its file cannot be read, the name is that of the current catalog whose file has the same stem.
         """
         assumed = next((name for name, here in self.stems.items() if here == stem), stem)
         content = self.content.get(file)

@@ -167,7 +167,7 @@ def tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
     """Return the paths that git tracks.
 
     Args:
-        root: of the project, which is in a work tree.
+        root: the root of the project, which is in a work tree.
 
     Raises:
         GitFailed, OSError: git fails, or is not installed.

@@ -29,7 +29,7 @@ _VALUE = re.compile(r"(\d{1,200}) (v1:sha256:[0-9a-f]{64})( squash)?", re.ASCII)
 
 
 def read_headers(text: str, location: str, listed: Collection[str] | None) -> dict[str, str]:
-    """Return the headers of a file by name, without the prefix; further headers only if they have a value.
+    """Return the headers of a file by name, without the prefix; additional headers only if they have a value.
 
     Args:
         listed: names of the further headers that are allowed; None allows any.
@@ -115,7 +115,7 @@ def _check_header(
 
 
 def read_squashes(text: str, version: str, location: str) -> tuple[Squashed, ...]:
-    """Return the files that a migration file replaces; none for a file that is no squash.
+    """Return the files that a migration file replaces; none for a file that is not a squash.
 
     Raises:
         MigrationFileError: `INVALID_SQUASH`: a line is not as `squash` writes it, or the lines do not match the file's version.

@@ -39,7 +39,7 @@ class InEnvironment(Generic[T]):
     Attributes:
         migrations: all of them.
         used: what was returned for those that compile.
-        errors: of the others.
+        errors: the errors of the others.
     """
 
     catalog: str

@@ -42,7 +42,7 @@ def write_migration(
     into one project at a time wait for each other, so that none chooses a version twice.
 
     Args:
-        root: of the project; a link that leads out of it is an error.
+        root: the root of the project; a link that leads out of it is an error.
         sql: what the file holds below its headers; default a line that is refused until it is replaced.
         headers: names of the further headers that the catalog file requires; written without a value, so that they are refused.
         is_draft: write it as `draft_of` its path, which no command reads as a migration, until `publish` renames it.
@@ -89,7 +89,7 @@ def publish(root: Path, location: str) -> None:
     """Give a draft the name of its migration.
 
     Args:
-        location: of the migration, relative to `root`.
+        location: the location of the migration, relative to `root`.
 
     Raises:
         ConfigurationError: `UNREADABLE_FILE`.

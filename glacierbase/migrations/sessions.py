@@ -81,7 +81,7 @@ def _effect(parsed: ParsedStatement, views: dict[tuple[str, ...], _View]) -> Ses
 
 
 def unrepeatable(compiled: Compiled, done: int) -> tuple[Statement, str] | None:
-    """Return the first statement that needs the session in which the done ones ran, and why a new session cannot replace it.
+    """Return the first statement that needs the session of the completed ones, and why a new session cannot replace it.
 
     Args:
         done: how many statements are done.

@@ -57,7 +57,7 @@ class _Span(NamedTuple):
 
     Attributes:
         above: the end of the statement before it, or the start of the input.
-        start: of its first token.
+        start: the start of its first token.
         code_end: the end of its last token.
         end: its end with the comments after that.
     """

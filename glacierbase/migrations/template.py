@@ -315,7 +315,7 @@ class _Environment(SandboxedEnvironment):
         return ""
 
     def operands(self, value: Any) -> Any:
-        """Return values to be formatted into text: numbers unchanged, for `%03d`, others as text."""
+        """Convert values for `%` formatting: numbers stay numbers, as `%03d` requires; other values become text."""
         if isinstance(value, tuple):
             return tuple(map(self.operands, value))
         if isinstance(value, Mapping):

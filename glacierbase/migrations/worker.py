@@ -40,12 +40,12 @@ def to_line(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Examiner:
-    """A function that the worker calls with each compiled file, so that its work is inside of the same limits.
+    """A function that the worker calls with each compiled file, so that the same limits apply to its work.
 
     Attributes:
         function: its name, as `package.module:function`. Its arguments are the compiled file, `facts`, and a dictionary in which
             it can keep values for later files in the same process; it returns a value of JSON types.
-        facts: of JSON types.
+        facts: values of JSON types.
     """
 
     function: str

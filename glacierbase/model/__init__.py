@@ -1,6 +1,6 @@
 """The nouns: migrations, statements, events, catalogs, shapes, results, and how they are written as JSON and text.
 
-- `migration`: a migration, its statements, its events, its states.
+- `migration`: a migration, its statements, its events, its states; the checksum of a file.
 - `catalog`, `keys`: a catalog in one environment; a key of a catalog file and the types of its values.
 - `shape`: all of a table except its rows; the version of a table.
 - `finding`: what a rule or the replay objects to.

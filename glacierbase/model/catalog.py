@@ -117,7 +117,7 @@ class Catalog:
         stem: the stem of its file, and the name of its migrations folder.
         protected: whether changing the environment requires its name as confirmation.
         executor_type: the type of the engine that runs its migrations.
-        dialect: of its migrations.
+        dialect: the dialect of its migrations.
         spark_conf: for Spark, values as written.
         dependencies: for Spark, Maven coordinates.
         digests: pairs of a coordinate and the SHA-256 that its jar must have.

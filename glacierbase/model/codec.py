@@ -3,6 +3,8 @@
 A document of a command has every field, with times in milliseconds and secrets masked: `to_json`, `from_json`. A document in the
 history leaves out each field that has its default, and each empty one that is marked `OMITTED`: `to_stored`, `from_stored`. Both
 readers ignore unknown keys, which a later version may write.
+
+Keys of documents are never renamed. To rename a field of a dataclass, keep its key with `named`.
 """
 
 from __future__ import annotations
@@ -103,10 +105,10 @@ def from_json(kind: type[T], document: object, path: str) -> T:
     """Return a dataclass with the values of a command's document.
 
     Args:
-        path: of the document in its file, for the message.
+        path: the path of the document in its file, for the message.
 
     Raises:
-        InvalidDocument: a field is missing and not `ADDED`, or has a value of another type. `true` is no number.
+        InvalidDocument: a field is missing and not `ADDED`, or has a value of another type. `true` is not a number.
     """
     return _read(kind, document, path, is_stored=False)
 
@@ -115,7 +117,7 @@ def from_stored(kind: type[T], document: object, path: str = "") -> T:
     """Return a dataclass with the values of a document that the history stores.
 
     Args:
-        path: of the document, for the message.
+        path: the path of the document, for the message.
 
     Raises:
         InvalidDocument: a field that is always stored is missing, or a field has a value of another type.

@@ -42,7 +42,7 @@ class Scope:
 
     Attributes:
         catalog: the current one, if the project has several or one was named.
-        root: of the project, once it is known.
+        root: the root of the project, once it is known.
         planned: the catalogs of the command if the environment runs only plan files, empty for all; None in other environments.
     """
 
@@ -78,8 +78,8 @@ def plan_commands(path: str, *arguments: str, catalogs: Iterable[str] | None = N
     """Return the commands that write a plan file and apply it.
 
     Args:
-        arguments: of `plan`.
-        catalogs: of the plan, empty for all of the project; default the catalogs of the running command.
+        arguments: the arguments of `plan`.
+        catalogs: the catalogs of the plan, empty for all of the project; default the catalogs of the running command.
     """
     chosen = (_current.get().planned or ()) if catalogs is None else catalogs
     names = [part for name in chosen for part in ("--catalog", name)]

@@ -33,7 +33,7 @@ class Difference:
     Attributes:
         what: of what: `table`, `column`, `type`, `required`, `comment`, `default`, `order of columns`, `partitioning`, `sorting`,
             `identifiers`, `property`, `format` or `format version`.
-        name: of the column or the property; empty where there is only one.
+        name: the name of the column or the property; empty where there is only one.
         before, after: as text; None where there was nothing, or is nothing.
         destructive: whether rows, or the values of a column, are lost.
     """

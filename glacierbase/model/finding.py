@@ -20,11 +20,11 @@ class Severity(str, Enum):
 
 @dataclass(frozen=True, slots=True)
 class Finding:
-    """A place that a rule objects to, or that the replay of `review` shows to be wrong.
+    """A place that a rule objects to, or where the replay of `review` detects a problem.
 
     Attributes:
-        code: of the rule, or `REPLAY_…` for what only the replay shows.
-        statement_index: of the statement, from 1; None for the whole file.
+        code: the code of the rule, or `REPLAY_…` for what only the replay shows.
+        statement_index: the index of the statement, from 1; None for the whole file.
         environments: those whose rendering has it.
         allowed: the reason of the comment that allows it, or None.
     """

@@ -150,9 +150,9 @@ class Key:
 
     Attributes:
         meaning: one sentence, for the reference.
-        type: of a single value, or of the single values in a list.
+        type: the type of a single value, or of the single values in a list.
         default: as written in a file; None if the key has no fixed default.
-        keys: of a group, or of the mappings in a list.
+        keys: the keys of a group, or of the mappings in a list.
         engine: the only `migrationExecutor.type` that the key is allowed for; None if all are.
         fixed: the keys inside the value that only glacierbase sets.
         names: the type of the names in a mapping whose names the user chooses; None if any name is allowed.

@@ -1,4 +1,4 @@
-"""The values of the whole program: a migration, its statements, the events of its history, its states."""
+"""A migration, its statements, the events of its history, its states; versions as numbers, and checksums."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Statement:
         line: line of its first character, from 1.
         column: column of its first character, from 1.
         text: the author's text, exactly, without the terminating semicolon.
-        checksum: of the text without surrounding comments.
+        checksum: the checksum of the text without surrounding comments.
         comments: on the lines above the statement, as written.
     """
 
@@ -102,7 +102,7 @@ class Migration:
         name: the words of the file name.
         path: where the file is; `location` is the same relative to the project, for people and history.
         text: the file's text without a byte order mark; line ends as they are.
-        checksum: of the raw file, `v1:sha256:…`.
+        checksum: the checksum of the raw file, `v1:sha256:…`.
         headers: the headers that the catalog file lists, by name: `{"TICKET": "OPS-17"}`.
         squashes: the files that a squash replaces.
     """
@@ -125,7 +125,10 @@ class Migration:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """One row of the history table, column for column. Appended once, never changed."""
+    """One row of the history table, column for column. Appended once, never changed.
+
+    Stores read every column and do not alter existing tables (`stores.tables.check_columns`): put a new value into `details`.
+    """
 
     fence: int
     sequence: int

@@ -110,7 +110,7 @@ class Results(tuple[R, ...]):
 
 @dataclass(frozen=True, slots=True)
 class RecordedRepair:
-    """What `repair` recorded about a version after its run: a fact beside that run, with its own time, run and user."""
+    """What `repair` recorded about a version after its run: separate from that run, with its own time, run and user."""
 
     resolution: str | None
     at: datetime | None
@@ -139,7 +139,7 @@ class Status:
     """The state of one version.
 
     Attributes:
-        applied_at, run_id: of the run that applied the version, or ran it last; a repair changes neither.
+        applied_at, run_id: time and id of the run that applied the version, or ran it last; a repair changes neither.
         applied_by: `run`, `baseline`, or `repair` if a person completed a failed statement by hand; None if not applied.
         repaired: the newest repair since that run, or None.
         headers: the headers of the file that the catalog file lists, by name.

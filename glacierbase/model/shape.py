@@ -71,13 +71,13 @@ class Shape:
 
     Attributes:
         table: its name as the history records names.
-        uuid: of the table; another table of the same name has another one. If the format has none, the record generates one.
+        uuid: the UUID of the table; another table with the same name has another. If the format has none, the record generates it.
         format: `iceberg`.
         columns: in order; the fields inside a column follow it.
         partitioning: the fields that new rows are partitioned by, without removed ones.
         identifiers: the names of the columns that identify a row.
         properties: as listed in the table's metadata.
-        metadata_location: of the metadata from which the shape was read.
+        metadata_location: the location of the metadata from which the shape was read.
         schema_id, spec_id, sort_order_id: Iceberg's ids of the schema, the partition spec and the sort order in the metadata:
             https://iceberg.apache.org/spec/#table-metadata-fields
     """
@@ -103,12 +103,12 @@ class TableVersion:
 
     Attributes:
         table: the table's name, as the history records names.
-        uuid: of the table; another table of the same name has another one.
+        uuid: the UUID of the table; another table of the same name has another one.
         metadata: the location of the metadata file to which the catalog points.
         sequence: the sequence number of the snapshot that was added last; 0 before the first one, and in format version 1.
         previous: the location of the previous metadata file, or None.
-        tag: of the statement that added the last snapshot; None if the snapshot names none.
-        shape: of the table in that version, if it was read.
+        tag: the tag of the statement that added the last snapshot; None if the snapshot names none.
+        shape: the shape of the table in that version, if it was read.
     """
 
     table: str

@@ -1,4 +1,4 @@
-"""GitLab's code quality report, which a merge request shows beside its changes.
+"""GitLab's code quality report, which a merge request shows next to its changes.
 
 https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
 """

@@ -92,7 +92,7 @@ class Screen:
 
     def __init__(self, width: int, has_colour: bool, now: datetime | None = None) -> None:
         """Args:
-        width: of the terminal, in cells.
+        width: the width of the terminal, in cells.
         now: the time to which relative times refer.
         """
         self._width = max(width, _LEAST_WIDTH)

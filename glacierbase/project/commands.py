@@ -25,7 +25,7 @@ class Command(NamedTuple):
     """A command.
 
     Attributes:
-        section: of the list of commands; None for an action of another command.
+        section: the section in the list of commands; None for an action of another command.
         function: `module:name` in this package; takes keyword arguments. None where the command line alone has it.
         result: `module:name` of the type of its results; None where its document is about no catalog.
         reads_files: whether an error in a migration file ends the command; otherwise files are read when they are needed.

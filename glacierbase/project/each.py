@@ -33,7 +33,7 @@ class Catalogs:
     """The catalogs of a project, and the run of a command on them.
 
     Attributes:
-        root: of the project.
+        root: the root of the project.
         scope: the project and the environment that the caller gave.
         held_locks: the locks that runs of the project hold.
     """
@@ -153,7 +153,7 @@ def load_targets(
 
     Args:
         held: the list of locks that the runs hold.
-        names: of all catalogs of the project.
+        names: the names of all catalogs of the project.
         is_deferred: read migration files at first use; they are not checked here.
 
     Raises:

@@ -212,7 +212,7 @@ class Project:
         """Return what is known of versions that need a decision (without `as_`), or record the decision.
 
         Args:
-            versions: of one catalog; default all that need a decision.
+            versions: versions of one catalog; default all that need a decision.
             as_: `done` or `not-done` (an unknown outcome), `done` (a failed file's statement, completed by hand), `abandoned`
                 (the file ends here), `edited` (an applied file's new checksum), `removed` (a file deleted on purpose).
             reason: why; recorded, and required to record anything.
@@ -321,7 +321,7 @@ class Project:
         """Replace the files up to version `to` by one that creates the tables of this environment, which is exactly at `to`.
 
         Args:
-            author: of the file, for its header.
+            author: the author of the file, for its header.
             dry_run: write nothing; return the file.
             commit: commit the replacement; otherwise it is staged.
 
@@ -344,7 +344,7 @@ class Project:
         Args:
             tables: patterns of names; default all tables that differ.
             reason: why; recorded, and the description of the migration.
-            author: of the migration.
+            author: the author of the migration.
 
         Raises:
             HistoryDisagrees: a version is pending, or no statement makes the changes.
@@ -453,7 +453,7 @@ class Project:
 
         Args:
             table: only files that change this table, also under its former names; as for `schema`.
-            column: of that table: only its changes, and those of the fields inside it, also under other names.
+            column: a column of that table: only its changes, and those of the fields inside it, also under other names.
             author: part of the author's name; case is ignored.
             since: the oldest time: ISO 8601, a date (its begin in UTC), or before now: `90m`, `12h`, `7d`, `2w`.
             version: only this one.
@@ -469,7 +469,7 @@ class Project:
 
     @with_own_scope
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
-        """Return all that is known of one version. Writes nothing.
+        """Return the details of one version. Writes nothing.
 
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.

@@ -37,7 +37,7 @@ def report(
     """Write the page about a project to a file.
 
     Args:
-        name: of the project.
+        name: the name of the project.
         pages: reads the page's content for each catalog.
         compared: compares environments.
 
@@ -98,7 +98,7 @@ def page_text(name: str, pages: Sequence[PageResult], compared: Sequence[Compare
     """Return the page.
 
     Args:
-        name: of the project.
+        name: the name of the project.
     """
     folder = files("glacierbase.report") / "templates"
     template, style, *scripts = ((folder / name).read_text("utf-8") for name in ("page.html", "page.css", *_SCRIPTS))

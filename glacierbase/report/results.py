@@ -22,7 +22,7 @@ class ReportResult(Result):
     """The numbers of one catalog on the page.
 
     Attributes:
-        path: of the page; empty if nothing could be read, so that none was written.
+        path: the path of the page; empty if nothing could be read, so that none was written.
         migrations, tables, pending: how many the page shows.
         drifts: how many differences of tables are neither ignored nor kept by the engine.
         environments: those that the page compares.
@@ -60,7 +60,7 @@ class ReportedPart:
     """A line of `blame`.
 
     Attributes:
-        comment: of a column; else empty.
+        comment: the comment of a column; else empty.
         was: the value before its last change.
     """
 

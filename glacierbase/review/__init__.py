@@ -6,7 +6,7 @@ No catalog is contacted. `lint` reads the statements; `review` also runs them, o
 - `examine`: apply the rules to one file after another, in the worker process of a sandbox.
 - `rule`: the definition of a rule, and its arguments.
 - `catalogue`: all rules: those of `rules/`, a module and a Markdown file for each family, and those of installed packages.
-- `table_properties`: the properties that the table formats know, from `table_properties.json`.
+- `table_properties`: the properties that the table formats define, from `table_properties.json`.
 - `review`: the command: group the environments that render equally, replay, and add the findings of the rules.
 - `statements`: a summary of each statement for `review`, and the statements that are not replayed.
 - `copy`: the configuration of the throw-away copy.

@@ -42,7 +42,7 @@ class BaseState:
 
     Attributes:
         files: their number.
-        problems: of their statements that did not run.
+        problems: the problems of their statements that did not run.
     """
 
     files: int
@@ -73,7 +73,7 @@ class BaseStates:
         return None
 
     def keep(self, state: CopyState, problems: Sequence[ReplayProblem]) -> None:
-        """Write the state after all files. A cache that cannot be written is no error.
+        """Write the state after all files. A cache that cannot be written is not an error.
 
         Raises:
             NotKept: the state is too large.

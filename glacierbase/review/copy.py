@@ -49,7 +49,7 @@ class Copy:
 
     Attributes:
         catalog: the catalog with the configuration of the copy.
-        names: of the Spark catalogs in the copy.
+        names: the names of the Spark catalogs in the copy.
         absent: the names of the Spark catalogs that are not in the copy.
         left_out: sentences on what the copy lacks.
     """

@@ -35,7 +35,7 @@ class _Chain:
     """The declarations of a catalog's files in one environment, up to the file of this number.
 
     Attributes:
-        name: of catalog and environment.
+        name: the name of the catalog and the environment.
     """
 
     name: list[str]

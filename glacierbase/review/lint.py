@@ -247,7 +247,7 @@ class _Judgement:
     """Collect the findings of all files and environments.
 
     Attributes:
-        environments: of each finding.
+        environments: the environments of each finding.
         spared: the number of findings about new tables.
     """
 

@@ -53,8 +53,8 @@ class Replay:
 
     Attributes:
         replayed: the number of statements that ran.
-        problems: of the new files.
-        base_problems: of the files of the base.
+        problems: the problems of the new files.
+        base_problems: the problems of the files of the base.
         skipped: the statements that the copy cannot run, with the reason.
         changes: the table changes by all new files.
         views: the changes of views.
@@ -276,7 +276,7 @@ class ReplayRunner:
         """Register files whose effects the copy already holds.
 
         Args:
-            problems: of these files.
+            problems: the problems of these files.
         """
         for file in files:
             self._begin(file)

@@ -40,7 +40,7 @@ def origin(root: Path, name: str, catalogs: Iterable[str], base: str | None) -> 
     """Return the origin of the results of a command.
 
     Args:
-        name: of the command.
+        name: the name of the command.
         catalogs: those that were named.
         base: the git ref that was given, or None.
     """
@@ -53,7 +53,7 @@ def origin(root: Path, name: str, catalogs: Iterable[str], base: str | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class NotUnderstood:
-    """A statement to which no rule applies, because what it does is not known."""
+    """A statement that the rules do not check, because its effect is not known."""
 
     path: str
     line: int

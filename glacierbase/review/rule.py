@@ -23,7 +23,7 @@ CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
 
 
 class Proof(str, Enum):
-    """Where the claim of a rule comes from: a run of its examples on the engine, the vendor's page, or a convention."""
+    """The source of a rule's claim: a run of its examples on the engine, the vendor's page, or a convention."""
 
     RUN = "run"
     CITED = "cited"
@@ -69,9 +69,9 @@ class Facts:
     Attributes:
         engine: the dialect of its SQL.
         formats: of the tables, by the name of the Spark catalog: `iceberg`, `delta`, `hudi`; empty if its class implies none.
-        default_catalog: of Spark; empty if none is set.
+        default_catalog: the default catalog of Spark; empty if none is set.
         given_parts: how many parts of a table's name the catalog file supplies.
-        versions: of the formats whose jars the catalog file names.
+        versions: the versions of the formats whose jars the catalog file names.
         varying: texts that a variable has in only some environments, with the variable's path.
         defaults: properties that the engine gives to new tables.
         beginning: the first parts of a whole name, which a shorter one lacks.
@@ -156,7 +156,7 @@ class RuleFinding:
         step: the statement; None for the whole file.
         place: in the text of the statement; default its start.
         fix: instead of the rule's fix, if the fix depends on the place.
-        name: of the table; default the first table that the statement changes.
+        name: the name of the table; default the first table that the statement changes.
     """
 
     message: str
@@ -175,7 +175,7 @@ class Rule:
     """A rule.
 
     Attributes:
-        code: of its family and a number: `DS103`.
+        code: the letters of its family and a number: `DS103`.
         name: words with hyphens.
         severity: unless the catalog file sets another one.
         why: one sentence.
@@ -224,8 +224,8 @@ def statement_rule(
     """Make a rule of a function that checks single statements.
 
     Args:
-        operations: of the statements, or of one of their clauses.
-        formats: of the tables that the statements change; default all.
+        operations: the operations of the statements, or of one of their clauses.
+        formats: the formats of the tables that the statements change; default all.
         description: the other attributes of `Rule`.
     """
     wanted, of_formats = frozenset(operations), frozenset(formats)

@@ -91,7 +91,7 @@ class ReplayStep:
 
     Attributes:
         index: in the file, from 1.
-        line, column: of the file, from 1.
+        line, column: the position in the file, from 1.
     """
 
     index: int
@@ -106,7 +106,7 @@ class FileSummary:
     """A file as an environment renders it.
 
     Attributes:
-        checksum: of the rendered text.
+        checksum: the checksum of the rendered text.
     """
 
     migration: Migration
@@ -139,7 +139,7 @@ def read_files(sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catal
 
 
 def read_plain(sandbox: Sandbox, file: Migration, catalog: Catalog) -> Iterator[FileSummary]:
-    """Yield a file that is no template. Raises as `read_files` does."""
+    """Yield a file that is not a template. Raises as `read_files` does."""
     yield from _read_files(sandbox, [replace(file, text="")], catalog, {"text": file.text})
 
 

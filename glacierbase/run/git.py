@@ -52,7 +52,7 @@ class GitFailed(Exception):
     """git failed or timed out; the message is one line.
 
     Attributes:
-        exit_code: of git; None after a time-out.
+        exit_code: the exit code of git; None after a time-out.
     """
 
     def __init__(self, message: str, exit_code: int | None = None) -> None:

@@ -45,7 +45,7 @@ def run_command(
     seconds: float,
     cancelled: Callable[[], bool],
 ) -> Ending:
-    """Run a command to its end and return how it ended. Processes that it started and that outlive it are left alone.
+    """Run a command to its end and return how it ended. Processes that it started and that outlive it keep running.
 
     Args:
         words: the program and its arguments. A program with a `/` in its name is relative to `folder`.

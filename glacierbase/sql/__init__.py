@@ -19,10 +19,10 @@ From text to values:
 - `session`, `scripts`: USE, SET, SHOW, GRANT, transactions; BEGIN … END with the statements inside.
 
 What follows from statements:
-- `file`: the statements of a file, with the tables that they change under their whole names.
-- `qualified`: the whole names of tables.
+- `file`: the statements of a file, with the qualified names of the tables that they change.
+- `qualified`: the qualified name of a table.
 - `targets`: the tables of statements as the history records them.
-- `about`: which parts of a table its statements are about.
+- `about`: the parts of a table that a statement may change.
 - `known`, `declared`: what statements declare of tables, accumulated over files; the resulting shape of a table.
 - `column_types`: column types in one spelling.
 

@@ -1,4 +1,4 @@
-"""Which parts of a table its statements are about, and what they declare of each. Pure.
+"""The parts of a table that statements are about, and what the statements declare about each. Pure.
 
 `Claims` decides which differences of a table its statements explain: a statement explains a change only if it is about the part
 that changed. Columns are followed through the renames of the statements. A statement that is not understood, a script, a call and
@@ -504,7 +504,7 @@ def covering(subject: str) -> Iterator[str]:
     """Yield the subjects that are about a part: its own subject, then those that cover more than it.
 
     Args:
-        subject: of the part, in lower case.
+        subject: the subject of the part, in lower case.
     """
     yield subject
     yield EVERY_PART

@@ -49,7 +49,7 @@ class Alteration:
     """The clauses of an ALTER that have been read.
 
     Attributes:
-        operation: of a clause without a part.
+        operation: the operation of a clause without a part.
     """
 
     cursor: Cursor

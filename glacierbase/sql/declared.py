@@ -15,7 +15,7 @@ from glacierbase.sql.file import Named
 from glacierbase.sql.known import KnownColumn, KnownColumns, KnownField, KnownTable, KnownTables, Path
 from glacierbase.sql.statement import ICEBERG_TRANSFORMS, Name, ParsedStatement
 
-# Returns the whole names of what a statement changes, after these statements of its session.
+# Returns the qualified names of what a statement changes, after these statements of its session.
 WholeNames = Callable[[ParsedStatement, Sequence[Named]], Sequence[Name]]
 
 _CREATES = frozenset({"create_table", "create_table_as", "replace_table", "create_view", "replace_view"})
@@ -34,7 +34,7 @@ class Declared:
         name: as the file writes it.
         whole: its name after every USE.
         uses: the statements of its session before it.
-        versions: of the files that create or change it.
+        versions: the versions of the files that create or change it.
         known: what the statements declare of it; None for a view, and where it is not known.
         why: the reason why it is not known.
     """
@@ -53,7 +53,7 @@ class DeclaredTables:
     """What files declare.
 
     Attributes:
-        tables: by the key of the whole name.
+        tables: by the key of the qualified name.
         not_understood: the versions of files, and a sentence for each of their statements that is not understood.
     """
 
@@ -62,7 +62,7 @@ class DeclaredTables:
 
 
 def declared_tables(files: Iterable[tuple[str, Sequence[Named]]], dialect: str, names: WholeNames) -> DeclaredTables:
-    """Return what the files declare. A table that a statement may have changed that is not understood is not known afterwards.
+    """Return what the files declare. A table that a statement that is not understood may have changed is unknown afterwards.
 
     Args:
         files: the version and the statements of each, from the first one of the catalog.
@@ -155,7 +155,7 @@ def _effect(parsed: ParsedStatement) -> str:
 
 
 def _created_name(sql: str, dialect: str) -> Name | None:
-    """Return the name of the table or view that a statement creates which is otherwise not understood."""
+    """Return the name of the table or view that a statement creates, where the rest of the statement is not understood."""
     try:
         cursor = Cursor(sql, dialect)
         if cursor.next() not in ("CREATE", "REPLACE"):

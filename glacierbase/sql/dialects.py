@@ -83,7 +83,7 @@ class Dialect:
     `heads`, statements are split and run, and none of them is understood.
 
     Attributes:
-        name: of the entry point.
+        name: the name of the entry point.
         enclosures: strings, quoted identifiers and comments, in the order in which they are tried.
         strings: the marks that open a string, in capitals.
         backslash_escapes: whether a backslash in a string escapes the character after it.
@@ -94,7 +94,7 @@ class Dialect:
         heads: the first words of the statements that have the same meaning as in Spark and Snowflake; only these are read.
         folds: returns an unquoted name as the engine compares it.
         quotes_fold: whether the engine compares a quoted name in the same way.
-        names_follow_conf: whether `sparkConf` says what a name without a catalog means.
+        names_follow_conf: whether `sparkConf` determines the catalog of a name without one.
         has_rules: whether the rules of `lint` are about this dialect.
         solid_dots: whether a dot and the word after it are one token.
         blocks: the words that open a block as the first word of a statement, each with the words that close it.

@@ -1,4 +1,4 @@
-"""The statements of a file: what each does, and the tables that it changes, by their complete names. Pure.
+"""The statements of a file: what each does, and the tables that it changes, by their qualified names. Pure.
 
 The catalog file, USE before a statement, and the rest of the statement complete a name.
 """
@@ -23,7 +23,7 @@ class Named:
     """A statement of a file, what it does, and the tables that it changes.
 
     Attributes:
-        names: for each table, the name that the history records, and the whole name by which it is read; None if it is not
+        names: for each table, the name that the history records, and the qualified name by which it is read; None if it is not
             certain which table the statement means. Without a catalog, both are as written.
     """
 
@@ -81,7 +81,7 @@ class _Session:
             self._forget(*statement.moves)
 
     def complete(self, name: str) -> tuple[str, str | None]:
-        """Return a name as it is recorded, and the whole name; None where it is not certain."""
+        """Return a name as it is recorded, and the qualified name; None where it is not certain."""
         parts = name_parts(name)
         is_alone = len(parts) == 1
         if not self._moved or is_whole(self._of, name) or (is_alone and self._moved == {"catalog"}):
@@ -93,7 +93,7 @@ class _Session:
         return recorded, qualified(self._of, recorded)
 
     def lasting(self, whole: str) -> str | None:
-        """Return a whole name of Snowflake if it means the same before all statements and after them, else None."""
+        """Return a qualified name of Snowflake if it means the same before all statements and after them, else None."""
         missing = 3 - len(name_parts(whole))
         is_moved = (missing > 0 and "catalog" in self._moved) or (missing > 1 and "namespace" in self._moved)
         return None if is_moved else whole

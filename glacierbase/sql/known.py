@@ -74,7 +74,7 @@ class KnownField:
     Attributes:
         source: the path of its column.
         transform: its function with the width: `bucket(16)`; empty for the column itself.
-        direction, nulls: of a write order.
+        direction, nulls: only for a field of a write order.
     """
 
     name: str

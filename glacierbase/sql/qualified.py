@@ -1,4 +1,4 @@
-"""The whole names of tables. Pure."""
+"""The qualified names of tables. Pure."""
 
 from __future__ import annotations
 

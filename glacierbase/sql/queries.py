@@ -44,7 +44,7 @@ _WORDS = frozenset(
 
 @dataclass(slots=True)
 class _Frame:
-    """The state inside one pair of parentheses, or outside of all.
+    """The state inside one pair of parentheses, or outside all of them.
 
     Attributes:
         is_query: whether FROM begins relations.

@@ -252,7 +252,7 @@ class ColumnAlters:
     """How the columns of one shape become those of another.
 
     Attributes:
-        clauses: of ALTER TABLE, in the order in which they run.
+        clauses: the clauses of ALTER TABLE, in the order in which they run.
         impossible: the changes for which there is no clause.
         before, after: the columns of both shapes.
     """

@@ -50,7 +50,7 @@ def _selection(cursor: Cursor, kind: str) -> ParsedStatement:
 
 
 def _moved(kind: str, selected: Name | None) -> frozenset[str]:
-    """Return what USE may change: a selected catalog has its own current namespace, and a whole name selects both."""
+    """Return what USE may change: a selected catalog has its own current namespace, and a qualified name selects both."""
     if kind not in ("", "catalog", "namespace"):
         return frozenset()
     is_namespace = kind == "namespace" and selected is not None and len(selected.parts) == 1

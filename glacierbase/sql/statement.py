@@ -48,7 +48,7 @@ class Part:
 
     Attributes:
         operation: what it does, a word of `OPERATIONS`.
-        place: of its first word.
+        place: the place of its first word.
     """
 
     operation: str
@@ -125,9 +125,9 @@ class Property(Part):
     """A table property: of `set_properties`, `unset_properties` (no value), `create_table` and the like.
 
     Attributes:
-        place: of the key.
+        place: the place of the key.
         value: without quotes; None of UNSET.
-        value_place: of the value.
+        value_place: the place of the value.
     """
 
     key: str
@@ -347,7 +347,7 @@ class Options:
     """The words of a statement outside of its clauses; False or None where they are absent.
 
     Attributes:
-        kind: of the object, in lower case: `table`, `view`, `materialized view`, `dynamic table`, `namespace`, …; for USE
+        kind: the kind of the object, in lower case: `table`, `view`, `materialized view`, `dynamic table`, `namespace`, …; for USE
             `catalog`, `namespace`, `role`, `warehouse` or `secondary`, and empty if the name may be a catalog or a namespace.
         using: the table format after USING, in lower case.
         location: the text of LOCATION, or of SET LOCATION.

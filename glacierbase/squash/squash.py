@@ -47,12 +47,12 @@ class SquashResult(Result):
     """The file that `squash` wrote; with `--dry-run` the one that it would write.
 
     Attributes:
-        path: of the file.
+        path: the path of the file.
         removed: the files that it replaces.
         tables: those that it creates.
         left_out: what the files did and it does not do in a new environment.
         sql: the text of the file.
-        commit: of the replacement, or None.
+        commit: the commit of the replacement, or None.
     """
 
     path: str = ""

@@ -8,7 +8,7 @@ lock. Every implementation passes `tests/engines/contract/`.
 - `iceberg/`: through PyIceberg, without an engine.
 - `tables`: names, columns and properties of the two tables; checks that they are readable.
 - `bounded`: a store whose calls end within a time limit.
-- `live`: the current tables of users.
+- `live`: read the shapes of users' tables, through PyIceberg or the engine.
 """
 
 from __future__ import annotations

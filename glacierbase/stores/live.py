@@ -263,7 +263,7 @@ class TableShapes:
 
         Args:
             table: its name as the history records names. It must not depend on a `USE`.
-            session: of the engine; without one, only tables that PyIceberg reads can be read.
+            session: a session of the engine; without one, only tables that PyIceberg reads can be read.
 
         Raises:
             ConfigurationError: PyIceberg cannot open the catalog of the table, and there is no session.

@@ -139,7 +139,7 @@ def the_row(rows: Sequence[LockRow] | None, table: str) -> LockRow | None:
     """Return the one row of a lock table; None if the table does not exist or is empty.
 
     Args:
-        rows: of the table.
+        rows: the rows of the table.
         table: its name, for the message.
 
     Raises:
@@ -168,7 +168,7 @@ def check_columns(table: str, row: type, columns: Iterable[str]) -> None:
         columns: the names of the columns that the table has.
 
     Raises:
-        NeedsRepair: a column was dropped or renamed.
+        NeedsRepair: a column was dropped or renamed, or a version that did not have the column created the table.
     """
     names = {name.lower() for name in columns}
     lacking = ", ".join(field.name for field in fields(row) if field.name not in names)

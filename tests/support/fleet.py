@@ -73,7 +73,7 @@ class Place:
         Args:
             end: what the run records at the end.
             is_recorded: whether it records the shapes of the tables.
-            names: whole names of tables that the file names in part.
+            names: qualified names of tables that the file names in part.
             columns: of the last event, other than they would be.
         """
         target = self.target

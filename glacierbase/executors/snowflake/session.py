@@ -166,7 +166,7 @@ class SnowflakeSession:
         return SessionContext(*(getattr(self._connection, name) or None for name in ("database", "schema", "role")))
 
     def select(self, context: SessionContext) -> None:
-        """Run USE. A session may have no schema, or no database."""
+        """Select database and schema with USE; a session may lack either."""
         parts = [snowflake_identifier(part) for part in (context.catalog, context.namespace) if part]
         if parts:
             self.execute(f"USE {'SCHEMA' if len(parts) > 1 else 'DATABASE'} {'.'.join(parts)}")
@@ -176,7 +176,7 @@ class SnowflakeSession:
         return str(self._caller.submit(lambda: self._connection.get_query_status(query_id)).result().name)
 
     def close(self) -> None:
-        """Hand the session back to its executor."""
+        """Return the session to its executor."""
         self._on_close(self)
 
     def log_out(self) -> None:

@@ -80,7 +80,7 @@ class Spark(EngineType):
         return LocalExecutor(catalog, run)
 
     def open_in_session(self, catalog: Catalog, session: Any) -> Executor:
-        """Work in new sessions beside the caller's, which is never stopped."""
+        """Use new sessions of the caller's Spark, which is never stopped."""
         from glacierbase.executors.spark.executor import ExternalExecutor
 
         _silence()

@@ -47,7 +47,7 @@ class IsolatedExecutor(LocalExecutor):
     def __init__(self, catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> None:
         """Args:
         folder: an existing, empty folder for the sandbox.
-        names: of the Iceberg catalogs.
+        names: the names of the Iceberg catalogs.
         """
         super().__init__(catalog, run, sandbox=Sandbox(folder))
         self._names = names
@@ -140,7 +140,7 @@ class Memory:
 
     def __init__(self, gateway: Any, catalogs: Mapping[str, Any]) -> None:
         """Args:
-        gateway: of py4j.
+        gateway: py4j's gateway.
         """
         iceberg = gateway.jvm.org.apache.iceberg
         # Kept, because py4j resolves a class by each part of its name.

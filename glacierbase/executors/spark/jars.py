@@ -76,7 +76,7 @@ def resolved_jars(conf: Mapping[str, str], dependencies: Sequence[str]) -> list[
 
 
 def record_jars(conf: Mapping[str, str], dependencies: Sequence[str], jars: Sequence[str]) -> list[Path]:
-    """Record the files that Spark resolved, and return them. A cache that cannot be written is no error."""
+    """Record the files that Spark resolved, and return them. A cache that cannot be written is not an error."""
     files = [unquote(urlparse(jar).path) for jar in jars]
     record = _record(conf, dependencies)
     try:

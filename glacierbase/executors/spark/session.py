@@ -208,7 +208,7 @@ def bound(sql: str, parameters: Sequence[Value]) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """Return the recorded name of a table as an identifier: each part in backticks."""
+    """Return the recorded name of a table as an identifier, each part in backticks."""
     return ".".join(map(spark_identifier, name_parts(name)))
 
 

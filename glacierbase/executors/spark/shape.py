@@ -27,7 +27,7 @@ _LEFT_OUT = {
     "last_commit_time_sync", "last_commit_completion_time_sync", "hudi_writer_version", "option.hoodie.query.as.ro.table",
     "path", "option.path",
 }  # fmt: skip
-# A partition of a table whose transforms Spark knows: `days(ts)`, `bucket(4, id)`.
+# A partition of a table whose transforms Spark supports: `days(ts)`, `bucket(4, id)`.
 _TRANSFORMED = re.compile(r"(?P<transform>\w+)\((?:(?P<argument>\d+), )?(?P<source>.+)\)")
 
 _Row = Sequence[Any]

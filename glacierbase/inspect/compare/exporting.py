@@ -46,7 +46,7 @@ from glacierbase.stores.live import LiveTables, Reading
 _AGAIN = 3
 # Digits of the digest of a statement; enough to distinguish two statements on the same part.
 _DIGITS = 12
-# What one statement says about the parts of a table: subjects and texts.
+# What one statement declares about the parts of a table: subjects and texts.
 _Said = Sequence[tuple[str, str]]
 
 
@@ -220,7 +220,7 @@ class RanStatements:
         return parts.done()
 
     def _on(self, name: str, record: Record) -> Iterator[tuple[str, str]]:
-        """Yield what a file says about the table that has a name at its end, under each name that the table has in the file."""
+        """Yield what a file declares about the table that has a name at its end, under each of its names in the file."""
         texts: list[tuple[str, str]] = []
         for names, operation, said in reversed(self._of(record)):
             if operation == "rename_table" and name == names[-1]:
@@ -235,7 +235,7 @@ class RanStatements:
         return self._statements[record.version]
 
     def _read(self, record: Record) -> Iterator[tuple[tuple[str, ...], str, _Said]]:
-        """Yield the statements that ran: their tables, their operations, and what they say."""
+        """Yield the statements that ran: their tables, their operations, and their declarations."""
         dialect = self._catalog.dialect
         try:
             statements = split_statements(record.started.rendered_sql or "", dialect)
@@ -255,8 +255,8 @@ class _Parts:
     A renamed column keeps the changes of its facts, as in `blame`, and so do the partition fields on it.
 
     Attributes:
-        name: of the table now; None where there is none.
-        said: by version, what its statements say, as digests by subject.
+        name: the name of the table now; None where there is none.
+        said: by version, what its statements declare, as digests by subject.
     """
 
     def __init__(self, moments: Sequence[Moment]) -> None:
@@ -295,7 +295,7 @@ class _Parts:
         if before is not None and _order(before, after) != _order(after, before):
             changed.append("order of columns")
         for subject in changed:
-            if subject.startswith("column "):  # Its facts begin anew.
+            if subject.startswith("column "):  # A new column starts without facts.
                 for what in COLUMN_FACTS:
                     self._last.pop(_fact(what, subject), None)
         self._last |= dict.fromkeys(changed, moment)
@@ -328,7 +328,7 @@ class _Parts:
         folded = {old.casefold(): name.casefold() for old, name in subjects.items()}
         self._last = {folded.get(subject, subject): last for subject, last in self._last.items()}
         for _, parts in self.said:
-            # Also under its former name: where the column was not renamed, the file says the same.
+            # Also under its former name: where the column was not renamed, the file declares the same.
             parts |= {name: parts[old] for old, name in folded.items() if old in parts}
         for old, name in names.items():
             self._last |= {f"column {known_name}".casefold(): moment for known_name in (old, name)}

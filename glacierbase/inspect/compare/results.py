@@ -41,7 +41,7 @@ class Verdict(str, Enum):
 
     @property
     def is_difference(self) -> bool:
-        """Whether the environments have not had the same updates."""
+        """Whether the environments differ in the updates that they had."""
         return self not in (Verdict.EQUAL, Verdict.VARIABLES, Verdict.BASELINED, Verdict.PENDING)
 
 
@@ -98,8 +98,9 @@ class TableDifference:
 
     Attributes:
         environment: the one in which the table differs.
-        before, after: in the reference environment, or in the table's own record if it differs from that; and in this environment.
-        versions: those that explain it; for a recorded change from outside, the one whose run observed it.
+        before: the value in the reference environment, or in the record of the table if the table differs from its record.
+        after: the value in this environment.
+        versions: the versions that explain it; for a recorded change by another client, the version whose run observed it.
     """
 
     environment: str

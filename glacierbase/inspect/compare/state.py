@@ -79,7 +79,7 @@ class PartChanges:
 
 @dataclass(frozen=True, slots=True)
 class PartStatements:
-    """What the statements of a version say about the parts of a table.
+    """What the statements of a version declare about the parts of a table.
 
     Attributes:
         parts: digests by the subjects of `glacierbase.sql.about`; none where the statement was not understood.
@@ -178,7 +178,7 @@ def read_states(path: str | Path) -> tuple[StateResult, ...]:
     """Read a state file: a state for each catalog in it.
 
     Raises:
-        ConfigurationError: `STATE_INVALID`: it is no state file, or not whole; `UNREADABLE_FILE`.
+        ConfigurationError: `STATE_INVALID`: it is not a state file, or is incomplete; `UNREADABLE_FILE`.
     """
     hint = f"`{command('export-state', '--output', str(path))}` writes it, in a job that reaches the environment"
     try:

@@ -24,7 +24,7 @@ from glacierbase.sql.about import COLUMN_FACTS, covering
 
 # Corresponding tables, by environment.
 _Group = dict[str, TableState]
-# Digests of what statements say about a part, by subject.
+# Digests of what statements declare about a part, by subject.
 _About = Mapping[str, str]
 
 
@@ -58,7 +58,7 @@ class _History:
     """What the environments record about tables.
 
     Attributes:
-        names: of the environments.
+        names: the names of the environments.
     """
 
     def __init__(self, states: Mapping[str, StateResult], versions: Mapping[int, ComparedVersion]) -> None:
@@ -233,7 +233,7 @@ class Parts:
         return self._changes.get(part) or self._changes.get(around)
 
     def said(self, number: int, part: str) -> _About:
-        """Return what the statements of a version say about a part; empty where none is about it."""
+        """Return what the statements of a version declare about a part; empty if none is about it."""
         parts = self._by_version.get(number, {})
         return {subject: parts[subject] for subject in covering(part) if subject in parts}
 
@@ -334,7 +334,7 @@ def parts_of(what: str, name: str, before: Shape | None, after: Shape | None) ->
     """Return the parts that a difference between two shapes consists of, named as in `TableParts`.
 
     Args:
-        what, name: of the difference.
+        what, name: kind and name of the difference.
     """
     subject = f"{what} {name}".casefold()
     if what == "table" or before is None or after is None:

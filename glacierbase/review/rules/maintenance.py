@@ -1,4 +1,4 @@
-"""MT: maintenance and changes of data inside of a migration."""
+"""MT: maintenance and changes of data inside a migration."""
 
 from __future__ import annotations
 

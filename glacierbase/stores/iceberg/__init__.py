@@ -1,9 +1,9 @@
 """History and lock through PyIceberg, without a JVM: the same tables and the same lock that the catalog's engine uses.
 
-- `store`: the store.
+- `store`: the store, with the compare-and-set of the lock.
 - `writes`: appends, commits and compaction.
 - `probe`: try as another identity what a REST server lets it change.
-- `opened`, `properties`: open a catalog; Spark's configuration for PyIceberg.
+- `opened`, `properties`: open a catalog; translate Spark's configuration for PyIceberg.
 - `guard`, `rest`, `sql`, `glue`, `hive`: the catalogs, which load no code that a server or a table names.
 - `errors`: exceptions of PyIceberg as engine errors.
 - `orphaned`: the files of a history that the catalog does not list.

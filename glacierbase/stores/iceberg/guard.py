@@ -33,7 +33,7 @@ def check_implementations(properties: Mapping[str, Any], source: str) -> None:
     """Check that properties name only code of PyIceberg.
 
     Args:
-        source: of the properties, for the message.
+        source: the source of the properties, for the message.
 
     Raises:
         OutcomeUnknown: a property names other code, which was not imported.

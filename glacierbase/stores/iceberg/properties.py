@@ -85,7 +85,7 @@ class Opening:
     Attributes:
         kind: `rest`, `glue`, `hive` or `sql`.
         name: its name in Spark; in a `sql` catalog, part of every table's key.
-        properties: of PyIceberg's catalog.
+        properties: the properties for PyIceberg's catalog.
         file: the SQLite file; the catalog is empty until it exists.
     """
 

@@ -43,7 +43,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         """Check first: PyIceberg calls this before it requests the server's configuration, and with the answer's properties."""
         check_implementations(self.properties, f"the server of the catalog {self.name}")
         session = super()._create_session()
-        # The adapter of SigV4 would wait as long as a server says, and read its answer.
+        # The adapter of SigV4 would wait as long as a server requests, and read its answer.
         for adapter in session.adapters.values():
             adapter.max_retries.respect_retry_after_header = False
         return session

@@ -377,7 +377,7 @@ def test_only_tables_are_read(
 
 
 def test_a_name_after_use_is_not_guessed(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A whole name beside it is read."""
+    """A qualified name beside it is read."""
     monkeypatch.setattr(FakeSession, "execute", lambda *_, **__: None)
     world.file("1_a.sql", "USE other.a; INSERT INTO t VALUES (1); INSERT INTO spark_catalog.default.u VALUES (1)")
     world.migrate()

@@ -73,7 +73,7 @@ def test_a_name_of_several_tables_is_an_error_that_lists_them(tell: Callable[[St
 
 
 def test_a_table_is_the_same_one_however_files_write_its_name(tell: Callable[[Story], Project]) -> None:
-    """A file may leave out the catalog; the record has the whole name."""
+    """A file may leave out the catalog; the record has the qualified name."""
     story = Story().file(1, {"b.t": shape("lake.b.t", ID)}).file(2, {"lake.b.t": shape("lake.b.t", ID, column(2, "x"))})
     project = tell(story.file(3, {"b.t": shape("lake.b.t", ID)}, recorded=False))
     for name in ("b.t", "lake.b.t", "t"):

@@ -154,7 +154,7 @@ def test_a_pattern_that_fits_no_table_is_an_error(fleet: Fleet, action: tuple[st
 
 
 def test_a_table_that_its_file_named_in_part_is_compared(project: ProjectFolder) -> None:
-    """A table that its file names in part is recorded under its whole name, and not listed as one without a record."""
+    """A table that its file names in part is recorded under its qualified name, and not listed as one without a record."""
     fleet = Fleet(project, "{dev: {}}")
     path = project.root / "catalogs" / "shop.yaml"
     path.write_text(

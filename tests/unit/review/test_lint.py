@@ -202,7 +202,7 @@ def test_severities_are_those_of_the_catalog_file(shop: ProjectFolder) -> None:
 
 
 def test_a_finding_about_a_table_that_streams_use_can_be_an_error(shop: ProjectFolder) -> None:
-    """Patterns are compared with the whole name, in any case of letters."""
+    """Patterns are compared with the qualified name, in any case of letters."""
     shop.file("2_b.sql", "ALTER TABLE lake.Events.t RENAME COLUMN a TO b;\nALTER TABLE lake.a.t RENAME COLUMN a TO b")
     shop.catalog(CATALOG + 'lint: {streaming: ["lake.events.*"]}\n')
     severities = {finding["table"]: finding["severity"] for finding in found(shop)}

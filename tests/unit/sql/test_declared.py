@@ -259,7 +259,7 @@ def test_a_name_may_begin_with_a_digit() -> None:
 
 
 def test_a_name_means_what_the_use_before_it_says() -> None:
-    """The name's table is the same under its whole name; USE ends with its file."""
+    """The name's table is the same under its qualified name; USE ends with its file."""
     found = declared(
         "USE lake.a; CREATE TABLE t (x INT)",
         "USE lake.b; CREATE TABLE t (x INT); CREATE TABLE lake.a.u (x INT)",
