@@ -35,11 +35,11 @@ def _namespaces(table: str, dialect: str) -> Iterator[str]:
             yield f"CREATE SCHEMA IF NOT EXISTS {'.'.join((catalog, *levels[:count]))}"
 
 
-def file_text(target: Target, statements: Sequence[str], not_exact: Sequence[str]) -> str:
+def file_text(target: Target, statements: Sequence[str], not_exact: Sequence[str], kind: str = "table") -> str:
     """Return what a file holds below its headers. No text in it is read as a template."""
     notes = [
-        f"Written by `import tables` from the table of environment {target.catalog.environment}.",
-        "`baseline` records it there. Other environments run it.",
+        f"Written by `import tables` from the {kind} of environment {target.catalog.environment}.",
+        *(["`baseline` records it there. Other environments run it."] if kind == "table" else []),
         *(f"Not exact: {what}" for what in not_exact),
     ]
     parts = ["\n".join(f"-- {on_one_line(note)}" for note in notes), *(f"{statement};" for statement in statements)]

@@ -10,6 +10,7 @@ from pathlib import Path
 from glacierbase.adopt.listing import live_tables
 from glacierbase.adopt.table_file import file_text, planned_path, statements_of, write_table_file
 from glacierbase.adopt.table_results import ImportTablesResult, LiveTable, NotExact, Standing, TableFile
+from glacierbase.adopt.view_files import view_files
 from glacierbase.apply.baseline import baseline
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, HistoryDisagrees, Stopped, raise_all
 from glacierbase.history.opening import Target
@@ -97,10 +98,11 @@ def _not_listed(target: Target, listing: Listing) -> EngineUnavailable | None:
 
 def _written(target: Target, result: ImportTablesResult, live: LiveTables, wanted: TableImport) -> ImportTablesResult:
     """Write the files of the new tables, and return the result with them."""
-    new = [table for table in result.tables if table.state is Standing.NEW]
+    new = [table for table in result.tables if table.state is Standing.NEW and table.kind != "view"]
+    views = [table for table in result.tables if table.state is Standing.NEW and table.kind == "view"]
     files: list[TableFile] = []
     not_exact: list[NotExact] = []
-    author = wanted.author or ("" if wanted.dry_run or not new else git_user())
+    author = wanted.author or ("" if wanted.dry_run or not (new or views) else git_user())
     with doing(f"{target.catalog.name}: reading tables"), _stopping(files):
         for number, (table, reading) in enumerate(_readings(new, live), start=1):
             note(f"{number} of {len(new)}")
@@ -108,6 +110,9 @@ def _written(target: Target, result: ImportTablesResult, live: LiveTables, wante
             not_exact += notes
             if file:
                 files.append(file)
+        for outcome in view_files(target, views, live, author, wanted.dry_run):
+            files += [outcome] if isinstance(outcome, TableFile) else []
+            not_exact += [outcome] if isinstance(outcome, NotExact) else []
     return replace(result, files=tuple(files), not_exact=tuple(not_exact))
 
 
@@ -148,11 +153,10 @@ def _file_of(
 
 
 def _next(result: ImportTablesResult) -> str:
-    """Return the command that records the written files as applied."""
-    if not result.files:
-        return ""
-    last = Path(result.files[-1].path).name.partition("_")[0]
-    return f"`{command('baseline', '--to', last, reason=True)}`"
+    """Return the command that records the written files of tables as applied."""
+    versions = (Path(file.path).name.partition("_")[0] for file in result.files)
+    numbers = [version for version in versions if version.isdecimal()]
+    return f"`{command('baseline', '--to', numbers[-1], reason=True)}`" if numbers else ""
 
 
 def _recorded(target: Target, result: ImportTablesResult, reason: str, lock_timeout: float) -> ImportTablesResult:

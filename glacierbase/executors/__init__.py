@@ -102,6 +102,16 @@ class Session(Protocol):
             EngineError: the engine does not list them.
         """
 
+    def view_statements(self, view: str) -> tuple[str, ...]:
+        """Return the statements that create a view or replace it, without semicolons; none where the engine does not show its text.
+
+        Args:
+            view: its whole name, as `tables` returns it.
+
+        Raises:
+            EngineError: there is no such view, or the engine does not describe it.
+        """
+
     def context(self) -> SessionContext:
         """Return the session's current catalog, namespace and role.
 

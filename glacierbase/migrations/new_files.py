@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -61,8 +61,7 @@ def write_migration(
     if wrong := _TEMPLATE_START.search(f"{description}\n{author}"):
         what = f"a description and an author must not contain {wrong[0]}{wrong.string[wrong.end()]}: the file is a template"
         raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
-    values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, "")}
-    head = "".join(f"-- {PREFIX}{name}: {value}\n" for name, value in values.items())
+    head = head_of(description, author, headers)
     with one_at_a_time(root):
         highest = max(highest_version(folder, root), _highest_draft(folder))
         path = folder / f"{next_version(highest, now)}_{words}.sql"
@@ -72,6 +71,16 @@ def write_migration(
         except FileExistsError as error:
             raise already_exists(path, "", "use other words") from error
     return path
+
+
+def head_of(description: str, author: str, headers: Iterable[str]) -> str:
+    """Return the header lines of a file.
+
+    Args:
+        headers: names of further ones, written without a value.
+    """
+    values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, "")}
+    return "".join(f"-- {PREFIX}{name}: {value}\n" for name, value in values.items())
 
 
 def _highest_draft(folder: Path) -> int:

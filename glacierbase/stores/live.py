@@ -115,6 +115,14 @@ class LiveTables:
                 unlisted[name] = error.message
         return Listing(tuple(tables), unlisted, tuple(dict.fromkeys(without_views)))
 
+    def view_statements(self, view: str) -> tuple[str, ...]:
+        """Return the statements that create a view, by the engine; none where it does not show its text.
+
+        Raises:
+            GlacierbaseError: the engine does not start, or does not describe it.
+        """
+        return self._opened_session(self._engine).view_statements(view) if self._engine else ()
+
     def _listed_by_engine(self, name: str) -> Sequence[ListedTable]:
         if self._engine is None:
             raise ConfigurationError("STORE_NOT_ICEBERG", "only its engine can list it")

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 
 from glacierbase import Project
+from glacierbase.migrations.statements import split_statements
 from glacierbase.model.shape import Shape
 from glacierbase.sql.creates import creation
 from glacierbase.stores.iceberg.shape import ShapeReader
@@ -109,6 +110,47 @@ def test_requests_to_a_rest_catalog(project: ProjectFolder, web: WebBed) -> None
     loads = [request for request in web.server.requests if f"{namespace}/tables/t" in request]
     assert len(recorded.baselined) == count
     assert len(loads) <= 3 * count
+
+
+def test_views_get_files_that_replace_them(project: ProjectFolder, lake: LakeBed) -> None:
+    """The statements of the file make the same view, also where its query has names without a catalog."""
+    namespace = f"v{uuid.uuid4().hex[:8]}"
+    configured(project, lake.text)
+    made = (
+        f"CREATE NAMESPACE lake.{namespace}",
+        f"USE lake.{namespace}",
+        "CREATE TABLE t (id int, b string) USING iceberg",
+        "INSERT INTO t VALUES (1, 'x'), (2, 'a;b')",
+        f"CREATE VIEW v (a COMMENT 'it''s {{{{ a }}}}', b) COMMENT 'c' TBLPROPERTIES ('x' = 'y') AS SELECT id, b FROM"
+        f" lake.{namespace}.t WHERE b <> 'a;b'",
+        "CREATE VIEW `odd name` AS SELECT v.a AS id FROM v JOIN t ON v.a = t.id",
+    )
+    with closing(lake.executor.open_session()) as session:
+        for sql in made:
+            session.execute(sql)
+        full = Project.load(project.root, environment="full")
+        [done] = full.import_tables([f"lake.{namespace}.*"], author="Ann", spark=lake.spark)
+        folder = f"migrations/shop/repeatable/{namespace}"
+        assert [file.path for file in done.files][1:] == [f"{folder}_odd_name.sql", f"{folder}_v.sql"]
+        assert "--to" in done.next
+        described = [session.query(f"DESCRIBE TABLE lake.{namespace}.{name}") for name in ("v", "`odd name`")]
+        for file in done.files[1:]:
+            text = (project.root / file.path).read_text()
+            assert text.startswith(f"-- MIGRATION_DESCRIPTION: Create {file.table}\n-- MIGRATION_AUTHOR: Ann\n")
+            assert "location" not in text
+            assert ("AFTER" in text) is ("odd" in file.path)
+            rendered = text.replace("{{ '{' }}", "{")
+            for before in (
+                "SELECT 1",
+                f"DROP VIEW lake.{namespace}.{'v' if file.path.endswith('_v.sql') else '`odd name`'}",
+            ):
+                with closing(lake.executor.open_session()) as other:
+                    for sql in (before, *(each.text for each in split_statements(rendered, "spark"))):
+                        other.execute(sql)
+        assert [session.query(f"DESCRIBE TABLE lake.{namespace}.{name}") for name in ("v", "`odd name`")] == described
+        assert session.query(f"SELECT * FROM lake.{namespace}.v") == [(1, "x")]
+        assert session.query(f"SELECT * FROM lake.{namespace}.`odd name`") == [(1,)]
+        assert f"-- MIGRATION_AFTER: {namespace}_v\n" in (project.root / f"{folder}_odd_name.sql").read_text()
 
 
 DELTA = (

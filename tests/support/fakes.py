@@ -65,6 +65,11 @@ class FakeSession:
         rows = self.query("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
         return [ListedTable(f"{catalog}.main.{name}", kind) for name, kind in rows]
 
+    def view_statements(self, view: str) -> tuple[str, ...]:
+        name = view.rpartition(".")[2]
+        [[sql]] = self.query("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = ?", [name])
+        return f"DROP VIEW IF EXISTS {name}", sql
+
     def context(self) -> SessionContext:
         return self._context
 

@@ -14,7 +14,14 @@ from typing import Any
 from glacierbase.errors import ConfigurationError, EngineUnavailable, TableNotFound
 from glacierbase.executors import Evidence, Executor, InFlight, ListedTable, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, is_atomic, map_error
-from glacierbase.executors.snowflake.shape import LIST_TABLES, listed_tables, shape_of
+from glacierbase.executors.snowflake.shape import (
+    LIST_TABLES,
+    VIEW_TEXT,
+    listed_tables,
+    shape_of,
+    unquoted_parts,
+    view_statements,
+)
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import snowflake_identifier
 from glacierbase.model.session import SessionContext
@@ -160,6 +167,12 @@ class SnowflakeSession:
     def tables(self, catalog: str) -> list[ListedTable]:
         """Return the tables and views of a database, by one query. `SHOW` returns 10,000 at most."""
         return listed_tables(self.query(LIST_TABLES.format(snowflake_identifier(catalog))))
+
+    def view_statements(self, view: str) -> tuple[str, ...]:
+        """Return the statement of a view, whose names are relative to its schema; none where this role does not own it."""
+        database, *inside = unquoted_parts(view)
+        rows = self.query(VIEW_TEXT.format(snowflake_identifier(database)), inside)
+        return view_statements(view, rows[0][0] if rows else None)
 
     def context(self) -> SessionContext:
         """Return database, schema and role, which the connector takes from each answer; None for empty ones."""

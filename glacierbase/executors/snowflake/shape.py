@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
@@ -21,6 +22,15 @@ LIST_TABLES = (
 )
 
 
+# https://docs.snowflake.com/en/sql-reference/info-schema/views
+VIEW_TEXT = "SELECT view_definition FROM {}.INFORMATION_SCHEMA.VIEWS WHERE table_schema = ? AND table_name = ?"
+_NAME_PART = r'"(?:[^"]|"")+"|[\w$]+'
+_CREATE_VIEW = re.compile(
+    rf"(?is)\s*CREATE\s+(?:OR\s+REPLACE\s+)?(?P<words>(?:(?:SECURE|RECURSIVE)\s+)*)VIEW\s+(?:IF\s+NOT\s+EXISTS\s+)?"
+    rf"(?:{_NAME_PART})(?:\s*\.\s*(?:{_NAME_PART}))*"
+)
+
+
 def listed_tables(rows: Iterable[Sequence[Any]]) -> list[ListedTable]:
     """Return the tables and views in rows of `LIST_TABLES`, without temporary ones."""
     return [
@@ -28,6 +38,24 @@ def listed_tables(rows: Iterable[Sequence[Any]]) -> list[ListedTable]:
         for *name, kind in rows
         if "TEMPORARY" not in str(kind)
     ]
+
+
+def unquoted_parts(name: str) -> list[str]:
+    """Return the parts of a name that `listed_tables` returned, as Snowflake stores them."""
+    return [part[1:-1].replace('""', '"') if part[0] == '"' else part for part in re.findall(_NAME_PART, name)]
+
+
+def view_statements(view: str, text: str | None) -> tuple[str, ...]:
+    """Return the statement that creates a view or replaces it; none where its text is not readable.
+
+    Args:
+        text: the statement that created it, as `VIEW_TEXT` returns it.
+    """
+    begin = _CREATE_VIEW.match(text or "")
+    if begin is None or text is None:
+        return ()
+    words = " ".join(["CREATE OR REPLACE", *begin["words"].upper().split(), "VIEW"])
+    return (f"{words} {view}{text[begin.end() :].rstrip().removesuffix(';')}",)
 
 
 def shape_of(table: str, described: Iterable[Sequence[Any]]) -> Shape:

@@ -1,12 +1,26 @@
-"""The tables and views of a catalog as Spark lists them."""
+"""The tables and views of a catalog as Spark lists them, and the statements that create a view."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import takewhile
 
 from glacierbase.errors import StatementRefused
 from glacierbase.executors import ListedTable, Row
 from glacierbase.model.names import name_of, name_parts, spark_identifier
+from glacierbase.sql import read
+from glacierbase.sql.render import literal
+
+# The begin of the query in the statement that Spark prints for a view. It does not escape the comments of columns before that.
+_QUERY = re.compile(r"\nAS\s+")
+# Properties of a view that engines set themselves.
+_OF_ENGINES = re.compile(
+    r"view\..*|format-version|location|provider|comment|owner|transient_lastDdlTime|(?:create_)?engine_version|spark\..*"
+    r"|queryColumnNames"
+)
+_PLACE = "View Catalog and Namespace"
+_PARTS = 3
 
 Query = Callable[[str], Sequence[Row]]
 
@@ -60,3 +74,49 @@ def _names(rows: Sequence[Row]) -> list[str]:
 
 def _identifier(path: Sequence[str]) -> str:
     return ".".join(map(spark_identifier, path))
+
+
+def view_statements(query: Query, view: str) -> tuple[str, ...]:
+    """Return the statements that create a view or replace it; none where its query cannot be told from its comments.
+
+    Args:
+        query: as for `listed_tables`.
+        view: its whole name.
+    """
+    name = _identifier(name_parts(view))
+    described = [[str(value or "") for value in row] for row in query(f"DESCRIBE TABLE EXTENDED {name}")]
+    columns = list(takewhile(lambda row: row[0] and not row[0].startswith("# "), described))
+    details = {row[0]: row[1] for row in described[len(columns) :]}
+    properties = {str(key): str(value) for key, value in query(f"SHOW TBLPROPERTIES {name}")}
+    comment = properties.get("comment") or details.get("Comment", "")
+    printed = str(query(f"SHOW CREATE TABLE {name}")[0][0])
+    begin = _QUERY.search(printed)
+    texts = (comment, *(row[2] for row in columns), *properties, *properties.values())
+    if begin is None or any(map(_QUERY.search, texts)):
+        return ()
+    statement = _create_view(name, columns, comment, properties) + printed[begin.end() :].strip()
+    sources = read(statement, "spark").sources
+    if sources is not None and all(len(source.parts) >= _PARTS for source in sources):
+        return (statement,)
+    # Names in the query are relative to where the view was created.
+    place = details.get(_PLACE)
+    return (f"USE {_identifier(name_parts(place))}", statement) if place else (statement,)
+
+
+def _create_view(name: str, columns: Sequence[Sequence[str]], comment: str, properties: Mapping[str, str]) -> str:
+    """Return the statement up to its query.
+
+    Args:
+        columns: name, type and comment of each.
+    """
+    declared = (
+        spark_identifier(column) + (f" COMMENT {literal(about)}" if about else "") for column, _, about in columns
+    )
+    pairs = (
+        f"{literal(key)} = {literal(value)}" for key, value in properties.items() if not _OF_ENGINES.fullmatch(key)
+    )
+    between = ",\n  "
+    lines = [f"CREATE OR REPLACE VIEW {name} (\n  {between.join(declared)}\n)"]
+    lines += [f"COMMENT {literal(comment)}"] if comment else []
+    lines += [f"TBLPROPERTIES (\n  {text}\n)"] if (text := between.join(pairs)) else []
+    return "\n".join([*lines, "AS\n"])

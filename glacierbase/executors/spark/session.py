@@ -11,7 +11,7 @@ from typing import Any
 from glacierbase.errors import StatementRefused, TableNotFound
 from glacierbase.executors import STATEMENT_TAG, ListedTable, Row
 from glacierbase.executors.spark.errors import map_error
-from glacierbase.executors.spark.listing import listed_tables
+from glacierbase.executors.spark.listing import listed_tables, view_statements
 from glacierbase.executors.spark.shape import read_shape
 from glacierbase.model.names import name_parts, spark_identifier
 from glacierbase.model.session import SessionContext
@@ -140,6 +140,10 @@ class SparkSessionPort:
     def tables(self, catalog: str) -> list[ListedTable]:
         """Return the tables and views of a catalog, by several statements for each namespace."""
         return list(listed_tables(self.query, catalog))
+
+    def view_statements(self, view: str) -> tuple[str, ...]:
+        """Return the statement that Spark prints for a view, and before it USE where its query has names without a catalog."""
+        return view_statements(self.query, view)
 
     def context(self) -> SessionContext:
         """Return the current catalog and namespace. Contacts no catalog."""

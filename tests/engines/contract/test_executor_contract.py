@@ -218,6 +218,22 @@ def test_a_session_lists_the_tables_of_a_catalog(bed: Bed) -> None:
     assert "mine" not in [parts[-1] for parts in found] or not bed.brings_mine.startswith("CREATE")
 
 
+def test_the_statements_of_a_view_create_it_anew(bed: Bed) -> None:
+    """Once where it exists, which they replace, and once where it was dropped."""
+    table, view = bed.table("viewed"), bed.table("a_view")
+    with closing(bed.executor.open_session()) as session:
+        session.execute(f"CREATE TABLE {table} (a INT)")
+        session.execute(f"INSERT INTO {table} VALUES (7)")
+        session.execute(f"CREATE VIEW {view} AS SELECT a FROM {table} WHERE a > 0")
+        catalog = table.split(".")[0] if "." in table else bed.executor.dialect
+        views = [each.name for each in session.tables(catalog) if each.kind == "view"]
+        [name] = [name for name in views if name.lower().endswith(view.lower())]
+        for before in ((), (f"DROP VIEW {view}",)):
+            for sql in (*before, *session.view_statements(name)):
+                session.execute(sql)
+            assert session.query(f"SELECT a FROM {view}") == [(7,)]
+
+
 def test_a_session_names_its_context_and_returns_to_one(bed: Bed) -> None:
     """`USE` changes the context; `select` makes a former one current again, for the session alone."""
     session = bed.executor.open_session()

@@ -57,6 +57,10 @@ class SqliteSession:
         rows = self.query("SELECT name, type FROM sqlite_master WHERE type IN ('table', 'view') ORDER BY name")
         return [ListedTable(name, kind) for name, kind in rows]
 
+    def view_statements(self, view: str) -> tuple[str, ...]:
+        [[sql]] = self.query("SELECT sql FROM sqlite_master WHERE type = 'view' AND name = ?", [view])
+        return f"DROP VIEW IF EXISTS {view}", sql
+
     def context(self) -> SessionContext:
         return _CONTEXT
 
