@@ -49,10 +49,10 @@ class FileTables:
             return tuple(dict.fromkeys(whole.get(name) or qualified(catalog, name) for name in table_names(written)))
 
         found = {number: names(record.started.tables) for number, record in history.records.items()}
-        busy = {number: record for number, record in history.records.items() if record.state in _IN_FLIGHT}
-        if any(record.started.tables is None for record in busy.values()):
+        busy = [record for record in history.all_records if record.state in _IN_FLIGHT]
+        if any(record.started.tables is None for record in busy):
             return cls(found, None)
-        return cls(found, frozenset(name for number in busy for name in found[number]))
+        return cls(found, frozenset(name for record in busy for name in names(record.started.tables)))
 
     def is_changing(self, table: str) -> bool:
         """Return whether a statement may be changing a table."""

@@ -10,7 +10,7 @@ from glacierbase.history.details import details_of
 from glacierbase.history.records import History, may_be_about
 from glacierbase.history.shapes import ChangeOrigin, RecordedChange, TableRecord, read_records
 from glacierbase.model.differences import compare
-from glacierbase.model.migration import Event, EventType
+from glacierbase.model.migration import Event, EventType, Key
 from glacierbase.model.shape import Shape
 from glacierbase.sql.targets import table_names
 
@@ -77,7 +77,7 @@ def timelines(history: History, names: Collection[str] | None = None) -> tuple[T
     """
     found = _Tables()
     for event in history.events:
-        if event.version is not None and (event.fence, event.sequence) not in history.late:
+        if event.key is not None and (event.fence, event.sequence) not in history.late:
             found.add(event, records_in(history, event, names))
     return found.done()
 
@@ -86,7 +86,7 @@ def is_lost(history: History, record: TableRecord) -> bool:
     """Return whether a file of a history that left no record may have made what the next record of a table finds."""
     found = _Tables()
     for event in history.events:
-        if event.version is not None and (event.fence, event.sequence) not in history.late:
+        if event.key is not None and (event.fence, event.sequence) not in history.late:
             found.add(event, records_in(history, event, [record.table]))
     return found.is_lost(record)
 
@@ -139,30 +139,30 @@ class _Tables:
         self._by_name: dict[str, _Growing] = {}
         # By the last part of their names: files may leave out the first ones.
         self._by_last: dict[str, list[_Growing]] = {}
-        # By version number: the tables that the file of the version touches; None where it may touch any.
-        self._touched: dict[int, frozenset[str] | None] = {}
+        # By key: the tables that the file touches; None where it may touch any.
+        self._touched: dict[Key, frozenset[str] | None] = {}
         # By version number: the event that recorded it as a baseline.
-        self._baselined: dict[int, Event] = {}
-        # The numbers of versions whose file has not ended, or whose run was lost.
-        self._open: set[int] = set()
+        self._baselined: dict[Key, Event] = {}
+        # The keys of files that have not ended, or whose run was lost.
+        self._open: set[Key] = set()
         self._gaps: dict[str, list[Event]] = {}
         # How many files that may touch any table have ended; by table, when it was read last.
         self._doubts = 0
         self._doubts_at: dict[str, int] = {}
 
     def add(self, event: Event, records: Sequence[TableRecord]) -> None:
-        number = int(event.version or 0)
+        key = event.key or 0
         if event.event in (EventType.STARTED, EventType.BASELINED):
-            self._touched[number] = None if event.tables is None else frozenset(table_names(event.tables))
+            self._touched[key] = None if event.tables is None else frozenset(table_names(event.tables))
         if event.event == EventType.BASELINED:
-            self._baselined[number] = event
+            self._baselined[key] = event
         if event.event == EventType.STARTED:
-            self._open.add(number)
+            self._open.add(key)
         if event.event not in ENDS:
             return
         if event.event != EventType.UNKNOWN:
-            self._open.discard(number)
-        touched, read = self._touched.get(number, frozenset()), [record for record in records if record.unread is None]
+            self._open.discard(key)
+        touched, read = self._touched.get(key, frozenset()), [record for record in records if record.unread is None]
         for name in {*(touched or ()), *(record.table for record in records)} - {record.table for record in read}:
             self._miss(name, event)
         renamed = {record.after.uuid: record.table for record in read if record.after and record.after.uuid}
@@ -176,7 +176,7 @@ class _Tables:
 
     def done(self) -> tuple[Timeline, ...]:
         """Return the timelines, in the order of their first records."""
-        doubts = self._doubts + any(self._touched[number] is None for number in self._open)
+        doubts = self._doubts + any(self._touched[key] is None for key in self._open)
         return tuple(timeline.done(doubts) for timeline in self.all)
 
     def _miss(self, name: str, event: Event) -> None:

@@ -43,7 +43,7 @@ def examine(target: Target) -> Iterator[Check]:
     """Check one catalog, from the files to the lock. A check that needs a failed one is left out."""
     catalog = target.catalog
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
-    yield _checked("files", lambda: f"{len(target.compile(target.migrations))} migrations render and split")
+    yield _checked("files", lambda: f"{len(target.compile(target.files))} migrations render and split")
     with closing(target.engine()) as engine:
         connection = _checked_connection(engine)
         yield connection

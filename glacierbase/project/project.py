@@ -12,7 +12,7 @@ from glacierbase.apply.plan import Selection
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.executors import type_of
-from glacierbase.model.arguments import check_reason, given, version_given
+from glacierbase.model.arguments import check_reason, given, key_given, version_given
 from glacierbase.model.command import Scope, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
@@ -428,15 +428,15 @@ class Project:
 
     @with_own_scope
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
-        """Return all that is known of one version. Writes nothing.
+        """Return all that is known of one version or repeatable. Writes nothing.
 
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
         from glacierbase.inspect.show import found
 
-        number = version_given(version)
-        return found(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
+        key = key_given(version)
+        return found(self._catalogs.run(COMMANDS["show"], catalogs, spark, key=key), version)
 
     @with_own_scope
     def schema(

@@ -89,7 +89,7 @@ def _no_rules(dialects: Iterable[str]) -> tuple[str, ...]:
 
 def _new(root: Path, choice: CatalogChoice, ref: str) -> Select:
     base = read_base(root, ref, {file.name: file.stem for file in choice.files}, read_name)
-    return lambda catalog, migrations: base.compared(catalog.name, migrations).new()
+    return lambda catalog, migrations: base.compared(catalog.name, migrations).changed()
 
 
 def _varying(file: CatalogFile, environments: Sequence[str], root: Path) -> dict[str, str]:

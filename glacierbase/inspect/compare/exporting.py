@@ -100,7 +100,7 @@ def _completed(target: Target, result: StateResult, found: _Read) -> StateResult
 def _versions(target: Target, fitting: Sequence[Migration], read: _Read) -> Iterator[VersionState]:
     """Yield the versions; in place of a squash also those that it replaced, as far as they have no line of their own."""
     history = read.state.history
-    found = {int(status.version): status for status in make_status(target.migrations, history)}
+    found = {status.number: status for status in make_status(target.migrations, history)}
     files = {migration.number: migration for migration in fitting}
     rows: dict[int, VersionState] = {}
     for number, status in found.items():
@@ -123,7 +123,7 @@ def _checksums(squashed: Iterable[Squashed], number: int) -> tuple[str, ...]:
 def _version(status: Status, record: Record | None, file: Migration | None, tables: tuple[str, ...]) -> VersionState:
     checksum = record.last.checksum if record else file.checksum if file else None
     return VersionState(
-        version=status.version,
+        version=status.label,
         description=status.description,
         state=status.state,
         applied_at=status.applied_at,
@@ -373,6 +373,8 @@ def _around(subject: str) -> str:
 
 def _changes(moment: Moment, subjects: Sequence[str]) -> PartChanges:
     since = Since.of(moment)
+    if moment.event.name is not None:  # The statements of a repeatable are not compared.
+        return PartChanges(None, ChangeOrigin.NOT_RECORDED, tuple(subjects))
     return PartChanges(since.version or since.seen_by, since.origin, tuple(subjects))
 
 
