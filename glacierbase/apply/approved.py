@@ -1,6 +1,6 @@
 """Compare what would run now with a plan that was made before: one in a plan file, or one that a person confirmed.
 
-Either all of it is still the same, or nothing runs.
+If anything differs, nothing runs.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from glacierbase.model.migration import Event, Migration
 from glacierbase.model.result import user_of
 from glacierbase.model.text import counted, time_of
 
-# Of the runs since the plan was made, how many the message names.
+# The message names at most this many of the runs since the plan was made.
 _MOST_RUNS = 5
 
 
@@ -49,12 +49,12 @@ def check_approved(target: Target, plan: Plan) -> None:
 
 
 def _binding(plan: PlanResult) -> object:
-    """Return what must be the same, as JSON, in which secrets are masked: they are in a plan that was read from a file."""
+    """Return the parts of a plan that must not change, as JSON with secrets masked, as plan files have them."""
     return to_json((plan.plan, plan.jumped_over, plan.head, plan.place))
 
 
 def _moved(then: PlanResult, now: PlanResult) -> Iterator[str]:
-    """Yield a line if the catalog file leads to other tables than those that the plan was made for."""
+    """Yield a line if the catalog file leads to other tables than at the time of the plan."""
     before, after = ({place_value.key: place_value.digest for place_value in plan.place} for plan in (then, now))
     keys = [key for key in {**before, **after} if before.get(key) != after.get(key)]
     if keys:
@@ -76,7 +76,7 @@ def _changed_files(then: PlanResult, now: PlanResult, migrations: Sequence[Migra
 
 
 def _difference(then: PlannedFile, now: PlannedFile, plan: PlanResult, new: PlanResult) -> str | None:
-    """Return how a file differs from that in the plan; None where it does not, or only because the history has moved."""
+    """Return how a file differs from the one in the plan; None if only the history has advanced."""
     if then.checksum != now.checksum:
         return "the file was edited"
     if then.path != now.path:
@@ -99,12 +99,10 @@ def _runs_since(head: HistoryHead | None, history: History) -> Iterator[str]:
     yield from map(_run, list(runs.values())[:_MOST_RUNS])
     if len(runs) > _MOST_RUNS:
         yield f"{counted(len(runs) - _MOST_RUNS, 'further run')}"
-    if head and not any(_is_at(event, head) for event in history.events):
+    if head and not any(
+        (event.fence, event.sequence, event.run_id) == (*place, head.run_id) for event in history.events
+    ):
         yield f"the history no longer holds event {head.sequence} of run {head.run_id}: it is another table, or was restored"
-
-
-def _is_at(event: Event, head: HistoryHead) -> bool:
-    return (event.fence, event.sequence, event.run_id) == (head.fence, head.sequence, head.run_id)
 
 
 def _run(events: Sequence[Event]) -> str:

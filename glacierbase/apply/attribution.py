@@ -1,4 +1,4 @@
-"""Who made the changes of a table: the statements that ran, or another client. Pure.
+"""Attribute the changes of a table to the statements that ran, or to another client. Pure.
 
 A change is attributed to a statement only if the statement is about the part that changed (`sql.about`). Where the metadata of the
 table lists its commits, each commit is attributed as a whole, and dates the change; elsewhere each part is attributed separately.
@@ -21,13 +21,13 @@ from glacierbase.stores.iceberg.versions import Past, Version
 
 _F = TypeVar("_F", PartitionField, SortField)
 
-# Of the commits of others that one record keeps; the oldest of more become one.
+# One record keeps at most this many commits of other clients; older ones are merged.
 _MOST = 16
 _WHO = {ChangeOrigin.OUTSIDE: "not from a migration", ChangeOrigin.DURING: "during {}, not by it"}
 
 
 def commits(past: Past | None, since: Shape | None, until: Shape) -> tuple[Version, ...] | None:
-    """Return the commits between two shapes of a table, oldest first, by its metadata; None where some are not left."""
+    """Return the commits between two shapes of a table, oldest first, by its metadata; None where it does not list them all."""
     if past is None or not (past.is_whole or since is None) or not until.metadata_location:
         return None
     places = [version.shape.metadata_location for version in past.versions]
@@ -51,7 +51,7 @@ def made_outside(known: Shape | None, versions: Sequence[Version] | None) -> tup
 
 
 def is_explained(before: Shape | None, after: Shape | None, claims: Claims) -> bool:
-    """Return whether the statements that ran say all that changed."""
+    """Return whether the statements that ran explain every difference."""
     if after is None:
         return before is None or claims.ends
     before = _same_table(before, after)
@@ -61,7 +61,7 @@ def is_explained(before: Shape | None, after: Shape | None, claims: Claims) -> b
 
 
 def _same_table(before: Shape | None, after: Shape) -> Shape | None:
-    """Return what a table was before; None for another one, which has its name now."""
+    """Return the earlier shape of a table; None if another table has its name now."""
     is_other = before and before.uuid and after.uuid and before.uuid != after.uuid
     return None if is_other else before
 
@@ -69,7 +69,7 @@ def _same_table(before: Shape | None, after: Shape) -> Shape | None:
 def made_meanwhile(
     before: Shape | None, after: Shape | None, claims: Claims, versions: Sequence[Version] | None
 ) -> tuple[RecordedChange, ...]:
-    """Return what others changed while statements ran, with what the statements did before that.
+    """Return the changes of other clients while statements ran, with the statements' changes before them.
 
     Args:
         versions: the commits meanwhile; None where they are not known.
@@ -89,7 +89,7 @@ def made_meanwhile(
 def made_before_baseline(
     known: Shape | None, after: Shape, files: Sequence[tuple[str, Claims]]
 ) -> tuple[RecordedChange, ...]:
-    """Return which parts of a table each file is about that `baseline` records, and the parts that no file is about.
+    """Attribute each part of a table to a file that `baseline` records, or to none.
 
     Args:
         files: those that change the table, oldest first, each with its version. The last one has the record.
@@ -179,35 +179,35 @@ def _columns(base: Shape, after: Shape, kept: Collection[Difference]) -> tuple[C
         for of in (_added, _dropped, _renamed)
     )
     known, new = ({_key(column): column for column in shape.columns} for shape in (base, after))
-    found = {key: each for key, each in known.items() if key in new or each.name not in dropped}
+    columns = {key: column for key, column in known.items() if key in new or column.name not in dropped}
     for key in known.keys() & new.keys():
         now, column = new[key], known[key]
         facts = ("type", "required", "comment", "default")
         changed = {fact: getattr(now, fact) for fact in facts if f"{fact} {now.name}" in subjects}
         is_renamed = any(f"{column.name}.".startswith(f"{name}.") for name in renamed)
-        found[key] = replace(column, name=now.name if is_renamed else column.name, **changed)
-    order, before = list(found), 0
-    for key, column in new.items():  # Each new one follows the one that it follows in the table.
+        columns[key] = replace(column, name=now.name if is_renamed else column.name, **changed)
+    order, before = list(columns), 0
+    for key, column in new.items():  # An added column keeps its predecessor.
         if key not in known and column.name in added:
-            found[key] = column
+            columns[key] = column
             order.insert(before, key)
-        before = order.index(key) + 1 if key in found else before
+        before = order.index(key) + 1 if key in columns else before
     if "order of columns" in subjects:
         places = {key: place for place, key in enumerate(new)}
         order.sort(key=lambda key: places.get(key, len(places)))
-    return tuple(found[key] for key in order)
+    return tuple(columns[key] for key in order)
 
 
-def _added(each: Difference) -> str | None:
-    return each.name if each.name and each.before is None else None
+def _added(difference: Difference) -> str | None:
+    return difference.name if difference.name and difference.before is None else None
 
 
-def _dropped(each: Difference) -> str | None:
-    return each.name if each.name and each.after is None else None
+def _dropped(difference: Difference) -> str | None:
+    return difference.name if difference.name and difference.after is None else None
 
 
-def _renamed(each: Difference) -> str | None:
-    return None if each.name else each.before
+def _renamed(difference: Difference) -> str | None:
+    return None if difference.name else difference.before
 
 
 def _key(column: Column) -> int | str:

@@ -16,7 +16,7 @@ from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.shapes import as_recorded
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import check_required
@@ -55,8 +55,8 @@ class Baselined:
 
 
 @dataclass(frozen=True, slots=True)
-class _Found:
-    """What exists of what the files declare.
+class _Comparisons:
+    """How the tables that files declare differ from those that exist.
 
     Attributes:
         missing: the tables and views that do not exist.
@@ -109,21 +109,21 @@ def baseline(
         check_required((compiled.migration for compiled in files), target.catalog.required_headers)
         if not files:
             return Baselined()
-        found = _compared(opened, candidates, files)
-        _check(found, candidates[-1].migration.version, accept)
+        comparison = _compared(opened, candidates, files)
+        _check(comparison, candidates[-1].migration.version, accept)
         with locked(opened, state, lock_timeout) as held:
             files = _not_started(candidates, held.state.history)
-            entries = _entries(held, files, reason, found)
+            entries = _entries(held, files, reason, comparison)
             done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
             change.make(done, lambda: held.recorder.append(*entries))
-    return Baselined(files, found.all_differences, found.warnings)
+    return Baselined(files, comparison.all_differences, comparison.warnings)
 
 
-def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, found: _Found) -> list[Entry]:
+def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, comparison: _Comparisons) -> list[Entry]:
     """Return the event of each file. The last one that changes a table records it."""
     tables, entries = TableRecords(held), []
     for number, file in reversed(list(enumerate(files, start=1))):
-        entry = baselined(file, reason, found.differences.get(file.migration.version, ()))
+        entry = baselined(file, reason, comparison.differences.get(file.migration.version, ()))
         entries.append(entry.with_tables(tables.baselined(files[:number])))
     return entries[::-1]
 
@@ -136,7 +136,7 @@ def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:
 
 
 def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:
-    here = fitted([compiled.migration for compiled in candidates], history)
+    here = resolve_squashes([compiled.migration for compiled in candidates], history)
     raise_all(here.errors)
     numbers = {migration.number for migration in here.migrations} - set(history.records)
     records = [history.records.get(compiled.migration.number) for compiled in candidates]
@@ -152,8 +152,8 @@ def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Comp
     return tuple(compiled for compiled in candidates if compiled.migration.number in numbers)
 
 
-def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequence[Compiled]) -> _Found:
-    """Compare what the files are about with the tables that exist.
+def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequence[Compiled]) -> _Comparisons:
+    """Compare the tables of the files with those that exist.
 
     Args:
         candidates: these files and those before them, which declare the tables together.
@@ -163,25 +163,25 @@ def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequen
     with ExistingTables(opened.target.catalog, opened.engine) as existing:
         declared = declared_tables(statements, dialect, existing.names)
         tables = [candidate for candidate in declared.tables.values() if not recorded.isdisjoint(candidate.versions)]
-        found = compare(existing, tables, dialect) if tables else Comparison()
+        comparison = compare(existing, tables, dialect) if tables else Comparison()
     by_version: dict[str, list[DeclaredDifference]] = {}
     for table in tables:
         version = next(version for version in table.versions if version in recorded)
-        by_version.setdefault(version, []).extend(found.differences.get(table.whole.key, ()))
+        by_version.setdefault(version, []).extend(comparison.differences.get(table.whole.key, ()))
     unclear = tuple(why for version, why in declared.not_understood if version in recorded)
-    return _Found(found.missing, by_version, (*unclear, *found.not_compared))
+    return _Comparisons(comparison.missing, by_version, (*unclear, *comparison.not_compared))
 
 
-def _check(found: _Found, to: str, accept: Collection[str]) -> None:
+def _check(comparison: _Comparisons, to: str, accept: Collection[str]) -> None:
     """Refuse tables that are not as the files up to version `to` declare them."""
-    if found.missing:
+    if comparison.missing:
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
-            f"these tables or views of the files do not exist: {', '.join(found.missing)}; nothing was recorded",
+            f"these tables or views of the files do not exist: {', '.join(comparison.missing)}; nothing was recorded",
             "choose a lower --to, and let migrate run the rest; or create them as the file does",
-            missing=list(found.missing),
+            missing=list(comparison.missing),
         )
-    refused = [difference for difference in found.all_differences if not difference.is_accepted(accept)]
+    refused = [difference for difference in comparison.all_differences if not difference.is_accepted(accept)]
     if refused:
         accepted = dict.fromkeys([*accept, *(difference.subject for difference in refused)])
         options = [part for subject in accepted for part in ("--accept", subject)]
@@ -198,7 +198,7 @@ def _check(found: _Found, to: str, accept: Collection[str]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """What was found.
+    """How declared tables differ from those that exist.
 
     Attributes:
         missing: the tables and views that do not exist.
@@ -218,7 +218,7 @@ def compare(existing: ExistingTables, tables: Collection[Declared], dialect: str
         EngineError: the engine does not answer whether one of them exists.
     """
     missing: list[str] = []
-    found: dict[_Key, tuple[DeclaredDifference, ...]] = {}
+    differing: dict[_Key, tuple[DeclaredDifference, ...]] = {}
     not_compared: list[str] = []
     for table, reading in zip(tables, existing.read(tables), strict=True):
         if reading.unread is None and reading.shape is None:
@@ -226,10 +226,10 @@ def compare(existing: ExistingTables, tables: Collection[Declared], dialect: str
         elif reading.shape is None or table.known is None:
             not_compared.append(f"not compared: {table.name} ({table.why or reading.unread})")
         else:
-            found[table.whole.key], unknown = _difference(table.name, table.known, reading.shape, dialect)
+            differing[table.whole.key], unknown = _difference(table.name, table.known, reading.shape, dialect)
             if unknown:
                 not_compared.append(f"not compared: {table.name}: {', '.join(unknown)} (not derived from the files)")
-    return Comparison(tuple(missing), found, tuple(not_compared))
+    return Comparison(tuple(missing), differing, tuple(not_compared))
 
 
 def _difference(
@@ -238,14 +238,12 @@ def _difference(
     """Return the differences of a table, and its parts that are not known."""
     declared = declared_shape(known, actual, dialect)
     changes = differences.compare({name: as_recorded(declared.shape)}, {name: as_recorded(actual)})
-    found = (difference for change in changes for difference in change.diff)
-    return (
-        tuple(
-            DeclaredDifference(name, difference.name, difference.before, difference.after, difference.what)
-            for difference in found
-        ),
-        declared.unknown,
+    declared_differences = (
+        DeclaredDifference(name, difference.name, difference.before, difference.after, difference.what)
+        for change in changes
+        for difference in change.diff
     )
+    return tuple(declared_differences), declared.unknown
 
 
 class ExistingTables:
@@ -275,8 +273,8 @@ class ExistingTables:
         """
         near = [declared.whole.recorded for declared in tables if not declared.uses and not declared.is_view]
         with LiveTables(self._catalog, self._engine) as live:
-            found = live.read(near)
-        return [self._read(declared, found.get(declared.whole.recorded)) for declared in tables]
+            readings = live.read(near)
+        return [self._read(declared, readings.get(declared.whole.recorded)) for declared in tables]
 
     def _read(self, table: Declared, reading: Reading | None) -> Reading:
         if reading and reading.unread is None:

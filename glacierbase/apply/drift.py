@@ -1,7 +1,7 @@
 """`drift adopt`, `drift revert` and `drift ignore`: three ways to settle the differences between tables and their record.
 
-A migration makes the changes elsewhere, or one undoes them here, or rules in the catalog file ignore them. Such a migration names
-tables as the files wrote them, with the expressions of their templates, so that it fits every environment.
+`adopt` writes a migration that makes the changes in other environments, `revert` one that undoes them here, and `ignore` rules in
+the catalog file. The migrations name tables with the template expressions of earlier files, so that they run in every environment.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.catalogs.drift_file import exact_rule, with_rules
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, NeedsRepair
-from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
+from glacierbase.history.drift import TableDrift, compare_tables, drift_of, is_kept_by_engine
 from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
@@ -201,7 +201,7 @@ def _check_nothing_pending(held: LockedCatalog) -> None:
 
 
 def _check_whole(drift: TableDrift) -> None:
-    """Refuse a table of which rules ignore more than properties: statements would settle that, too."""
+    """Refuse a table with ignored differences other than properties: the statements would settle those, too."""
     whole = drift_of(drift.recorded, drift.actual, is_certain=True)
     differences = whole.differences if whole else ()
     more = [difference.subject for difference in differences if difference not in drift.differences]
@@ -220,9 +220,9 @@ def _adopting(drift: TableDrift) -> Alters:
         # Here it may have been renamed. Elsewhere it has its rows.
         why = "was dropped or renamed; a statement that drops its rows elsewhere is written by hand, as DROP TABLE IF EXISTS"
         return Alters((), (f"{drift.table} {why}",))
-    found, secret = _alters(drift.recorded, drift.actual)
-    # The table is recorded as it is: what no statement does would be recorded as done, and be missing elsewhere.
-    return Alters((), found.impossible) if found.impossible else Alters(found.statements, secret)
+    alters, secret = _alters(drift.recorded, drift.actual)
+    # The whole table is recorded: a change that no statement makes would never be made elsewhere.
+    return Alters((), alters.impossible) if alters.impossible else Alters(alters.statements, secret)
 
 
 def _reverting(drift: TableDrift) -> Alters:
@@ -231,8 +231,8 @@ def _reverting(drift: TableDrift) -> Alters:
         return Alters((), (f"{drift.table} is gone, and so are its rows",))
     if impossible := _impossible(drift):
         return Alters((), (impossible,))
-    found, secret = _alters(drift.actual, drift.recorded)
-    return Alters(found.statements, (*found.impossible, *secret))
+    alters, secret = _alters(drift.actual, drift.recorded)
+    return Alters(alters.statements, (*alters.impossible, *secret))
 
 
 def _alters(before: Shape, after: Shape) -> tuple[Alters, tuple[str, ...]]:
@@ -267,13 +267,13 @@ def _made(
     """Return the result with what a migration does and what it cannot do."""
     for drift in drifts:
         _check_whole(drift)
-    found = [(drift.table, alters_of(drift)) for drift in drifts]
-    impossible = tuple(change for _, alters in found for change in alters.impossible)
-    statements = [statement for _, alters in found for statement in alters.statements]
+    made = [(drift.table, alters_of(drift)) for drift in drifts]
+    impossible = tuple(change for _, alters in made for change in alters.impossible)
+    statements = [statement for _, alters in made for statement in alters.statements]
     if not statements:
         hint = f"repair the table by hand; or `{command('drift', 'ignore', reason=True)}`"
         raise refused("no statement settles the differences", hint, impossible)
-    tables = tuple(table for table, alters in found if alters.statements)
+    tables = tuple(table for table, alters in made if alters.statements)
     return replace(
         result, tables=tables, sql="".join(f"{statement};\n" for statement in statements), impossible=impossible
     )
@@ -303,7 +303,7 @@ def _entry_or_no_file(target: Target, written: DriftFileResult, drifts: Sequence
 
 
 def _settled(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
-    """Return the entry that records the migration as applied, with the tables as they are: what it adopts is its doing."""
+    """Return the entry that records the migration as applied, and attributes the adopted changes to it."""
     root = Path(target.run.project)
     draft = draft_of(root / written.path)
     migration = load_migration(draft, written.path, migration_files(root), listed=None)
@@ -313,7 +313,7 @@ def _settled(target: Target, written: DriftFileResult, drifts: Sequence[TableDri
 
 
 def _recorded(held: LockedCatalog, entry: Entry, written: DriftFileResult) -> None:
-    """Append the entry, and then name the file: one that is not recorded would run here.
+    """Append the entry, then publish the file: a file without a record would run here.
 
     Raises:
         NeedsRepair: the entry is not in the history, or may not be; the file is a draft.
@@ -333,21 +333,21 @@ def chosen_drifts(
 ) -> tuple[TableDrift, ...]:
     """Return the tables that differ from their records, each with the differences that no rule ignores and no engine keeps.
 
-    The ignored properties of both shapes are those of the table.
+    Ignored properties have the table's values in both shapes.
 
     Args:
         patterns: of names; none for all tables.
 
     Raises:
-        ConfigurationError: a pattern fits no table of the history.
+        ConfigurationError: a pattern matches no table of the history.
         HistoryDisagrees: a table cannot be read, or a file may have made its differences.
     """
     choice = TableChoice(patterns)
-    found = look(choice.check(choice.of(timelines(history))), tables, FileTables.of(catalog, history))
-    chosen = tuple(left for drift in found.drifts if (left := _without_ignored(drift, catalog.drift_rules)))
-    wrong = [f"{table}: not compared: {why}" for table, why in found.unread]
+    compared = compare_tables(choice.check(choice.of(timelines(history))), tables, FileTables.of(catalog, history))
+    chosen = tuple(left for drift in compared.drifts if (left := _without_ignored(drift, catalog.drift_rules)))
+    wrong = [f"{table}: not compared: {why}" for table, why in compared.unread]
     wrong += [
-        f"{drift.table}: a file that touched it left no record, and may have made the change"
+        f"{drift.table}: a file that changed it left no record, and may have made the change"
         for drift in chosen
         if not drift.is_certain
     ]
@@ -358,14 +358,14 @@ def chosen_drifts(
 
 
 def changed_from_outside(catalog: Catalog, history: History, shapes: Iterable[Shape]) -> tuple[TableDrift, ...]:
-    """Return the tables that differ from their records, as `chosen_drifts` does, of those that no file may have changed."""
+    """Return what `chosen_drifts` does, for the tables whose record is certain."""
     recorded = {timeline.table: timeline.shape for timeline in timelines(history) if timeline.is_certain}
-    found = (
+    drifts = (
         drift_of(before, shape, is_certain=True)
         for shape in shapes
         if (before := recorded.get(shape.table)) is not None
     )
-    return tuple(left for drift in found if drift and (left := _without_ignored(drift, catalog.drift_rules)))
+    return tuple(left for drift in drifts if drift and (left := _without_ignored(drift, catalog.drift_rules)))
 
 
 def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees:
@@ -377,41 +377,41 @@ def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees
     return HistoryDisagrees("DRIFT_REFUSED", (f"{what}; nothing was written", *quoted("\n".join(lines))), hint)
 
 
-def _without_ignored(found: TableDrift, rules: Sequence[DriftRule]) -> TableDrift | None:
+def _without_ignored(drift: TableDrift, rules: Sequence[DriftRule]) -> TableDrift | None:
     """Return the drift without what is ignored; None where nothing else differs."""
-    ignored = set(_ignored(found, rules))
-    left = tuple(difference for difference in found.differences if difference not in ignored)
+    ignored = set(_ignored(drift, rules))
+    left = tuple(difference for difference in drift.differences if difference not in ignored)
     if not left:
         return None
     keys = {difference.name for difference in ignored if difference.what == "property"}
-    return replace(found, recorded=_with_properties(found, keys), differences=left)
+    return replace(drift, recorded=_with_properties(drift, keys), differences=left)
 
 
-def _ignored(found: TableDrift, rules: Sequence[DriftRule]) -> Iterator[Difference]:
-    for difference in found.differences:
-        if is_kept_by_engine(difference) or any(rule.matches(found.table, difference.subject) for rule in rules):
+def _ignored(drift: TableDrift, rules: Sequence[DriftRule]) -> Iterator[Difference]:
+    for difference in drift.differences:
+        if is_kept_by_engine(difference) or any(rule.matches(drift.table, difference.subject) for rule in rules):
             yield difference
 
 
-def _with_properties(found: TableDrift, keys: Collection[str]) -> Shape:
+def _with_properties(drift: TableDrift, keys: Collection[str]) -> Shape:
     """Return the recorded shape with these properties as the table has them."""
-    actual = found.actual.properties if found.actual else {}
-    kept = {key: value for key, value in found.recorded.properties.items() if key not in keys}
-    return replace(found.recorded, properties={**kept, **{key: actual[key] for key in keys if key in actual}})
+    actual = drift.actual.properties if drift.actual else {}
+    kept = {key: value for key, value in drift.recorded.properties.items() if key not in keys}
+    return replace(drift.recorded, properties={**kept, **{key: actual[key] for key in keys if key in actual}})
 
 
 def written_names(target: Target, history: History, tables: Collection[str]) -> Mapping[str, str]:
-    """Return by table the name with expressions that the files which touched it use, where there is exactly one.
+    """Return for each table its name with template expressions, if the files that changed it use exactly one such name.
 
-    Such a name is the name of the table in this environment, and in each other one the name of the table that those files change.
+    In each environment, it renders as the name of the table that those files change.
     """
-    touched = FileTables.of(target.catalog, history).by_version
-    found: dict[str, dict[str, str]] = {}
+    changed_by = FileTables.of(target.catalog, history).by_version
+    by_table: dict[str, dict[str, str]] = {}
     for file in target.migrations:
-        for table in set(touched.get(file.number, ())).intersection(tables):
+        for table in set(changed_by.get(file.number, ())).intersection(tables):
             names = {_SPACES.sub("", name): name for name in _names_of(table, file, target.catalog)}
-            found[table] = {**names, **found.get(table, {})}
-    return {table: name for table, names in found.items() if len(names) == 1 for name in names.values()}
+            by_table[table] = {**names, **by_table.get(table, {})}
+    return {table: name for table, names in by_table.items() if len(names) == 1 for name in names.values()}
 
 
 def template_of(sql: str, names: Mapping[str, str]) -> str:
@@ -419,7 +419,7 @@ def template_of(sql: str, names: Mapping[str, str]) -> str:
     template = as_template(sql.rstrip("\n"))
     for table, name in names.items():
         begin = re.compile(rf"(?m)^((?:ALTER|DROP|COMMENT ON) TABLE ){re.escape(table_name(table))}(?=[ ;])")
-        template = begin.sub(lambda found, name=name: found[1] + name, template)  # type: ignore[misc]
+        template = begin.sub(lambda match, name=name: match[1] + name, template)  # type: ignore[misc]
     return template
 
 

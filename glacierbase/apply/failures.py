@@ -47,8 +47,10 @@ def _ways_out(compiled: Compiled, first: int, rest: str) -> str:
             f" which then runs from its beginning; or `{repair_as(migration.name, 'abandoned')}` (it runs again once it changes)"
         )
     version = migration.version
-    if found := unrepeatable(compiled, first - 1):
-        return f"{_ending(version, rest)}: statement {found[0].index} {found[1]}, so that this file cannot continue"
+    if obstacle := unrepeatable(compiled, first - 1):
+        return (
+            f"{_ending(version, rest)}: statement {obstacle[0].index} {obstacle[1]}, so that this file cannot continue"
+        )
     return (
         f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"
         f" `{repair_as(version, 'done')}` (somebody completed it by hand); or"
@@ -84,7 +86,7 @@ def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError
 def session_not_restored(
     compiled: Compiled, resumes_at: int, why: str, statement: Statement, way: str = ""
 ) -> NeedsRepair:
-    """Return the error for a file that cannot be resumed in the session that its done statements had set.
+    """Return the error for a file that cannot be resumed in the session that its completed statements had set.
 
     Args:
         why: a clause.

@@ -27,7 +27,7 @@ from glacierbase.secrets import mask
 
 logger = logging.getLogger("glacierbase")
 
-# Of a hook's output, what its failure quotes: the last lines. The log has all that is kept.
+# A failure quotes the last lines of the hook's output; the log has all that is kept.
 _QUOTED_LINES, _QUOTED_CHARACTERS = 10, 2_000
 
 

@@ -2,7 +2,7 @@
 
 The rule that makes it safe, on every store: the holder appends the event that announces a statement, waits for the answer, then
 proves the lock, and only then runs the statement. A run that takes the lock over reads the history after it acquired the lock.
-So one of the two always sees the other. The proof is an uncached read. Where a read costs as much as a statement, the proof is a
+So one of the two detects the other. The proof is an uncached read. Where a read costs as much as a statement, the proof is a
 renewal sent less than a lease ago, because no run takes the lock over before the lease has been over for another lease.
 """
 
@@ -76,7 +76,7 @@ class Lock:
 
     @property
     def lease_seconds(self) -> float:
-        """How long the run may be silent."""
+        """The time after which an unrenewed lock may be taken over."""
         return self._terms.lease_seconds
 
     @property
@@ -92,12 +92,12 @@ class Lock:
         return f"the lock of {self._terms.catalog}" + (f", {describe_holder(row)}" if row else "")
 
     def acquire(
-        self, seen: LockRow | None, history_fence: int, timeout_seconds: float, cancelled: Callable[[], bool]
+        self, row_before: LockRow | None, history_fence: int, timeout_seconds: float, cancelled: Callable[[], bool]
     ) -> None:
         """Acquire the lock; wait up to `timeout_seconds` while another run holds it.
 
         Args:
-            seen: the row as it was read a moment ago; the compare-and-set fails if it has changed since.
+            row_before: the row as last read; the compare-and-set fails if it has changed since.
 
         Raises:
             LockHeld: another run still holds it.
@@ -107,7 +107,7 @@ class Lock:
         watch = HolderWatch(self._terms.lease_seconds, self._store)
         is_waiting, refused = False, 0
         while True:
-            row, seen = seen or self._store.read_lock(), None
+            row, row_before = row_before or self._store.read_lock(), None
             if row is None:
                 self._add_row(history_fence)
                 refused += 1
@@ -174,7 +174,7 @@ class Lock:
         except GlacierbaseError:
             raise
         except BaseException:
-            # KeyboardInterrupt, or what a wait makes of it: the call continues and may acquire the lock.
+            # A KeyboardInterrupt, or the error that a wait raises for it: the call continues and may acquire the lock.
             self._hold(mine, started)
             self.release()
             raise
@@ -210,7 +210,7 @@ class Lock:
         return False
 
     def _forget_lease(self) -> None:
-        """Let what is left of the lease prove nothing, after another run has taken the lock."""
+        """Invalidate the rest of the lease after another run has taken the lock."""
         self._renewed = NEVER
 
     def _if_mine(self, row: LockRow | None) -> LockRow | None:
@@ -218,7 +218,7 @@ class Lock:
         return row if row and (row.owner, row.fence) == (self._run.id, self._fence) else None
 
     def name_engine(self, engine: Mapping[str, Any]) -> None:
-        """Write into the row which engine works for this run, before it does: a run that takes over waits for its end.
+        """Write this run's engine into the row before it is used: a run that takes over waits for its end.
 
         Raises:
             LockLost: this run does not hold the lock any more, or the row could not be written.
@@ -228,7 +228,7 @@ class Lock:
             self._renew_or_lose("it was taken before the engine was ready")
 
     def acknowledge(self, fence: int, sequence: int) -> None:
-        """Remember the last event that the history acknowledged. The next renewal, or the release, writes it."""
+        """Set the last event that the history acknowledged. The next renewal, or the release, writes it."""
         self._head = (fence, sequence)
 
     def _with_head(self, row: LockRow) -> LockRow:
@@ -250,7 +250,7 @@ class Lock:
         return since(self._renewed) < self._terms.lease_seconds
 
     def may_retry(self) -> bool:
-        """Return whether a write that was refused or not answered may be sent again: the lease runs, no other holder is seen.
+        """Return whether a write that was refused or not answered may be repeated: the lease lasts, the row names no other holder.
 
         Raises:
             LockLost: another run holds the lock.
@@ -259,7 +259,7 @@ class Lock:
         return self.is_leased
 
     def check_not_taken(self) -> None:
-        """Look at the row, if it can be read. Call it after a failure, which another holder of the lock may have caused.
+        """Check the row, if it can be read. Call it after a failure, which another holder of the lock may have caused.
 
         Raises:
             LockLost: this run does not hold the lock any more.
@@ -351,16 +351,16 @@ class Lock:
         """
         self._heartbeat.join()
         mine: LockRow | None = row
-        found = None
+        current = None
         for _ in range(_TRIES):
             if mine is None:
                 break
             free = replace(self._with_head(mine), owner="", beat=mine.beat + 1, expires_at=None, holder=None)
             if self._store.compare_and_set(mine, free):
                 return True
-            found = self._store.read_lock()
-            mine = self._if_mine(found)
-        return found is not None and (found.head_fence, found.head_sequence) == self._head
+            current = self._store.read_lock()
+            mine = self._if_mine(current)
+        return current is not None and (current.head_fence, current.head_sequence) == self._head
 
     def _describe_self(self, engine: Mapping[str, Any]) -> dict[str, Any]:
         """Return the holder for the row. A run that takes over waits for the longer of its lease and this one."""

@@ -1,4 +1,4 @@
-"""What every command that changes something does: acquire the lock, read the history again, record, release."""
+"""The frame of every command that changes something: acquire the lock, read the history again, record, release."""
 
 from __future__ import annotations
 
@@ -71,15 +71,15 @@ def locked(
     try:
         with doing(f"{opened.target.catalog.name}: waiting for the lock", announce=False):
             lock.acquire(state.lock, state.history.fence, lock_timeout, opened.engine.cancelled)
-        with holding(opened, lock, environment) as held:
+        with releasing(opened, lock, environment) as held:
             yield held
     except BaseException:
-        lock.release()  # An interrupt may arrive before the block of `holding` begins.
+        lock.release()  # An interrupt may arrive before the block of `releasing` begins.
         raise
 
 
 @contextmanager
-def holding(
+def releasing(
     opened: OpenCatalog,
     lock: Lock,
     environment: str | None = None,
@@ -95,7 +95,7 @@ def holding(
     target = opened.target
     try:
         lock.start_heartbeat(opened.open_another_store)
-        # A session that was opened before may not see what the last holder committed.
+        # An older session may not read what the last holder committed.
         store = opened.open_another_store()
         state = read_history(target.catalog, store, lock.row, environment)
         if state.history.fence >= lock.row.fence:
@@ -115,14 +115,14 @@ class Recording:
     """The one change that a command makes.
 
     Attributes:
-        made: what it was, after it was made.
+        made: its description once it is made; empty before.
     """
 
     def __init__(self) -> None:
         self.made = ""
 
     def make(self, what: str, change: Callable[[], T]) -> T:
-        """Make the change, which is `what`. A KeyboardInterrupt meanwhile is raised after it."""
+        """Make the change that `what` describes. A KeyboardInterrupt meanwhile is raised after it."""
 
         def call() -> T:
             answer = change()

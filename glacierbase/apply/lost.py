@@ -1,4 +1,4 @@
-"""A catalog without a history beside tables that its files create: the history was lost, or the tables are to be adopted."""
+"""Check a catalog without a history whose tables exist: the history was lost, or the tables are to be adopted."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.sql.qualified import qualified
 from glacierbase.sql.statement import DroppedNamespace
-from glacierbase.stores.iceberg.left_behind import left_behind
+from glacierbase.stores.iceberg.orphaned import orphaned_history
 from glacierbase.stores.live import LiveTables
 
 logger = logging.getLogger("glacierbase")
 
-# They change what the names after them mean, or which tables exist.
+# Statements that change what later names mean, or which tables exist.
 _BEFORE = ("use", "set", "drop_table", "rename_table", "drop_namespace")
 
 
@@ -33,7 +33,7 @@ def check_not_lost(opened: OpenCatalog, files: Sequence[Compiled]) -> str | None
         NeedsRepair: the files of a former history are on this machine, or the first table that the files create exists already.
     """
     catalog = opened.target.catalog
-    folder = left_behind(catalog)
+    folder = orphaned_history(catalog)
     if folder and not _was_created(opened):
         what = f"its files are in {folder}, but the catalog does not know it"
         raise _lost(
@@ -55,7 +55,7 @@ def check_not_lost(opened: OpenCatalog, files: Sequence[Compiled]) -> str | None
 
 
 def _exists(opened: OpenCatalog, table: str) -> bool:
-    """Return whether a table is known to exist. What breaks here breaks no run, which reports it if it matters."""
+    """Return whether a table is known to exist. An error means no: the run fails later if its cause remains."""
     try:
         with LiveTables(opened.target.catalog, opened.engine) as live:
             [reading] = live.read([table]).values()
@@ -68,8 +68,8 @@ def _exists(opened: OpenCatalog, table: str) -> bool:
 
 
 def _was_created(opened: OpenCatalog) -> bool:
-    """Return whether another run has created the history meanwhile: what was found may be that run's."""
-    store = opened.open_another_store()  # A session that was opened before may not see it.
+    """Return whether another run has created the history meanwhile: the tables may be that run's."""
+    store = opened.open_another_store()  # An older session may not read it.
     return store.read_lock() is not None or bool(store.read_history())
 
 
@@ -84,11 +84,11 @@ def _lost(catalog: str, what: str, otherwise: str) -> NeedsRepair:
 def _created(files: Sequence[Compiled]) -> Iterator[tuple[str, str, bool]]:
     """Yield each table that the files create, the version, and whether it must not exist; up to what may change that."""
     for file in files:
-        for found in (named.parsed for named in file.named):
-            drops = any(isinstance(part, DroppedNamespace) for part in found.parts)
-            if not found.understood or found.operation in _BEFORE or drops:
+        for parsed in (named.parsed for named in file.named):
+            drops = any(isinstance(part, DroppedNamespace) for part in parsed.parts)
+            if not parsed.understood or parsed.operation in _BEFORE or drops:
                 return
-            options = found.options
-            if found.operation != "create_table" or options.or_replace or options.or_alter or options.temporary:
+            options = parsed.options
+            if parsed.operation != "create_table" or options.or_replace or options.or_alter or options.temporary:
                 continue
-            yield found.targets[0].recorded, file.migration.version, not options.if_not_exists
+            yield parsed.targets[0].recorded, file.migration.version, not options.if_not_exists

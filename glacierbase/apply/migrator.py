@@ -103,7 +103,7 @@ class Migrator:
 
     def __init__(self, target: Target) -> None:
         self._target = target
-        # Of one run: the plan is made again under the lock.
+        # Cached for one run: the plan is made again under the lock.
         root = Path(target.run.project)
         self._find_lost = cache(partial(find_lost, root))
         self._untracked = partial(untracked, root)

@@ -1,7 +1,7 @@
-"""Files and history in, a plan out, or the error that explains why there is none.
+"""Make a plan from files and history, or raise the error that explains why there is none.
 
-The arguments alone decide. The hints of errors repeat the options that the caller chose, as all commands in messages do
-(`model.command`).
+The plan depends on the arguments alone. The hints of errors repeat the options that the caller chose, as all commands in messages
+do (`model.command`).
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from glacierbase.apply.failures import session_not_restored
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import SETTLED, History, Record
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.status import is_late, is_outdated, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled, refused_substitution
 from glacierbase.migrations.git_lost import LostFile, Trace
@@ -25,7 +25,7 @@ from glacierbase.model.migration import EventType, Migration, State, version_num
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
 
-# What git holds of files that are gone or edited, by path.
+# What git holds of deleted or edited files, by path.
 Traces: TypeAlias = Mapping[str, Trace]
 FindLost: TypeAlias = Callable[[tuple[LostFile, ...]], Traces]
 FindUntracked: TypeAlias = Callable[[Sequence[Path]], Collection[Path]]
@@ -111,12 +111,12 @@ def make_plan(
     plans_only: bool = False,
     repeatables: Sequence[Compiled] = (),
 ) -> Plan:
-    """Return which of the migrations, and of the repeatables after them, are to run after the history.
+    """Return which of the migrations, and of the repeatables after them, are to run.
 
     Repeatables run only where no version is left out.
 
     Args:
-        find: returns what git holds of files that are gone or edited; called only if there are any.
+        find: returns what git holds of deleted or edited files; called only if there are any.
         untracked: returns the files that git does not track; called only with those that are out of order.
         plans_only: whether the environment runs plan files only.
         repeatables: in the order in which they run.
@@ -127,19 +127,19 @@ def make_plan(
             is out of order; all of them at once.
         ConfigurationError: the selection names a version that does not exist.
     """
-    here = fitted(migrations, history)
+    here = resolve_squashes(migrations, history)
     migrations = here.migrations
     _check_selection(migrations, selection)
-    gone, ahead = _without_file(migrations, history)
+    missing, ahead = _without_file(migrations, history)
     left = _left_behind(repeatables, history)
     edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
     lost = (
-        *(_lost(record) for record in (*gone, *ahead, *left)),
+        *(_lost(record) for record in (*missing, *ahead, *left)),
         *(_lost(record, file.location) for file, record in edited),
     )
     traces = find(lost) if lost else {}
     raise_all(
-        [*_unknown(history, selection, plans_only), *here.errors, *_changed(edited, traces), *_missing(gone, traces)]
+        [*_unknown(history, selection, plans_only), *here.errors, *_changed(edited, traces), *_missing(missing, traces)]
     )
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
@@ -159,7 +159,7 @@ def make_plan(
 
 
 def _without_file(migrations: Sequence[Migration], history: History) -> tuple[list[Record], list[Record]]:
-    """Return the records whose file is gone: those at or below the newest file, and those above."""
+    """Return the records without a file: those at or below the newest file, and those above."""
     files, newest = {migration.number for migration in migrations}, newest_number(migrations)
     without = [
         record
@@ -167,8 +167,8 @@ def _without_file(migrations: Sequence[Migration], history: History) -> tuple[li
         # A run that is applying a version has its file.
         if number not in files and not record.is_removed and record.state is not State.RUNNING
     ]
-    gone = [record for record in without if record.number <= newest]
-    return gone, [record for record in without if record.number > newest]
+    missing = [record for record in without if record.number <= newest]
+    return missing, [record for record in without if record.number > newest]
 
 
 def _left_behind(repeatables: Sequence[Compiled], history: History) -> list[Record]:
@@ -206,8 +206,8 @@ def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseEr
 
     if edited := _edited(planned, compiled):
         yield _done_changed(planned, edited[0])
-    elif found := unrepeatable(compiled, planned.resumes_at - 1):
-        statement, why = found
+    elif obstacle := unrepeatable(compiled, planned.resumes_at - 1):
+        statement, why = obstacle
         yield session_not_restored(compiled, planned.resumes_at, f"statement {statement.index} {why}", statement)
 
 
@@ -228,7 +228,7 @@ def _edited(planned: Planned, compiled: Compiled) -> list[int]:
     """Return the indexes of the statements that are done and have another text now."""
     done = planned.record.statement_checksums[: planned.resumes_at - 1] if planned.record else ()
     now = compiled.statement_checksums
-    return [index for index, each in enumerate(done, start=1) if now[index - 1 : index] != (each,)]
+    return [index for index, recorded in enumerate(done, start=1) if now[index - 1 : index] != (recorded,)]
 
 
 def _done_changed(planned: Planned, index: int) -> HistoryDisagrees:
@@ -249,7 +249,7 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
     numbers = {migration.number for migration in migrations}
     named = [selection.to, selection.only, *(selection.out_of_order or ())]
     for version in named:
-        # If a file of an approved plan is gone, the comparison with the plan names it.
+        # If a file of an approved plan was deleted, the comparison with the plan names it.
         if version is not None and version_number(version) not in numbers and selection.approved is None:
             raise unknown_version(f"there is no migration with version {version}")
     if selection.only and not (selection.reason or "").strip():
@@ -261,7 +261,7 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
 
 
 def _unknown(history: History, selection: Selection, plans_only: bool) -> list[GlacierbaseError]:
-    # Whoever applies a plan file is not sent to a command that also applies what is not in the file; a plan settles nothing.
+    # For a plan file, no hint names `migrate`, which also applies other files; a plan settles nothing.
     has_file = plans_only or (selection.approved is not None and selection.approved.again is not None)
     unknown = (record for record in history.all_records if record.state is State.UNKNOWN)
     return [_outcome_unknown(record, may_settle=record.before is not None and not has_file) for record in unknown]
@@ -358,7 +358,7 @@ def _ahead(ahead: Sequence[Record], traces: Traces) -> Iterator[str]:
 
 
 def _way_back(record: Record, traces: Traces) -> str:
-    """Return the step that restores a file that is gone."""
+    """Return the step that restores a deleted file."""
     path = record.started.path or ""
     trace = traces.get(path)
     if trace and trace.draft:

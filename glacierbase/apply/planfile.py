@@ -57,15 +57,15 @@ class GivenPlan:
 
     def _of(self, target: Target) -> PlanResult:
         name, environment = target.catalog.name, target.catalog.environment
-        found = [plan for plan in self.plans if plan.catalog == name and not plan.skipped]
-        for plan in found:
+        plans = [plan for plan in self.plans if plan.catalog == name and not plan.skipped]
+        for plan in plans:
             if plan.environment == environment:
                 return plan
         again = self._again(target, PlanOptions()) if self.path else command("migrate")
-        if not found:
+        if not plans:
             what = f"catalog {name} is not in the plan; nothing ran"
             raise HistoryDisagrees("PLAN_OUTDATED", what, f"`{again}` makes a plan of it", changes=(what,))
-        other = found[0].environment
+        other = plans[0].environment
         raise HistoryDisagrees(
             "ENVIRONMENT_MISMATCH",
             f"catalog {name}: the plan belongs to environment {other}, this run to environment {environment}; nothing ran",
@@ -86,10 +86,10 @@ class GivenPlan:
 
 
 def _still_possible(options: PlanOptions, files: Sequence[Migration]) -> PlanOptions:
-    """Return the options that select the same as before, without versions whose file is gone."""
+    """Return the options that select the same as before, without versions whose file was deleted."""
     numbers = {file.number for file in files}
     below = [file for file in files if options.to is not None and file.number <= int(options.to)]
-    to = max(below, key=lambda each: each.number).version if below else None
+    to = max(below, key=lambda file: file.number).version if below else None
     only = options.only if options.only is not None and int(options.only) in numbers else None
     allowed = tuple(version for version in options.allow_out_of_order if int(version) in numbers)
     return PlanOptions(to, only, options.reason if only is not None else None, allowed)
@@ -150,7 +150,8 @@ def read_plan(path: str | Path) -> GivenPlan:
     except FileRefused as error:
         raise ConfigurationError(error.code, f"{path}: {error.what}", _making(path), path=str(path)) from error
     except (ValueError, RecursionError) as error:
-        what = "it is nested too deeply" if isinstance(error, RecursionError) else _reason(error)
+        what = str(error) if isinstance(error, InvalidDocument) else f"it is no JSON ({error})"
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else what
         message = f"{path} is not a plan of glacierbase: {what}; nothing ran"
         raise ConfigurationError("PLAN_INVALID", message, _making(path), path=str(path)) from error
     return GivenPlan(plans, str(path), f"sha256:{hashlib.sha256(content).hexdigest()}")
@@ -158,10 +159,6 @@ def read_plan(path: str | Path) -> GivenPlan:
 
 def _making(path: str | Path) -> str:
     return f"`{command('plan', '--output', str(path))}` makes a plan"
-
-
-def _reason(error: ValueError) -> str:
-    return str(error) if isinstance(error, InvalidDocument) else f"it is no JSON ({error})"
 
 
 def _plans(content: object) -> tuple[PlanResult, ...]:
@@ -174,7 +171,7 @@ def _plans(content: object) -> tuple[PlanResult, ...]:
         raise InvalidDocument(f"its schema is not {_SCHEMA}")
     if content.get("ok") is not True or not isinstance(content.get("catalogs"), list):
         raise InvalidDocument("it is the document of a plan that failed")
-    plans = tuple(from_json(PlanResult, each, f"catalogs[{i}]") for i, each in enumerate(content["catalogs"]))
+    plans = tuple(from_json(PlanResult, plan, f"catalogs[{i}]") for i, plan in enumerate(content["catalogs"]))
     for plan in plans:
         options = plan.options
         for version in (options.to, options.only, *options.allow_out_of_order):

@@ -27,7 +27,7 @@ def pending_files(plan: Plan) -> tuple[PendingFile, ...]:
 
 
 def plan_result(target: Target, plan: Plan) -> PlanResult:
-    """Return the plan with the statements that would run, and all that must be unchanged when `migrate --plan` applies it."""
+    """Return the plan with the statements that would run, and all that must not have changed when `migrate --plan` applies it."""
     selection = plan.selection
     return PlanResult(
         target.catalog.name,

@@ -31,9 +31,9 @@ class Progress:
         self.not_run = tuple(planned.migration.label for planned in plan.pending)
         self.had_pending = self.had_pending or bool(plan.pending)
 
-    def warn(self, found: Iterable[str]) -> None:
+    def warn(self, warnings: Iterable[str]) -> None:
         """Add warnings, each once."""
-        self.warnings = tuple(dict.fromkeys((*self.warnings, *found)))
+        self.warnings = tuple(dict.fromkeys((*self.warnings, *warnings)))
 
     def add_applied(self, file: AppliedFile) -> None:
         """Move the next expected file to the applied ones."""

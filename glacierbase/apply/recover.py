@@ -70,24 +70,24 @@ def _may_be_proven(catalog: Catalog, record: Record) -> bool:
 
 
 def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
-    """Record what the tables prove, and return the catalog with its state afterwards. What was found becomes a warning.
+    """Record what the tables prove, and return the catalog with its state afterwards. Each outcome becomes a warning.
 
     Raises:
         Interrupted: the run was cancelled while it waited for a late commit.
         LockLost: this run lost the lock meanwhile.
     """
     catalog, records = held.target.catalog, held.state.history.all_records
-    found = [
+    outcomes = [
         _settle(held, record, record.before) for record in records if record.before and _may_be_proven(catalog, record)
     ]
-    if not found:
+    if not outcomes:
         return held
-    progress.warn(line for lines in found for line in lines)
+    progress.warn(line for lines in outcomes for line in lines)
     return replace(held, state=read_history(catalog, held.store, held.lock.row))
 
 
 def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequence[str]:
-    """Record the outcome of the statement if its table proves it. Return what was found, a line each."""
+    """Record the outcome of the statement if its table proves it. Return lines that describe the outcome."""
     index = record.statements_done + 1
     what = f"statement {index} of {record.statements_total} of {record.what}"
     name, run_id, others = held.target.catalog.name, record.started.run_id, list[str]()
@@ -103,9 +103,9 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
         held.lock.prove()
         held.recorder.append(replace(entry, principal=_PRINCIPAL))
         why += f"; recorded as {resolution}"
-    found = f"{what} was lost in run {run_id}: {why}"
-    logger.info("%s: %s", name, found)
-    return found, *others
+    outcome = f"{what} was lost in run {run_id}: {why}"
+    logger.info("%s: %s", name, outcome)
+    return outcome, *others
 
 
 def _outcome(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:
@@ -114,13 +114,13 @@ def _outcome(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> 
     if bound is None:
         return None, f"the catalog of {before.table} sets no bound for a late commit"
     try:
-        found = verdict(before, held.store.table_version(before.table), tag)
-        if found[0] is False:
+        outcome = verdict(before, held.store.table_version(before.table), tag)
+        if outcome[0] is False:
             _wait(max(held.lock.lease_seconds, bound), held.engine.cancelled, f"{what}: {before.table}")
-            found = verdict(before, held.store.table_version(before.table), tag)
+            outcome = verdict(before, held.store.table_version(before.table), tag)
     except EngineError as error:
         return None, f"{before.table} could not be read: {error.message}"
-    return found
+    return outcome
 
 
 def verdict(before: TableVersion, now: TableVersion | None, tag: str) -> tuple[bool | None, str]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.results import RepairCase, RepairResult
-from glacierbase.apply.transitions import Becomes, Resolution, after, choices
+from glacierbase.apply.transitions import NewState, Resolution, after, choices
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.history.details import details_of
@@ -30,6 +30,10 @@ from glacierbase.sql.targets import logged_tables
 
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
+
+
+# The states of versions that need a decision.
+_UNDECIDED = (State.UNKNOWN, State.FAILED, State.CHANGED, State.MISSING)
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,13 +202,9 @@ def _cases(opened: OpenCatalog, history: History, keys: Collection[Key]) -> tupl
     if unknown:
         kind = "repeatable" if isinstance(unknown[0], str) else "version"
         raise _not_repairable(f"the history of {target.catalog.name} has no {kind} {unknown[0]}")
-    wanted = [key for key in records if (key in keys if keys else _needs_person(states[key]))]
+    wanted = [key for key in records if (key in keys if keys else states[key] in _UNDECIDED)]
     in_order = sorted(wanted, key=lambda key: (isinstance(key, str), key))
     return tuple(_case(opened, records[key], states[key]) for key in in_order)
-
-
-def _needs_person(state: State) -> bool:
-    return state in (State.UNKNOWN, State.FAILED, State.CHANGED, State.MISSING)
 
 
 def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
@@ -218,6 +218,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         evidence = _evidence(opened, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
     possible = tuple(choice.value for choice in choices(state))
+    suggested = Resolution.DONE if evidence.took_effect else Resolution.NOT_DONE
     return RepairCase(
         version=record.version or None,
         name=record.name or None,
@@ -236,7 +237,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         query_id=run.query_id if run.event in (EventType.UNKNOWN, EventType.FAILED) else None,
         query_tag=tag if step and record.has_query_tags else None,
         evidence=evidence.found,
-        suggests=None if evidence.took_effect is None else _suggestion(evidence.took_effect).value,
+        suggests=None if evidence.took_effect is None else suggested.value,
         may_run=may_run,
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",
         choices=possible,
@@ -244,17 +245,13 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
     )
 
 
-def _suggestion(took_effect: bool) -> Resolution:
-    return Resolution.DONE if took_effect else Resolution.NOT_DONE
-
-
 def _step_at_stop(target: Target, record: Record) -> Step | None:
-    """Return the statements that were in flight or failed, as the run that started them had them."""
+    """Return the statements that were in flight or failed, as recorded by the run that started them."""
     try:
-        found = steps(_statements_of(target, record), target.dialect)
+        all_steps = steps(_statements_of(target, record), target.dialect)
     except MigrationFileError:
         return None
-    return next((step for step in found if step[-1].index > record.statements_done), None)
+    return next((step for step in all_steps if step[-1].index > record.statements_done), None)
 
 
 def _statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
@@ -298,11 +295,11 @@ def _has_ended(record: Record, evidence: Evidence) -> bool:
 
 def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
     for case in cases:
-        becomes = after(case.state, decision.resolution)
-        if not isinstance(becomes, Becomes):
+        new_state = after(case.state, decision.resolution)
+        if not isinstance(new_state, NewState):
             raise ConfigurationError(
                 "NOT_REPAIRABLE",
-                f"{case.what} is {case.state}: --as {decision.resolution} is not possible: {becomes}; nothing was"
+                f"{case.what} is {case.state}: --as {decision.resolution} is not possible: {new_state}; nothing was"
                 " recorded",
                 " or ".join(f"`{command}`" for command in case.commands) or "there is nothing to repair",
                 **case.identity,
@@ -319,14 +316,14 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
 
 def resolution_entry(target: Target, state: State, record: Record, decision: Decision) -> Entry:
     """Return the event that records the decision about a version in this state. All else is unchanged."""
-    becomes = after(state, decision.resolution)
-    assert isinstance(becomes, Becomes)
+    new_state = after(state, decision.resolution)
+    assert isinstance(new_state, NewState)
     done = record.statements_done
-    if becomes is Becomes.CONTINUED:
+    if new_state is NewState.CONTINUED:
         step = _step_at_stop(target, record)
         done = step[-1].index if step else done + 1
-    recorded = becomes.state(record.state, is_last=done == record.statements_total)
-    file = _edited_file(target, record) if becomes is Becomes.ACCEPTED else _recorded_file(record)
+    recorded = new_state.state(record.state, is_last=done == record.statements_total)
+    file = _edited_file(target, record) if new_state is NewState.ACCEPTED else _recorded_file(record)
     return repaired(file, recorded, done, decision.resolution.value, decision.reason, decision.engine_stopped)
 
 

@@ -270,7 +270,7 @@ class RepairCase(Identified):
         if self.state is State.UNKNOWN:
             lines += [f"  evidence  {evidence}" for evidence in self.evidence or ("none: look at the table",)]
         named = zip(chain(["next"], repeat("or")), self.commands, strict=False)
-        return [*lines, *(f"  {name:<9} {each}" for name, each in named)]
+        return [*lines, *(f"  {name:<9} {repair}" for name, repair in named)]
 
     def _headline(self) -> str:
         place = f", statement {self.statement_index} of {self.statements_total}" if self.statement_index else ""

@@ -1,4 +1,4 @@
-"""Runs the files of a plan, one statement at a time, under a lock that is held."""
+"""Run the files of a plan, one statement at a time, under a lock that is held."""
 
 from __future__ import annotations
 
@@ -35,10 +35,10 @@ class _RunningFile:
     """A file that runs.
 
     Attributes:
-        session: in which its statements run.
+        session: the one in which its statements run.
         context: what announcements record of the session.
         tables: the record of its tables.
-        started_at: when the file was begun.
+        started_at: when the run began the file.
     """
 
     compiled: Compiled
@@ -116,7 +116,7 @@ class Runner:
         self._outcomes.append((outcome, file.tables))
 
     def _add_tables(self) -> None:
-        """Add the records of their tables to the deferred outcomes."""
+        """Add the table records to the deferred outcomes of their files."""
         while self._outcomes:
             outcome, record = self._outcomes[0]
             documents = record.complete()
@@ -134,7 +134,7 @@ class Runner:
             self._recorder.flush()
 
     def _begin(self, planned: Planned, compiled: Compiled, started_at: datetime) -> _RunningFile:
-        """Open the session of a file, set as its statements did that are done."""
+        """Open the session of a file, and restore what its completed statements set."""
         with ExitStack() as opened:
             try:
                 session = self._held.engine.start().open_session()
@@ -143,7 +143,7 @@ class Runner:
                 context.restore()
                 tables = self._tables.of_file(compiled, planned.resumes_at, session)
             except BaseException:
-                self._flush()  # The file before is applied, and nothing of this one is in flight.
+                self._flush()  # The previous file is applied, and nothing of this one is in flight.
                 raise
             opened.pop_all()
         return _RunningFile(compiled, session, context, tables, started_at)
@@ -220,7 +220,7 @@ class Runner:
             raise
 
     def _look_up(self, error: EngineError, statement: InFlight) -> EngineError | None:
-        """Return the error as the engine's own record of the statement has it; None where that proves that it took effect.
+        """Return the error, with what the engine's record of the statement proves; None where it proves that it took effect.
 
         An engine that gave the statement an id keeps such a record. A cancelled statement is left to `repair`.
         """

@@ -1,6 +1,6 @@
-"""The session of a file: what announcements record of it, and how a file that is resumed gets it again.
+"""The session of a file: what announcements record of it, and how a resumed file restores it.
 
-Statements such as USE and SET decide which table the later ones change, and how. A new session has none of that.
+Statements such as USE and SET decide which table the later ones change, and how. A new session has none of these settings.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class FileSession:
         self._recorded: RecordedSession | None = None
 
     def restore(self) -> None:
-        """Set the session as the statements did that are done, and prove that it is where theirs was.
+        """Restore what the completed statements set, and check that the session has their context.
 
         Raises:
             NeedsRepair: `SESSION_NOT_RESTORED`. No table was changed.
@@ -51,7 +51,7 @@ class FileSession:
         self._repeat(index for index in done if index <= recorded)
         if self._before:
             self._prove(self._before.context, done)
-        # Where the outcome of the last one was settled after its announcement.
+        # No announcement recorded a session after these: their outcome was settled later.
         self._repeat(index for index in done if index > recorded)
 
     def at(self, index: int) -> RecordedSession | None:
@@ -82,7 +82,7 @@ class FileSession:
                 raise session_not_restored(self._compiled, self._first, why, statement) from error
 
     def _prove(self, before: SessionContext, done: Sequence[int]) -> None:
-        """Compare the session with the one in which the file stopped, after a return to where a statement had moved that."""
+        """Compare the session's context with that in which the file stopped; select it first if a statement had selected it."""
         if self._context() != before and SessionEffect.MOVE in map(self._effects.get, done):
             with suppress(EngineError):
                 self._session.select(before)

@@ -1,6 +1,6 @@
 """Snapshots of tables, read in threads and waited for with a time limit.
 
-After one read without an answer no other begins, and no wait takes time: a catalog that hangs delays a run once.
+After a read without an answer, no read begins and no call waits: a catalog that hangs delays a run once.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 # How long a run waits for the reads that begin together, and for how long after a signal.
 READ_SECONDS, CANCELLED_SECONDS = 30.0, 2.0
-# Tables that are read at the same time; each thread has connections of its own.
+# Tables that are read at the same time. Each thread has its own connections.
 _THREADS = 4
 
 
@@ -104,16 +104,16 @@ class TableReader:
             KeyboardInterrupt: no later call waits.
             Exception: the first error that is a defect, such as a panic of a library.
         """
-        found: dict[str, Reading] = {}
+        readings: dict[str, Reading] = {}
         defects: list[Exception] = []
         for table, snapshot in pending.items():
             try:
-                found[table] = self._snapshot(snapshot)
+                readings[table] = self._snapshot(snapshot)
             except Exception as error:  # The others are waited for: a read may use the session.
                 defects.append(error)
         if defects:
             raise defects[0]
-        return found
+        return readings
 
     def _snapshot(self, pending: PendingSnapshot) -> Reading:
         try:

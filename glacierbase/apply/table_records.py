@@ -1,9 +1,9 @@
 """The record of tables: what a run observes of the tables that its files change, for the history.
 
 When snapshots of the tables are taken:
-1. before the first statement of a file, beside the append that announces it; the statement starts once they are complete. A
-   table of the file before is not read again: the snapshot after one file is the snapshot before the next;
-2. after the last statement that ran, beside the start of the next file. The outcome of the file is appended once they are complete;
+1. before the first statement of a file, during the append that announces it; the statement starts once they are complete. A
+   table of the previous file is not read again: the snapshot after one file is the snapshot before the next;
+2. after the last statement that ran, during the start of the next file. The outcome of the file is appended once they are complete;
 3. once, by `repair`, `baseline` and the recovery of a lost run, which record an outcome later.
 
 What is recorded of each table: its shape after the file; its shape before, if that is not the shape of its last record; and the
@@ -65,7 +65,7 @@ class TableRecords:
         self._catalog = held.target.catalog
         self._engine = held.engine
         self._history = held.state.history
-        # The last file that ran: its snapshots after are those before the next file.
+        # The last file that ran: the snapshots after it are those before the next file.
         self._last: FileRecord | None = None
         # By names as the history records them: the whole names. By whole names: the shapes of the last records.
         self._wholes: dict[str, str | None] = {}
@@ -188,9 +188,9 @@ class TableRecords:
             self.warnings += attribution.lines_of_others(record, before, version, is_certain=is_certain)
 
     def known(self, names: Names) -> Mapping[str, Shape | None]:
-        """Return the shapes of tables by the last record of each; None where there is none, or was no table.
+        """Return the shape of each table by its last record; None where there is no record, or was no table.
 
-        They are by whole name, as far as that is known.
+        The key is the whole name where that is known.
         """
         tables = {whole or name: (name, whole) for name, whole in names.items()}
         unknown = dict(tables[table] for table in tables.keys() - self._known.keys())
@@ -325,17 +325,17 @@ class ObservedTable:
 
     @property
     def is_explained(self) -> bool:
-        """Whether the statements say all that changed."""
+        """Whether the statements explain every difference."""
         return attribution.is_explained(self.origin, self.after, self.claims)
 
     @property
     def needs_commits(self) -> bool:
-        """Whether the commits of the table can tell more than its shapes."""
+        """Whether the commits of the table may show more than its shapes."""
         return self.after is not None and not (self.is_explained and self._known_before is None)
 
     @property
     def since(self) -> str | None:
-        """The metadata after which commits are wanted."""
+        """The location of the metadata after which commits are needed."""
         start = self._known_before or self.origin
         return start.metadata_location if start else None
 
@@ -383,21 +383,21 @@ def observed(
     ids = TableIds(known, origins(statements))
     were = {table: ids.before(table, snapshot.shape) for table, snapshot in before.items()}
     are = {table: ids.after(table, snapshot.shape) for table, snapshot in after.items()}
-    found: dict[str, ObservedTable | TableRecord] = {}
+    changes: dict[str, ObservedTable | TableRecord] = {}
     for name, table in names.items():
         if table is None:
-            found[name] = TableRecord(name, unread=_DEPENDS)
+            changes[name] = TableRecord(name, unread=_DEPENDS)
         elif unread := after[table].unread or before[table].unread:
-            found[name] = TableRecord(name, unread=unread)
+            changes[name] = TableRecord(name, unread=unread)
         elif _shows_less(known[table], were[table], are[table]):
-            found[name] = TableRecord(name, unread=_LESS)
-        elif any(names[other] == table for other in found):
-            found[name] = TableRecord(name, are[table])  # The file has written another name of it before.
+            changes[name] = TableRecord(name, unread=_LESS)
+        elif any(names[other] == table for other in changes):
+            changes[name] = TableRecord(name, are[table])  # The file has written another name of it before.
         else:
             origin = _same_table(are[table], were.values()) or were[table]
             claims = claims_on(table, statements, dialect)
-            found[name] = ObservedTable(name, table, known[table], were[table], are[table], origin, claims)
-    return list(found.values())
+            changes[name] = ObservedTable(name, table, known[table], were[table], are[table], origin, claims)
+    return list(changes.values())
 
 
 def baseline_records(
@@ -430,8 +430,8 @@ def baseline_records(
 class TableIds:
     """Ids for tables whose format has none, such as those of Snowflake and Hudi.
 
-    By them the record tells a renamed table from a dropped one, and a table made anew from the one that had its name before. The
-    statements that ran tell which table has a name; otherwise what has the name, and is of the same format, is the same table.
+    They distinguish a renamed table from a dropped one, and a new table from the one that had its name before. The statements
+    that ran determine which table has a name; otherwise a table of the same name and format is the same table.
     """
 
     def __init__(self, known: Mapping[str, Shape | None], origins: Mapping[str, str | None]) -> None:
@@ -473,7 +473,7 @@ def _whole(names: Names) -> list[str]:
 
 
 def _same_table(shape: Shape | None, shapes: Iterable[Shape | None]) -> Shape | None:
-    """Return which of the shapes is of the same table, maybe under another name; None without an id."""
+    """Return the one of the shapes that is of the same table, maybe under another name; None without an id."""
     same = (other for other in shapes if other and shape and shape.uuid and other.uuid == shape.uuid)
     return next(same, None)
 
@@ -519,7 +519,7 @@ def may_be_within(table: str, namespaces: Sequence[Sequence[str]]) -> bool:
 
 
 def _folded(parts: Sequence[str]) -> str:
-    """Return the parts of a name as one text that contains that of each section of the name."""
+    """Return the parts of a name as one text, which contains the text of each run of its parts."""
     return "".join(f"\0{part.casefold()}\0" for part in parts)
 
 
@@ -543,15 +543,15 @@ def claims_on(table: str, statements: Sequence[Named], dialect: str, others: Seq
 
 def _about(names: set[str | None], statements: Sequence[Named]) -> list[ParsedStatement]:
     """Return the statements that are about a table with these names, or may be."""
-    found = []
+    statements_about = []
     for statement in statements:
         wholes = [whole for _, whole in statement.names]
         drops = any(isinstance(part, DroppedNamespace) for part in statement.parsed.parts)
         if None in wholes:
-            found.append(not_understood("which table it means is not certain"))
+            statements_about.append(not_understood("which table it means is not certain"))
         elif not statement.parsed.understood or drops or not names.isdisjoint(wholes):
-            found.append(statement.parsed)
-    return found
+            statements_about.append(statement.parsed)
+    return statements_about
 
 
 def origins(statements: Iterable[Named]) -> Mapping[str, str | None]:
@@ -559,19 +559,19 @@ def origins(statements: Iterable[Named]) -> Mapping[str, str | None]:
 
     Names are whole where that is certain. A name that no statement gives to another table is left out.
     """
-    found: dict[str, str | None] = {}
+    by_name: dict[str, str | None] = {}
     for statement in statements:
         names = [whole or name for name, whole in statement.names]
         if statement.parsed.operation == "rename_table" and len(names) == 2:
             old, new = names
-            found[new] = found.pop(old, old)
+            by_name[new] = by_name.pop(old, old)
         elif _ends_or_begins(statement.parsed):
-            found |= dict.fromkeys(names)
-    return found
+            by_name |= dict.fromkeys(names)
+    return by_name
 
 
 def _ends_or_begins(statement: ParsedStatement) -> bool:
-    """Return whether a table that has the name afterwards was not there before."""
+    """Return whether a table that has the name after the statement did not exist before it."""
     if statement.operation in ("create_table", "create_table_as"):
         return not statement.options.if_not_exists and not statement.options.or_alter
     return statement.operation in ("replace_table", "drop_table")

@@ -23,8 +23,8 @@ class Resolution(str, Enum):
     __str__ = str.__str__
 
 
-class Becomes(Enum):
-    """What a version becomes by a decision; the value describes it for people."""
+class NewState(Enum):
+    """The state of a version after a decision; the value describes it for people."""
 
     CONTINUED = "applied after its last statement, else interrupted"
     RESUMED = "interrupted, once the engine has stopped"
@@ -39,13 +39,13 @@ class Becomes(Enum):
             recorded: its state in the history.
             is_last: whether all its statements are done then.
         """
-        if self is Becomes.ACCEPTED:
+        if self is NewState.ACCEPTED:
             return recorded
-        if self is Becomes.CLOSED:
+        if self is NewState.CLOSED:
             return recorded if recorded is State.APPLIED else State.ABANDONED
-        if self is Becomes.CONTINUED and is_last:
+        if self is NewState.CONTINUED and is_last:
             return State.APPLIED
-        return State.ABANDONED if self is Becomes.ENDED else State.INTERRUPTED
+        return State.ABANDONED if self is NewState.ENDED else State.INTERRUPTED
 
 
 _SETTLE_FIRST = "the outcome of its statement is to be settled first"
@@ -59,13 +59,13 @@ _RUNNING = "a run is applying it"
 _NEVER_STARTED = "it was never started"
 
 # By the state that `status` shows; columns in the order of `Resolution`. A text is the reason of a refusal.
-_TABLE: Mapping[State, tuple[Becomes | str, ...]] = {
-    State.UNKNOWN: (Becomes.CONTINUED, Becomes.RESUMED, Becomes.ENDED, _SETTLE_FIRST, _SETTLE_FIRST),
-    State.FAILED: (Becomes.CONTINUED, _NO_EFFECT, Becomes.ENDED, _EDITABLE, _HAS_FILE),
-    State.INTERRUPTED: (_NO_STATEMENT, _NO_STATEMENT, Becomes.ENDED, _EDITABLE, _HAS_FILE),
-    State.CHANGED: (_NO_STATEMENT, _NO_STATEMENT, _NO_STATEMENT, Becomes.ACCEPTED, _HAS_FILE),
-    State.MISSING: (_NO_FILE, _NO_FILE, _NO_FILE, _NO_FILE, Becomes.CLOSED),
-    State.AHEAD: (_NO_FILE, _NO_FILE, _NO_FILE, _NO_FILE, Becomes.CLOSED),
+_TABLE: Mapping[State, tuple[NewState | str, ...]] = {
+    State.UNKNOWN: (NewState.CONTINUED, NewState.RESUMED, NewState.ENDED, _SETTLE_FIRST, _SETTLE_FIRST),
+    State.FAILED: (NewState.CONTINUED, _NO_EFFECT, NewState.ENDED, _EDITABLE, _HAS_FILE),
+    State.INTERRUPTED: (_NO_STATEMENT, _NO_STATEMENT, NewState.ENDED, _EDITABLE, _HAS_FILE),
+    State.CHANGED: (_NO_STATEMENT, _NO_STATEMENT, _NO_STATEMENT, NewState.ACCEPTED, _HAS_FILE),
+    State.MISSING: (_NO_FILE, _NO_FILE, _NO_FILE, _NO_FILE, NewState.CLOSED),
+    State.AHEAD: (_NO_FILE, _NO_FILE, _NO_FILE, _NO_FILE, NewState.CLOSED),
     State.APPLIED: (_SETTLED,) * len(Resolution),
     State.ABANDONED: (_SETTLED,) * len(Resolution),
     State.RUNNING: (_RUNNING,) * len(Resolution),
@@ -74,21 +74,21 @@ _TABLE: Mapping[State, tuple[Becomes | str, ...]] = {
 }
 
 
-def after(state: State, resolution: Resolution) -> Becomes | str:
-    """Return what a version in this state becomes by the decision, or why the decision is refused."""
+def after(state: State, resolution: Resolution) -> NewState | str:
+    """Return the state of a version in `state` after the decision, or why the decision is refused."""
     return _TABLE[state][list(Resolution).index(resolution)]
 
 
 def choices(state: State) -> tuple[Resolution, ...]:
     """Return the decisions that are possible for a version in this state."""
-    return tuple(resolution for resolution in Resolution if isinstance(after(state, resolution), Becomes))
+    return tuple(resolution for resolution in Resolution if isinstance(after(state, resolution), NewState))
 
 
 def table() -> list[tuple[str, str, str]]:
-    """Return state, decision and what the version becomes, for each decision that is possible."""
+    """Return state, decision and new state, for each decision that is possible."""
     return [
-        (state.value, resolution.value, becomes.value)
+        (state.value, resolution.value, new_state.value)
         for state in _TABLE
         for resolution in Resolution
-        if isinstance(becomes := after(state, resolution), Becomes)
+        if isinstance(new_state := after(state, resolution), NewState)
     ]

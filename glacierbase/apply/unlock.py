@@ -7,7 +7,7 @@ import time
 from dataclasses import dataclass, replace
 
 from glacierbase.apply.lock import Lock
-from glacierbase.apply.locked import holding, new_lock, recording
+from glacierbase.apply.locked import new_lock, recording, releasing
 from glacierbase.apply.results import UnlockResult
 from glacierbase.errors import LockHeld, NeedsRepair
 from glacierbase.history.lockrow import describe_holder, holder_of, in_place_of, is_held, lease_of, lock_holder
@@ -33,7 +33,7 @@ class ExaminedLock:
         row: of a damaged table, the one that stands for all its rows.
         is_gone: whether this machine shows that the process and the engine of the run have ended.
         is_over: whether that is so, or the lease is over by this machine's clock.
-        evidence: that in words.
+        evidence: the same in words.
         is_freed: whether `unlock` has freed the lock.
     """
 
@@ -64,7 +64,7 @@ def held_lock(target: Target, *, rebuild: bool = False) -> ExaminedLock | None:
         rows = opened.store.lock_rows() if rebuild else None
         if rows is not None and not _is_sound(rows):
             return _damaged(rows, target)
-        return _found(opened, read_state(opened))
+        return _read_lock(opened, read_state(opened))
 
 
 def unlock(target: Target, reason: str | None, *, force: bool = False, rebuild: bool = False) -> ExaminedLock | None:
@@ -93,7 +93,7 @@ def _unlock(target: Target, reason: str | None, force: bool, rebuild: bool) -> E
         if rebuild and (rebuilt := _rebuild(opened, reason)):
             return rebuilt
         state = read_state(opened)
-        held = _found(opened, state)
+        held = _read_lock(opened, state)
         if held is None or not is_held(held.row):
             return held
         if not held.is_over and not force:
@@ -127,7 +127,7 @@ def _wait_for_lease(opened: OpenCatalog, seconds: float) -> None:
 
 
 def _take_over(opened: OpenCatalog, lock: Lock, held: ExaminedLock, state: CatalogState) -> None:
-    """Take the lock once its holder is seen to be dead."""
+    """Take the lock once its holder has not renewed it for a lease."""
     try:
         lock.acquire(held.row, state.history.fence, 0, opened.engine.cancelled)
     except LockHeld as error:
@@ -156,7 +156,7 @@ def _rebuild(opened: OpenCatalog, reason: str | None) -> ExaminedLock | None:
 
 
 def _free(opened: OpenCatalog, lock: Lock, reason: str | None) -> None:
-    with holding(opened, lock, taken=EventType.UNLOCKED, reason=reason) as locked:
+    with releasing(opened, lock, taken=EventType.UNLOCKED, reason=reason) as locked:
         locked.recorder.flush()
 
 
@@ -173,7 +173,7 @@ def _damaged(rows: tuple[LockRow, ...], target: Target) -> ExaminedLock:
     return ExaminedLock(row, False, True, f"the lock table held {what} instead of one")
 
 
-def _found(opened: OpenCatalog, state: CatalogState) -> ExaminedLock | None:
+def _read_lock(opened: OpenCatalog, state: CatalogState) -> ExaminedLock | None:
     """Return the lock as it was read, or None when it is free."""
     if state.lock is None and state.history.events and (rows := opened.store.lock_rows()) is not None:
         return replace(_damaged(rows, opened.target), evidence="the lock table has no row; the next run adds it")

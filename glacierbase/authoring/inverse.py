@@ -14,7 +14,7 @@ from glacierbase.migrations.statements import split_statements
 from glacierbase.sql import read
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.render import literal
-from glacierbase.sql.statement import Column, ParsedStatement, Part, PartitionField, Property, RenameColumn
+from glacierbase.sql.statement import ColumnClause, ParsedStatement, Part, PartitionClause, Property, RenameColumn
 
 P = TypeVar("P", bound=Part)
 _EXPRESSION = re.compile(r"\{\{[^{}]*\}\}")
@@ -113,7 +113,7 @@ def _rename_table(statement: _Written) -> Iterator[str]:
 
 
 def _add_columns(statement: _Written) -> Iterator[str]:
-    columns = _parts(statement, Column)
+    columns = _parts(statement, ColumnClause)
     if statement.parsed.options.if_not_exists or any(column.type is None for column in columns):
         raise NotInverted("the columns are not understood")
     names = (".".join(map(statement.name, column.path, column.key)) for column in columns)
@@ -121,13 +121,13 @@ def _add_columns(statement: _Written) -> Iterator[str]:
 
 
 def _add_field(statement: _Written) -> Iterator[str]:
-    for part in _parts(statement, PartitionField):
+    for part in _parts(statement, PartitionClause):
         name = statement.name(part.name, part.name) if part.name else part.transform.text
         yield f"ALTER TABLE {statement.table} DROP PARTITION FIELD {name};"
 
 
 def _drop_field(statement: _Written) -> Iterator[str]:
-    for part in _parts(statement, PartitionField):
+    for part in _parts(statement, PartitionClause):
         if not part.transform.function:
             raise NotInverted("no inverse is known")  # The name may be that of a field with any transform.
         yield f"ALTER TABLE {statement.table} ADD PARTITION FIELD {part.transform.text};"

@@ -2,17 +2,17 @@
 
 Files:
 - `folder`: all catalog files of a project, each a catalog in any of its environments.
-- `catalogfile`: one catalog file as written, checked as far as no environment matters.
+- `catalogfile`: one catalog file as written, with the checks that need no environment.
 - `yamlfile`: YAML to nodes with line numbers; merging mappings.
 - `keys`, `schema`: the table of keys, and the check of a file against it; the same as a JSON Schema for editors.
 - `drift_file`: write rules into the text of a catalog file.
 
 Catalogs:
 - `environment`: one environment of a file as a `Catalog`.
-- `references`: `${env:NAME}` and its kin, and the values from outside.
+- `references`: `${env:NAME}` and the other references, and the values from outside.
 - `blocks`: the keys `drift`, `lint` and `headers`.
 - `dependencies`: jars.
 - `declared_catalogs`: the catalogs that `sparkConf` declares.
 - `choice`: the catalogs and the environment of a command.
-- `place`: what identifies the place to which a catalog file leads.
+- `place`: the values that identify where a catalog file leads.
 """

@@ -14,7 +14,7 @@ _PATH = "drift.ignore"
 _FORM = "write `{table: lake.events.*, what: property write.*, reason: why it is in order}`"
 # Each table or difference is compared with each pattern or rule.
 _MOST = 500
-# Finding the nearest spelling of an unknown header compares it with each.
+# The nearest spelling of an unknown header is searched among all of them.
 _MOST_HEADERS = 100
 
 
@@ -22,7 +22,7 @@ def drift_rules(content: MappingNode) -> tuple[DriftRule, ...]:
     """Return the rules of one environment.
 
     Raises:
-        ConfigurationError, SeveralErrors: a rule is not whole, or there are too many.
+        ConfigurationError, SeveralErrors: a rule is incomplete, or there are too many.
     """
     node = content.get(*_PATH.split("."))
     items = node.items if isinstance(node, SequenceNode) else ()

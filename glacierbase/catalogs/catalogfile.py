@@ -1,4 +1,4 @@
-"""One catalog file as written: read, checked as far as no environment matters, and brought into one spelling."""
+"""Read one catalog file as written, run the checks that need no environment, and normalize its spelling."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from glacierbase.run.files import FileReader
 
 SHARED = "_shared.yaml"
 
-# Of an engine's configuration: any of them may be a secret, and masking a message takes longer with each secret.
+# Any setting of an engine may be a secret, and masking a message takes longer with each secret.
 _MOST_SETTINGS = 500
 
 
@@ -41,8 +41,8 @@ def load_catalog_file(path: Path, location: str, files: FileReader) -> MappingNo
         ConfigurationError, SeveralErrors: `UNKNOWN_KEY`, `INVALID_VALUE` and the like, all of them.
     """
     content = load_yaml(path, location, files)
-    found = chain(_wrong_keys(content, is_shared=path.name == SHARED), _too_large(content))
-    raise_all(list(islice(found, MOST_ERRORS)))
+    errors = chain(_wrong_keys(content, is_shared=path.name == SHARED), _too_large(content))
+    raise_all(list(islice(errors, MOST_ERRORS)))
     return _with_one_spelling(content)
 
 
@@ -79,9 +79,9 @@ def read_name(content: bytes, stem: str, location: str) -> str:
 
 
 def _wrong_keys(content: MappingNode, *, is_shared: bool) -> Iterator[ConfigurationError]:
-    """Yield an error for each wrong key. Those of engines that packages add are known where one of glacierbase has no such key.
+    """Yield an error for each wrong key. Other packages are searched for a key only if no engine of glacierbase has it.
 
-    Which of them an environment may have depends on its engine, which another file or a reference may name.
+    Which keys an environment may have depends on its engine, which another file or a reference may name.
     """
     keys, own = FILE_KEYS, {key.name for key in KEYS["migrationExecutor.conf"].keys}
     confs = _in_layers(content, "migrationExecutor", "conf")
@@ -98,11 +98,11 @@ def _is_literal(node: Node) -> TypeGuard[ScalarNode]:
 
 
 def _in_layers(content: MappingNode, *path: str) -> Iterator[Node]:
-    """Yield what is at a path of keys in the file, and in each of its environments."""
+    """Yield the nodes at a path of keys in the file and in each of its environments."""
     environments = content.get("environments")
     inside = environments.values.values() if isinstance(environments, MappingNode) else ()
-    found = (node.get(*path) for node in (content, *inside) if isinstance(node, MappingNode))
-    yield from (node for node in found if node)
+    nodes = (node.get(*path) for node in (content, *inside) if isinstance(node, MappingNode))
+    yield from (node for node in nodes if node)
 
 
 def _too_large(content: MappingNode) -> Iterator[ConfigurationError]:

@@ -95,14 +95,14 @@ class CatalogChoice:
         Raises:
             ConfigurationError: `UNKNOWN_ENVIRONMENT`, and as `named`.
         """
-        found = [
+        chosen = [
             (file, (self.environment,) if self.environment else file.environments)
             for file in self.named(catalogs)
             if self.environment in (None, *file.environments)
         ]
-        if not found:
+        if not chosen:
             raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self.environment}")
-        return found
+        return chosen
 
     def _environment_of(self, file: CatalogFile) -> str:
         environment = self.environment or file.default_environment

@@ -17,7 +17,7 @@ _CLASSES = (
     "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
 )
-# Those of `CatalogUtil` in Iceberg 1.12; any other implementation is named by its class:
+# The types and classes of `CatalogUtil` in Iceberg 1.12; any other implementation is named by its class:
 # https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration
 _TYPES = ("rest", "glue", "hive", "jdbc", "hadoop", "nessie", "bigquery")
 _IMPLEMENTATIONS = (
@@ -31,7 +31,7 @@ _IMPLEMENTATIONS = (
     "org.apache.iceberg.snowflake.SnowflakeCatalog",
     "org.apache.iceberg.gcp.bigquery.BigQueryMetastoreCatalog",
 )
-# Of names of some forty letters: one or two typing errors. Any other class may be the user's.
+# One or two typing errors in names of about forty letters. Any other class may be the user's.
 _TYPING_ERROR = 0.94
 # Comparing long names takes milliseconds each.
 _LONGEST = 100

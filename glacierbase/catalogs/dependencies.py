@@ -12,8 +12,8 @@ from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, Sequenc
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.model.keys import COORDINATE, COORDINATE_PATTERN, SHA256
 
-# Ivy's: https://ant.apache.org/ivy/history/latest-milestone/ivyfile/dependency.html
-# Maven's are in its POM reference, "Dependency Version Requirement Specification".
+# For Ivy: https://ant.apache.org/ivy/history/latest-milestone/ivyfile/dependency.html
+# For Maven: its POM reference, "Dependency Version Requirement Specification".
 _FLOATING = re.compile(r"(?i)latest(?:\..*)?|release|(?:.*-)?snapshot|.*\+|.*[\[\](),].*")
 
 
@@ -52,8 +52,8 @@ class DependencyReader:
                 self._check_versions(named, "dependencies", [coordinate])
                 coordinates.append(coordinate)
                 if digest:
-                    found = self._references.parsed(digest, "dependencies.sha256", SHA256, "")
-                    digests.append((coordinate, found.lower()))
+                    sha256 = self._references.parsed(digest, "dependencies.sha256", SHA256, "")
+                    digests.append((coordinate, sha256.lower()))
         return Dependencies(tuple(coordinates), tuple(digests), self._places)
 
     def check(self, node: Node | None, spark_conf: Mapping[str, str]) -> None:

@@ -1,4 +1,4 @@
-"""Write rules that ignore differences into the text of a catalog file. The rest of the text, comments included, stays."""
+"""Write rules that ignore differences into the text of a catalog file. The rest of the text, with its comments, is kept."""
 
 from __future__ import annotations
 
@@ -16,22 +16,22 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 def exact_rule(table: str, what: str, reason: str) -> DriftRule:
-    """Return the rule about one difference of one table: characters of patterns in their names mean themselves.
+    """Return the rule for one difference of one table, with the pattern characters in their names escaped.
 
-    A character that cannot be on a line stands for any other.
+    A control character becomes `?`, which matches any character.
     """
     return DriftRule(_CONTROL.sub("?", escape(table)), _CONTROL.sub("?", escape(what)), " ".join(reason.split()))
 
 
 def with_rules(content: bytes, rules: Iterable[DriftRule], location: str, catalog: Catalog) -> str:
-    """Return the text of a catalog file with further rules. Its line ends stay.
+    """Return the text of a catalog file with further rules. Line ends are kept.
 
     Args:
         location: the file's name in messages.
         catalog: of the file, in the environment in which the rules are to hold.
 
     Raises:
-        ConfigurationError: the file has rules in a form that nothing can be added to, or a list elsewhere replaces its list.
+        ConfigurationError: the file has rules in a form that cannot be extended, or a list elsewhere replaces its list.
     """
     rules, node = tuple(rules), parse_yaml(content, location)
     in_environment = node.get("environments", catalog.environment, "drift")
@@ -52,7 +52,7 @@ def with_rules(content: bytes, rules: Iterable[DriftRule], location: str, catalo
 
 
 class _NotExtended(Exception):
-    """The rules of the file are in a form that nothing can be added to."""
+    """The rules of the file are in a form that cannot be extended."""
 
 
 def _extended(text: str, rules: Iterable[DriftRule], node: MappingNode) -> str:
@@ -74,10 +74,10 @@ def _line(items: SequenceNode) -> int:
 
 
 def _lines(rule: DriftRule, indent: str) -> list[str]:
-    """Return the rule as YAML, in which a text of JSON is a text. https://yaml.org/spec/1.2.2/#12-overview-of-yaml"""
+    """Return the rule as YAML, of which JSON is a subset: https://yaml.org/spec/1.2.2/#12-overview-of-yaml"""
     values = (("table", rule.table), ("what", rule.what), ("reason", rule.reason))
     texts = [f"{name}: {json.dumps(value, ensure_ascii=False)}" for name, value in values]
-    return [f"{indent}{'- ' if at == 0 else '  '}{each}" for at, each in enumerate(texts)]
+    return [f"{indent}{'- ' if at == 0 else '  '}{text}" for at, text in enumerate(texts)]
 
 
 def _refused(what: str, rules: Iterable[DriftRule]) -> ConfigurationError:

@@ -20,7 +20,7 @@ from glacierbase.model.keys import STORE_CATALOG, Kind, ValueType
 from glacierbase.run.packages import EXECUTORS, names_in
 from glacierbase.sql.dialects import SUBSTITUTES
 
-# What has an attribute of its own in `Catalog`.
+# Keys that are attributes of `Catalog`.
 _OWN_KEYS = ("sparkConf", "dependencies", "allowFloating", "connection")
 
 
@@ -40,7 +40,7 @@ class EnvironmentReader:
         """Return the catalog.
 
         Raises:
-            ConfigurationError, SeveralErrors: all that is wrong, up to a hundred errors.
+            ConfigurationError, SeveralErrors: all errors, at most a hundred.
         """
         engine = self._engine()
         self._check_conf(engine)
@@ -102,27 +102,27 @@ class EnvironmentReader:
         elif isinstance(written, ScalarNode):
             with collected(self._errors):
                 name = self._references.text(written, path)
-                if found := engine_type(name):
-                    return found
+                if engine := engine_type(name):
+                    return engine
                 if not self._references.is_unread(name):
                     self._errors.append(unknown_engine(written))
         return self._likely_engine()
 
     def _likely_engine(self) -> EngineType:
-        """Return the engine that has one of the written keys, where the reference that holds the type was not read."""
+        """Return the engine that has one of the written keys; for a type in a reference that was not read."""
         conf = self._content.get("migrationExecutor", "conf")
         written = conf.values if isinstance(conf, MappingNode) else {}
 
         def has_key(engine: EngineType) -> bool:
             return any(key.name in written for key in engine.keys)
 
-        found = next(filter(has_key, reversed(own_types())), None)
-        if found is None and written and not self._errors:
-            found = next(filter(has_key, engine_types()), None)
-        return found or own_types()[0]
+        likely = next(filter(has_key, reversed(own_types())), None)
+        if likely is None and written and not self._errors:
+            likely = next(filter(has_key, engine_types()), None)
+        return likely or own_types()[0]
 
     def _check_conf(self, engine: EngineType) -> None:
-        """Refuse the keys that only another engine reads, and the absence of those that this one requires."""
+        """Refuse keys of other engines, and the absence of required ones."""
         conf = self._content.get("migrationExecutor", "conf")
         written = conf.keys if isinstance(conf, MappingNode) else {}
         if self._errors:
@@ -141,33 +141,33 @@ class EnvironmentReader:
 
     def _conf(self, engine: EngineType) -> dict[str, Any]:
         """Return the values of the keys that an engine of another package has."""
-        found: dict[str, Any] = {}
+        values: dict[str, Any] = {}
         for key in engine.keys:
             node = self._content.get("migrationExecutor", "conf", key.name)
             if key.name in _OWN_KEYS:
                 continue
             if isinstance(node, ScalarNode) and key.kind is Kind.VALUE:
-                found[key.name] = self._parsed(node, key.name, key.type, None)
+                values[key.name] = self._parsed(node, key.name, key.type, None)
             elif node is not None:
-                found[key.name] = self._keyword(key.name, node)
+                values[key.name] = self._keyword(key.name, node)
             elif key.default is not None:
-                found[key.name] = key.type.convert(key.default)
-        return found
+                values[key.name] = key.type.convert(key.default)
+        return values
 
     def _spark_conf(self) -> dict[str, str]:
         node = self._content.get("migrationExecutor", "conf", "sparkConf")
-        found: dict[str, str] = {}
+        values: dict[str, str] = {}
         for key, value in node.values.items() if isinstance(node, MappingNode) else ():
             with collected(self._errors):
                 assert isinstance(value, ScalarNode)
-                found[key] = self._references.text(value, key)
+                values[key] = self._references.text(value, key)
         if isinstance(node, MappingNode):
-            known = {key: value for key, value in found.items() if not self._references.is_unread(value)}
+            known = {key: value for key, value in values.items() if not self._references.is_unread(value)}
             self._errors += wrong_catalogs(node, known)
             if known.get(SUBSTITUTES, "false") != "false":
                 what = f"{SUBSTITUTES} is false in every session, because Spark would change the text of the files"
                 self._errors.append(node.keys[SUBSTITUTES].error("INVALID_VALUE", what, "remove it"))
-        return found
+        return values
 
     def _connection(self) -> dict[str, Any]:
         node = self._content.get("migrationExecutor", "conf", "connection")
@@ -245,7 +245,7 @@ class EnvironmentReader:
         node = self._content.get("migrationExecutor", "conf", *path)
         if isinstance(node, ScalarNode) and isinstance(value, str):
             return str(self._parsed(node, ".".join(path), STORE_CATALOG, ""))
-        declared = [found[1] for name in conf["sparkConf"] if (found := DECLARED.fullmatch(name))]
+        declared = [match[1] for name in conf["sparkConf"] if (match := DECLARED.fullmatch(name))]
         if len(declared) == 1:
             with suppress(ValueError):
                 return str(STORE_CATALOG.convert(declared[0]))

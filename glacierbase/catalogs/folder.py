@@ -1,7 +1,7 @@
 """The folder `catalogs/` of a project: all its catalog files, each a catalog in any of its environments.
 
 Loading checks what is the same in every environment. `CatalogFile.for_environment` resolves the references of one
-environment and checks the values that they stand for.
+environment and checks their values.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class CatalogFile:
     """One catalog file.
 
     Attributes:
-        layers: the content of the shared file, and of this one.
+        layers: the content of the shared file and of this file.
         headers: the further headers that its migration files may have, and whether each is required.
     """
 
@@ -87,7 +87,7 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
     errors: list[GlacierbaseError] = []
     files = yaml_files(root)
     shared = MappingNode({}, YamlPlace(SHARED, 1))
-    found: dict[str, CatalogFile] = {}
+    by_name: dict[str, CatalogFile] = {}
     for path in _paths(folder):
         location = path.relative_to(root).as_posix()
         with collected(errors):
@@ -97,10 +97,10 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
                 shared = content
             else:
                 file = _catalog_file(path, location, shared, content)
-                _check_unique(file, found, content.place)
-                found[file.name] = file
+                _check_unique(file, by_name, content.place)
+                by_name[file.name] = file
     raise_all(errors)
-    return tuple(found[name] for name in sorted(found))
+    return tuple(by_name[name] for name in sorted(by_name))
 
 
 def file_of(folder: Path, root: Path) -> CatalogFile:
@@ -113,7 +113,7 @@ def file_of(folder: Path, root: Path) -> CatalogFile:
 
 
 def _paths(folder: Path) -> list[Path]:
-    """Return the YAML files of a folder: the shared file, over which the others merge, and the others by name."""
+    """Return the YAML files of a folder: the shared file first, then the others by name."""
     paths = (path for path in folder.iterdir() if path.suffix.lower() in (".yaml", ".yml") and path.name[0] != ".")
     return sorted(paths, key=lambda path: (path.name != SHARED, path))
 
@@ -124,9 +124,9 @@ def _check_suffix(path: Path, location: str) -> None:
         raise YamlPlace(location, 1).error("MISNAMED_FILE", "catalog files end in .yaml", hint)
 
 
-def _check_unique(file: CatalogFile, found: dict[str, CatalogFile], place: YamlPlace) -> None:
-    if file.name in found:
-        what = f"its name {file.name} is also that of {found[file.name].path.name}"
+def _check_unique(file: CatalogFile, by_name: dict[str, CatalogFile], place: YamlPlace) -> None:
+    if file.name in by_name:
+        what = f"its name {file.name} is also that of {by_name[file.name].path.name}"
         raise place.error("DUPLICATE_CATALOG", what, "give one of them another `name`")
 
 
@@ -154,12 +154,12 @@ def _instead(chosen: str, names: tuple[str, ...]) -> str:
 
 def _environments(layers: Iterable[MappingNode]) -> tuple[str, ...]:
     """Return the names of a catalog's environments; null removes an environment of an earlier layer, else adds an empty one."""
-    found: dict[str, None] = {}
+    names: dict[str, None] = {}
     for layer in layers:
         environments = layer.get("environments")
         for name, node in environments.values.items() if isinstance(environments, MappingNode) else ():
-            if is_null(node) and name in found:
-                del found[name]
+            if is_null(node) and name in names:
+                del names[name]
             else:
-                found[name] = None
-    return tuple(found)
+                names[name] = None
+    return tuple(names)

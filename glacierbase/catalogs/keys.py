@@ -1,4 +1,4 @@
-"""The keys of a catalog file: one table to check files, to read single values, and to write the reference from."""
+"""The keys of a catalog file: one table from which files are checked, values are read, and the reference is generated."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from glacierbase.run.packages import EXECUTORS, STORES, names_in
 # These may be written in `conf` or beside it.
 BESIDE_CONF = ("dependencies", "allowFloating")
 _STORE_TYPES = ("auto", "iceberg", "sql")
-# Every file is rendered in each of them.
+# Every migration is rendered in each environment.
 _MOST_ENVIRONMENTS = 1_000
 
 
@@ -181,7 +181,7 @@ _DEFAULT_ENVIRONMENT = Key(
 
 
 def file_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
-    """Return the keys of a catalog file that may name one of these engines; of `_shared.yaml` all but the first."""
+    """Return the keys of a catalog file that may name one of these engines. `_shared.yaml` has all but the first."""
     executor = Key("migrationExecutor", "The engine and its configuration.", Kind.GROUP, keys=_executor_keys(engines))
     inside = (executor, *_SETTINGS)
     environments = Key(
@@ -209,9 +209,9 @@ def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
 
 
 def walk(keys: Iterable[Key], above: str = "") -> Iterator[tuple[str, Key]]:
-    """Yield all keys with their dotted paths, each before those below it; `[]` marks the items of a list.
+    """Yield all keys with their dotted paths, each before the keys below it; `[]` marks the items of a list.
 
-    Those of an environment are keys of the file.
+    The keys of an environment, which are keys of the file too, are left out.
     """
     for key in keys:
         path = f"{above}{key.name}"
@@ -220,7 +220,7 @@ def walk(keys: Iterable[Key], above: str = "") -> Iterator[tuple[str, Key]]:
             yield from walk(key.keys, f"{path}[]." if key.kind in (Kind.LIST, Kind.MAPPINGS) else f"{path}.")
 
 
-# Those of a file that names an engine of glacierbase.
+# The keys of a file that names an engine of glacierbase.
 FILE_KEYS = file_keys(own_types())
 KEYS = dict(walk(FILE_KEYS))
 
@@ -256,7 +256,7 @@ def _wrong_value(node: Node, key: Key, path: str) -> Iterator[ConfigurationError
         yield from wrong_keys(node, key.keys, path)
     elif key.kind is Kind.ENVIRONMENTS:
         yield from _wrong_environments(node, key.keys)
-    elif not is_null(node) and not _fits(node, key.kind):
+    elif not is_null(node) and not _is_of_kind(node, key.kind):
         yield _wrong_kind(node, path, f"{key.kind} is expected here{_as_list(node, key.kind)}")
     elif isinstance(node, SequenceNode):
         for item in node.items:
@@ -272,7 +272,7 @@ def _wrong_item(item: Node, key: Key, path: str) -> Iterator[ConfigurationError]
 
 
 def _as_list(node: Node, kind: Kind) -> str:
-    """Return how a single value begins as a list. Its other words may hold a secret."""
+    """Return the start of a single value as a list; its other words may hold a secret."""
     if kind is not Kind.LIST or not isinstance(node, ScalarNode):
         return ""
     first, *others = node.text.split() or [""]
@@ -300,7 +300,7 @@ def _wrong_environments(node: Node, keys: Sequence[Key]) -> Iterator[Configurati
             yield from wrong_keys(content, keys, f"environments.{name}")
 
 
-def _fits(node: Node, kind: Kind) -> bool:
+def _is_of_kind(node: Node, kind: Kind) -> bool:
     if kind is Kind.VALUE:
         return isinstance(node, ScalarNode)
     if kind in (Kind.LIST, Kind.MAPPINGS):

@@ -1,4 +1,4 @@
-"""What identifies the place to which a catalog file leads: its tables, and those of history and lock. Without secrets."""
+"""The values, without secrets, that identify where a catalog file leads: its tables, and the history and lock tables."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from glacierbase.model.catalog import Catalog
 from glacierbase.secrets import is_secret, mask
 
-# Of Spark: where tables are; not how they are read, by whom, or on which machines.
+# Settings of Spark that say where tables are; not how they are read, by whom, or on which machines.
 _OF_SPARK = re.compile(
     r"spark\.remote|spark\.sql\.(defaultCatalog|warehouse\.dir)"
     r"|spark\.hadoop\.(fs\.defaultFS|hive\.metastore\.(uris|warehouse\.dir)|javax\.jdo\.option\.ConnectionURL)"
@@ -22,7 +22,7 @@ _USER = re.compile(r"(?i)user(name|_id)?|login")
 
 
 def place(catalog: Catalog) -> dict[str, str]:
-    """Return the values that identify the place of a catalog, by their keys. Secrets and users are left out of them."""
+    """Return the values that identify the place of a catalog, by their keys, without secrets and users."""
     return {key: _without_login(mask(value)) for key, value in _values(catalog)}
 
 

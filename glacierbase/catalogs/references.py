@@ -43,8 +43,8 @@ class References:
         self._variables = variables
         self._external = external
         self._open: list[str] = []
-        self._found: dict[str, str | int | float | bool | None] = {}
-        self._length = 0  # Of all values together, so far.
+        self._variable_values: dict[str, str | int | float | bool | None] = {}
+        self._length = 0  # Of all resolved values together.
 
     def text(self, node: ScalarNode, key: str = "") -> str:
         """Return the text of a scalar with its references resolved; a secret of the setting `key` is masked from now on.
@@ -59,7 +59,7 @@ class References:
                 f"{key}: {secret} would be on a command line, which every user of the machine can read",
                 "write it as a separate property, or let the program read it from its environment or a file",
             )
-        text = _REFERENCE.sub(lambda found: self._resolve(found[1], node.place), node.text)
+        text = _REFERENCE.sub(lambda match: self._resolve(match[1], node.place), node.text)
         if len(text) > _LONGEST:
             what = "with its references resolved it holds more than a million characters"
             raise node.place.error("INVALID_VALUE", what, "shorten them")
@@ -71,7 +71,7 @@ class References:
         return text
 
     def parsed(self, node: ScalarNode, name: str, value_type: ValueType, default: Any) -> Any:
-        """Return the value of the key `name`; `default` where it is not known because a reference was not read.
+        """Return the value of the key `name`; `default` if a reference in it was not read.
 
         Raises:
             ConfigurationError: `INVALID_VALUE`, with the text as written; also as `text`.
@@ -90,7 +90,7 @@ class References:
         return self._external.is_unread(text)
 
     def variable(self, node: ScalarNode) -> str | int | float | bool | None:
-        """Return a variable's value; it has the type of another variable if it is a reference to that variable and nothing else.
+        """Return a variable's value; a reference to another variable, and nothing else, has the type of that variable.
 
         Raises:
             ConfigurationError: as `text`, and `SECRET_IN_VARIABLES`.
@@ -137,8 +137,8 @@ class References:
             raise unset(place, name, "write it under `variables`")
         if not isinstance(node, ScalarNode):
             raise unset(place, name, "name a single value below it", "is a mapping or a list")
-        if name in self._found:
-            return self._found[name]
+        if name in self._variable_values:
+            return self._variable_values[name]
         if len(self._open) > _DEEPEST:
             what = f"{name} is referenced through more than {_DEEPEST} other variables"
             raise place.error("CYCLIC_REFERENCE", what, "give one of them a value")
@@ -147,8 +147,8 @@ class References:
             raise place.error("CYCLIC_REFERENCE", f"{cycle} is a cycle", "give one of them a value")
         self._open.append(name)
         try:
-            self._found[name] = self.variable(node)
-            return self._found[name]
+            self._variable_values[name] = self.variable(node)
+            return self._variable_values[name]
         finally:
             self._open.pop()
 
@@ -166,8 +166,8 @@ def resolved(node: Node, references: References, errors: list[GlacierbaseError])
 
 def _secret(text: str) -> str | None:
     """Return the first reference to a secret in `text`, or None."""
-    found = (reference[0] for reference in _REFERENCE.finditer(text) if _SECRET.match(reference[1] or ""))
-    return next(found, None)
+    secrets = (reference[0] for reference in _REFERENCE.finditer(text) if _SECRET.match(reference[1] or ""))
+    return next(secrets, None)
 
 
 def _as_text(value: str | int | float | bool | None) -> str:
@@ -225,7 +225,7 @@ def unset(place: YamlPlace, name: str, hint: str, what: str = "is not set") -> C
 
 
 def too_many_secrets(place: YamlPlace) -> ConfigurationError:
-    """Return the error for a secret beyond those that can be masked."""
+    """Return the error for more or longer secrets than can be masked."""
     what = "the secrets up to here, with their lines, are too many or too long to be masked"
     hint = "shorten them, or give the engine the path of a file that it reads itself"
     return place.error("INVALID_VALUE", what, hint)

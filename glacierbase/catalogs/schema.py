@@ -1,7 +1,7 @@
 """The JSON Schema of catalog files, for editors, generated from the table of keys.
 
-It accepts what the loader accepts in a single file. What the loader checks besides, because it depends on other keys, other files
-or the environment, no schema states: whether a required key comes from `_shared.yaml`, whether a variable exists, and the like.
+The schema accepts what the loader accepts in a single file. It omits checks that depend on other keys, other files or the
+environment: whether a required key comes from `_shared.yaml`, whether a variable exists, and the like.
 """
 
 from __future__ import annotations
@@ -89,7 +89,7 @@ def _inside(key: Key) -> Schema:
 
 
 def _items(key: Key) -> list[Schema]:
-    """Return the schema of the mappings in a list. No layer is merged over a list, so that null has no meaning in one."""
+    """Return the schema of the mappings in a list. Lists are not merged, so that null has no meaning in them."""
     if not key.keys:
         return []
     properties = {inner.name: {**_meaning(inner), "anyOf": _single(inner)} for inner in key.keys}
@@ -98,7 +98,7 @@ def _items(key: Key) -> list[Schema]:
 
 
 def _single(key: Key) -> list[Schema]:
-    """Return the schemas of which a single value must fit one: that of its type, or that of a text with a reference."""
+    """Return the schemas of which a single value must match one: its type's, or that of a text with a reference."""
     if not key.resolved:
         return [dict(key.type.schema)]
     if key.type == TEXT:
@@ -120,7 +120,7 @@ def _any_value(name: str, *, secrets: bool) -> Schema:
 
 
 def _text(*, secrets: bool) -> Schema:
-    """Return what holds for a text: all that looks like a reference is one, or is escaped."""
+    """Return the schema of a text, in which everything of the form of a reference is one or is escaped."""
     return {"pattern": whole(f"(?:{_part(_known(secrets=secrets))})*")["pattern"]}
 
 
@@ -137,5 +137,5 @@ def _known(*, secrets: bool) -> str:
 
 
 def _part(known: str) -> str:
-    """Return the pattern of a reference, an escaped one, or a single character that begins neither."""
+    """Return the pattern of a reference, an escaped reference, or a single character that begins neither."""
     return rf"\$\$\{{|{known}|(?!{_WRONG})[\s\S]"

@@ -16,9 +16,9 @@ from glacierbase.run.files import FileReader, FileRefused
 # Aliases of aliases can expand to more values than fit into memory.
 _MOST_NODES = 100_000
 _MOST_BYTES, _MOST_BYTES_IN_ALL = 2**20, 16 * 2**20
-# Of one file or environment; more would only lengthen the output.
+# For one file or environment; more would only lengthen the output.
 MOST_ERRORS = 100
-# Python refuses to convert numbers of thousands of digits; one with a tag such as !!int may have them.
+# Python refuses to convert numbers of thousands of digits, which a tag such as !!int allows.
 _LONGEST_NUMBER = 40
 _TAG = "tag:yaml.org,2002:"
 
@@ -135,7 +135,7 @@ class _Reader:
         raise _invalid(place, f"unsupported tag {node.tag}")
 
     def _pairs(self, node: Any) -> Iterator[tuple[str, YamlPlace, Node]]:
-        seen: dict[str, YamlPlace] = {}
+        places: dict[str, YamlPlace] = {}
         for key_node, value_node in node.value:
             place = YamlPlace(self._location, key_node.start_mark.line + 1)
             if not isinstance(key_node, yaml.ScalarNode):
@@ -145,10 +145,10 @@ class _Reader:
             if key == "<<":
                 what = "merge keys (<<) are not part of YAML 1.2; write what catalogs share into _shared.yaml"
                 raise _invalid(place, what)
-            if key in seen:
-                what = f"duplicate key {key}; first defined on line {seen[key].line}"
+            if key in places:
+                what = f"duplicate key {key}; first defined on line {places[key].line}"
                 self.errors.append(place.error("DUPLICATE_KEY", what, "keep one of them"))
-            seen[key] = place
+            places[key] = place
             yield key, place, self.read(value_node)
 
 
@@ -219,10 +219,10 @@ class MappingNode:
 
     def get(self, *path: str) -> Node | None:
         """Return the value at a path of keys, or None where one of them is absent."""
-        found: Node | None = self
+        node: Node | None = self
         for key in path:
-            found = found.values.get(key) if isinstance(found, MappingNode) else None
-        return found
+            node = node.values.get(key) if isinstance(node, MappingNode) else None
+        return node
 
 
 Node: TypeAlias = ScalarNode | SequenceNode | MappingNode

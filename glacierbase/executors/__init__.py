@@ -1,4 +1,4 @@
-"""The port to an engine: what a type of engine says of itself, what every executor does, and how one is opened.
+"""The port to an engine: how a type of engine describes itself, what every executor does, and how an executor is opened.
 
 Packages add types of engine by the entry point group `glacierbase.executors`, each an object of a class that derives from
 `EngineType`. An executor connects, runs one statement at a time and maps the vendor's errors. Order, lock, history and the
@@ -27,12 +27,12 @@ from glacierbase.model.shape import Shape
 from glacierbase.run.packages import EXECUTORS, names_in, offered
 from glacierbase.run.run import Run
 
-# The types of glacierbase itself. They are found without a search for packages: it takes time, and a checkout may not be installed.
+# The types of glacierbase itself. They need no search for packages, which takes time; and a checkout may not be installed.
 OWN = ("spark", "snowflake")
 
 Row = tuple[Any, ...]
 
-# The key under which a snapshot in Iceberg names the statement that added it.
+# The key under which a snapshot of Iceberg names the statement that added it.
 STATEMENT_TAG = "glacierbase-statement"
 
 
@@ -63,26 +63,26 @@ class Session(Protocol):
         """
 
     def progress(self) -> str | None:
-        """Return how far the tagged statement is that `execute` runs in another thread; None where the engine shows nothing.
+        """Return the progress of the tagged statement that `execute` runs in another thread; None if the engine reports none.
 
         Never raises. May take as long as the engine takes to answer. No number in it decreases while the statement runs.
         """
 
     def shape(self, table: str) -> Shape | None:
-        """Return the shape of a table as the engine describes it, uncached; None where there is no such table.
+        """Return the shape of a table as the engine describes it, uncached; None if the table does not exist.
 
         Args:
             table: its name as the history records names.
 
         Raises:
-            EngineError: the engine does not describe it.
+            EngineError: the engine does not describe the table.
         """
 
     def context(self) -> SessionContext:
-        """Return where the session is.
+        """Return the session's current catalog, namespace and role.
 
         Raises:
-            EngineError: the engine does not show it.
+            EngineError: the engine does not show them.
         """
 
     def select(self, context: SessionContext) -> None:
@@ -101,7 +101,7 @@ class InFlight:
         since: when its start was recorded, by the clock of its run.
         tag: the tag that it was run with.
         sql: its text in the history, which is masked.
-        application: `application` in the `Executor.process` of its engine; None where none was recorded.
+        application: `application` in the `Executor.process` of its engine; None if none was recorded.
     """
 
     tables: Sequence[str]
@@ -117,7 +117,7 @@ class Evidence:
 
     Attributes:
         found: the log entries, a line each.
-        took_effect: what they suggest; None where they suggest nothing.
+        took_effect: what the entries suggest; None where they suggest nothing.
         has_ended: whether the statement has ended; None where the engine does not show it.
         is_proof: whether `took_effect` is the engine's own record of this statement, and not only a suggestion.
     """
@@ -144,13 +144,13 @@ class Executor(Protocol):
     process: Mapping[str, Any]
 
     def open_session(self, *, bookkeeping: bool = False) -> Session:
-        """Open a new session, as configured. It sees everything that was committed before.
+        """Open a new session, as configured. It reads everything that was committed before.
 
         Args:
             bookkeeping: the session is for history and lock; it must not queue behind statements of other sessions.
 
         Raises:
-            EngineUnavailable: the engine opens no session any more.
+            EngineUnavailable: the engine no longer opens sessions.
         """
 
     def evidence(self, statement: InFlight) -> Evidence:
@@ -161,16 +161,16 @@ class Executor(Protocol):
         """
 
     def proving_table(self, sql: str, file: str) -> str | None:
-        """Return the table whose version proves whether the statement took effect; None where nothing does.
+        """Return the table whose version proves whether the statement took effect; None without such a table.
 
-        Every effect of such a statement is a commit to that one table, and if it adds a snapshot, that is its last commit.
+        Every effect of such a statement is a commit to that one table; a snapshot, if there is one, is added by the last commit.
 
         Args:
             file: all statements of its file, rendered.
         """
 
     def close(self) -> None:
-        """Stop what `open_executor` started, and nothing else. Never raises."""
+        """Stop only what `open_executor` started. Never raises."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,12 +189,12 @@ class CopiedView:
 
 @dataclass(frozen=True, slots=True)
 class CopyState:
-    """All that the catalogs of a throw-away copy hold. A name begins with its catalog.
+    """The content of the catalogs of a throw-away copy. A name begins with its catalog.
 
     Attributes:
-        namespaces: their properties by their names.
-        tables, views: the locations of their metadata by their names.
-        files: their content by location: metadata, and the rows.
+        namespaces: properties by name.
+        tables, views: locations of the metadata by name.
+        files: content by location: metadata and rows.
     """
 
     namespaces: Mapping[tuple[str, ...], Mapping[str, str]]
@@ -204,10 +204,10 @@ class CopyState:
 
 
 class CopyExecutor(Executor, Protocol):
-    """The engine of a throw-away copy: it holds Iceberg tables in memory, and reaches nothing outside of its folder."""
+    """The engine of a throw-away copy: it holds Iceberg tables in memory, and cannot reach anything outside of its folder."""
 
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
-        """Create a namespace of a catalog, and those above it, unless it exists."""
+        """Create a namespace of a catalog and its parents, unless they exist."""
 
     def locations(self) -> dict[str, str]:
         """Return the location of the metadata of each table, by the table's name as the history records names."""
@@ -219,10 +219,10 @@ class CopyExecutor(Executor, Protocol):
         """Return the views, by their names as the history records names."""
 
     def state(self) -> CopyState | None:
-        """Return all that the copy holds; None where it holds more than a `CopyState` does."""
+        """Return the content of the copy; None if it holds more than a `CopyState` can."""
 
     def restore(self, state: CopyState) -> None:
-        """Let an empty copy hold what another one did.
+        """Fill an empty copy with the state of another.
 
         Raises:
             EngineError: the state is not valid. The copy then holds a part of it.
@@ -231,7 +231,7 @@ class CopyExecutor(Executor, Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Warmed:
-    """What `warm` prepared for an engine's start.
+    """The result of `warm`.
 
     Attributes:
         dependencies: the number of jars in the cache.
@@ -247,14 +247,14 @@ class Warmed:
 class EngineType:
     """A type of engine, which catalog files name as `migrationExecutor.type`. A package derives a class from this one.
 
-    An object of that class is named by an entry point of the group `glacierbase.executors`. Its module is imported when a catalog
-    file is read, so that it imports the engine's own packages in its methods.
+    An entry point of the group `glacierbase.executors` names an object of that class. Its module is imported when a catalog file is
+    read, so it must import the engine's packages inside its methods only.
 
     Attributes:
-        name: that of the entry point.
+        name: the name of the entry point.
         dialect: the name of the SQL dialect of its migrations.
         keys: the keys under `migrationExecutor.conf`. `Catalog.conf` has their values.
-        default_catalog: the keys under `conf` that lead to the catalog of history and lock where `store.catalog` names none; empty
+        default_catalog: the keys under `conf` that lead to the catalog of history and lock if `store.catalog` is not set; empty
             for an engine with a single catalog, which then has the name of the type.
         namespace: the type of `store.namespace`.
         extra: the extra of glacierbase that installs the engine; empty where another package does.
@@ -273,7 +273,7 @@ class EngineType:
         """Connect to the catalog's engine.
 
         Raises:
-            ConfigurationError: what the engine requires is missing on this machine, or its versions do not fit together.
+            ConfigurationError: a requirement of the engine is missing on this machine, or versions are incompatible.
             EngineUnavailable: the engine did not start or could not be reached.
         """
         raise NotImplementedError
@@ -283,7 +283,7 @@ class EngineType:
         raise self._not_spark(catalog, "a Spark session was given", "omit `spark=`, or name only Spark catalogs")
 
     def check_installed(self, catalog: Catalog) -> None:
-        """Check, without a start, that the installed engine fits the catalog.
+        """Check, without a start, that the installed engine is compatible with the catalog.
 
         Raises:
             ConfigurationError: as `open_executor` would raise it.
@@ -315,7 +315,7 @@ class EngineType:
         Args:
             catalog: with the configuration of the copy.
             folder: an empty folder, the only one that the engine writes to.
-            names: of the Iceberg catalogs that it holds.
+            names: of the Iceberg catalogs in the copy.
 
         Raises:
             ConfigurationError, EngineUnavailable: as `open_executor` does.
@@ -328,10 +328,10 @@ class EngineType:
 
 @cache
 def engine_type(name: str) -> EngineType | None:
-    """Return a type of engine: one of glacierbase, or one that a package adds; None where there is none of this name.
+    """Return the type of engine of this name, of glacierbase or of a package, or None.
 
     Raises:
-        ConfigurationError: `BROKEN_PACKAGE`: the package that adds it cannot be used.
+        ConfigurationError: `BROKEN_PACKAGE`: the package that adds the type cannot be used.
     """
     return _own_type(name) if name in OWN else offered(EXECUTORS, name, EngineType)
 
@@ -342,7 +342,7 @@ def own_types() -> tuple[EngineType, ...]:
 
 
 def engine_types() -> tuple[EngineType, ...]:
-    """Return all types of engine: those of glacierbase, then those that packages add. Raises as `engine_type` does."""
+    """Return all types of engine: first those of glacierbase, then those of packages. Raises as `engine_type` does."""
     added = (engine_type(name) for name in names_in(EXECUTORS) if name not in OWN)
     return (*own_types(), *(engine for engine in added if engine))
 
@@ -354,9 +354,9 @@ def _own_type(name: str) -> EngineType:
 
 def type_of(catalog: Catalog) -> EngineType:
     """Return the type of a catalog's engine."""
-    found = engine_type(catalog.executor_type)
-    assert found
-    return found
+    engine = engine_type(catalog.executor_type)
+    assert engine
+    return engine
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:

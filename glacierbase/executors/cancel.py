@@ -1,4 +1,4 @@
-"""Cancelling a run while the engine executes a statement: after a grace period the statement is cancelled."""
+"""Cancel a run while the engine executes a statement: the statement is cancelled after a grace period."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def cancelling(session: Session, cancelled: Callable[[], bool], close_executor: 
     """Cancel the statement that the session runs in the block, if it still runs a grace period after `cancelled` returned True.
 
     Args:
-        close_executor: called when the statement runs on all the same; `execute` then raises that its outcome is unknown.
+        close_executor: called when the statement continues nevertheless; `execute` then raises that its outcome is unknown.
     """
     ended = threading.Event()
 

@@ -72,7 +72,7 @@ class Engine:
 
     @property
     def process(self) -> Mapping[str, Any]:
-        """What identifies the process of the engine; empty before it is open."""
+        """The values that identify the process of the engine; empty before it is open."""
         return self._opened.process if self._opened else {}
 
     @property
@@ -86,7 +86,7 @@ class Engine:
             self._opened.close()
 
     def close(self) -> None:
-        """Release the resources and close the executor if it was started; one that is still starting is closed once it is open."""
+        """Release the resources and close the executor if it was started. A starting executor is closed once it is open."""
         with self._resources:
             if self._opening is None:
                 return
@@ -94,7 +94,7 @@ class Engine:
                 result(self._opening, _CLOSE_SECONDS).close()
             except NoAnswer:
                 self._opening.add_done_callback(_close)
-            except Exception:  # It never opened; `start` raises the reason.
+            except Exception:  # The executor never opened; `start` raises the reason.
                 return
 
 

@@ -18,9 +18,9 @@ from glacierbase.stores.tables import without_value
 
 _KINDS = frozenset(EventType)
 _STATES = frozenset({State.RUNNING, State.APPLIED, State.FAILED, State.ABANDONED, State.INTERRUPTED, State.UNKNOWN})
-# Of the statement that they name, it follows how many are done.
+# The statement that these events name determines how many statements are done.
 _COUNTS = frozenset({EventType.STATEMENT_DONE, EventType.REPAIRED})
-# They have no version where they are about the whole catalog.
+# These have no version where they are about the whole catalog.
 _OF_CATALOG = frozenset({EventType.TAKEN_OVER, EventType.UNLOCKED, EventType.REPAIRED})
 
 
@@ -40,10 +40,10 @@ class Details:
         former_owner, former_fence, former_process: of the run that the lock was taken from: its id, its fence, and its process as
             the lock row described it (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
-        engine_stopped: whether a person vouched that the lost run's engine has stopped (repaired).
+        engine_stopped: whether a person confirmed that the lost run's engine has stopped (repaired).
         environment_was: the former name of the environment (repaired).
         ci_actor: who started the CI job of the run (each event that has details).
-        before: the version of the table of the announced statement, before it (started, statement_done).
+        before: the version of the announced statement's table before the statement (started, statement_done).
         session: the session at the announcement of a statement (started, statement_done).
         tables: the records of the tables that the file changes, as `glacierbase.history.shapes` writes and reads it
             (applied, failed, interrupted, unknown, repaired, baselined).
@@ -110,9 +110,9 @@ def to_json(details: Details) -> str | None:
 
 
 def _present(document: object) -> object:
-    """Return a document without its nulls, and with objects only as records of tables.
+    """Return a document without nulls, and with an object in place of each record that is none.
 
-    A record decides nothing about a run, so only what reads it refuses it.
+    Records decide nothing about a run, so only a command that reads them refuses them.
     """
     if not isinstance(document, dict):
         return document
@@ -124,10 +124,10 @@ def _present(document: object) -> object:
 
 
 def _checked(details: Details) -> Details:
-    """Return the details, with what former versions did not write.
+    """Return the details, completed with what former versions did not write.
 
     Raises:
-        InvalidDocument: a version is none.
+        InvalidDocument: a version is not one.
     """
     if not (details.jumped_over or details.squashes or details.differences):  # Nearly all.
         return details
@@ -142,7 +142,7 @@ def _checked(details: Details) -> Details:
 
 
 def _with_what(difference: DeclaredDifference) -> DeclaredDifference:
-    """Return a difference with what differs. Former versions compared only columns and their types, and did not write it."""
+    """Return a difference with its `what`. Former versions compared only columns and their types, and did not write it."""
     is_column = difference.declared is None or difference.actual is None
     return replace(difference, what=difference.what or ("column" if is_column else "type"))
 
@@ -190,7 +190,7 @@ def _with_own_kind(event: Event) -> Event:
 
 
 def _check_place(event: Event) -> None:
-    """Check the number of a statement: the next run resumes behind it."""
+    """Check the number of a statement: the next run resumes after it."""
     index, total = event.statement_index, event.statement_total
     if index is None and event.event in _COUNTS:
         raise damaged(event, "statement_index", "null")

@@ -1,4 +1,4 @@
-"""What the tables of a catalog are now, against what the history recorded of them."""
+"""Compare the tables of a catalog with their records in the history."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ _KEPT = (
 
 
 def is_kept_by_engine(difference: Difference) -> bool:
-    """Return whether an engine or a catalog sets what differs by itself."""
+    """Return whether an engine or a catalog sets the differing property by itself."""
     return difference.what == "property" and any(fnmatchcase(difference.name, pattern) for pattern in _KEPT)
 
 
 @dataclass(frozen=True, slots=True)
 class TableDrift:
-    """A table that is not as the last record says.
+    """A table that differs from its last record.
 
     Attributes:
         recorded: its shape by the last record.
-        actual: its shape now, under another name where it was renamed; None where it is gone.
+        actual: its shape now, under another name where it was renamed; None where it does not exist.
         differences: at least one.
-        is_certain: whether no file is changing the table, or has touched it since without leaving a record of it.
+        is_certain: whether no file is changing the table, or has changed it since the record without leaving another.
     """
 
     recorded: Shape
@@ -58,11 +58,11 @@ class TableDrift:
 
 @dataclass(frozen=True, slots=True)
 class ComparedTables:
-    """All recorded tables, compared with what they are now.
+    """All recorded tables, compared with the existing ones.
 
     Attributes:
         tables: how many were compared.
-        drifts: those that are not as recorded.
+        drifts: those that differ from their records.
         unread: why a table could not be compared, by its name.
     """
 
@@ -71,43 +71,45 @@ class ComparedTables:
     unread: tuple[tuple[str, str], ...]
 
 
-def look(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -> ComparedTables:
-    """Compare the tables that exist by the record with what they are now.
+def compare_tables(timelines: Iterable[Timeline], tables: LiveTables, files: FileTables) -> ComparedTables:
+    """Compare the tables that exist by their records with the existing ones.
 
     Args:
         files: of the history.
     """
     recorded = {timeline.shape.table: timeline for timeline in timelines if timeline.shape}
-    found = tables.read(recorded)
-    gone = [each.shape for name, each in recorded.items() if found[name] == Reading()]
-    renamed = _renamed(gone, recorded, tables)
+    readings = tables.read(recorded)
+    missing = [timeline.shape for name, timeline in recorded.items() if readings[name] == Reading()]
+    renamed = _renamed(missing, recorded, tables)
     drifts = (
         drift_of(
-            each.shape,
-            now.shape or renamed.get(each.shape.uuid),
-            is_certain=each.is_certain and not files.is_changing(name),
+            timeline.shape,
+            now.shape or renamed.get(timeline.shape.uuid),
+            is_certain=timeline.is_certain and not files.is_changing(name),
         )
-        for name, each in recorded.items()
-        if each.shape and (now := found[name]).unread is None
+        for name, timeline in recorded.items()
+        if timeline.shape and (now := readings[name]).unread is None
     )
-    unread = tuple((name, each.unread) for name, each in found.items() if each.unread is not None)
+    unread = tuple((name, reading.unread) for name, reading in readings.items() if reading.unread is not None)
     return ComparedTables(len(recorded) - len(unread), tuple(filter(None, drifts)), unread)
 
 
-def _renamed(gone: Iterable[Shape | None], recorded: Collection[str], tables: LiveTables) -> Mapping[str | None, Shape]:
-    """Return the tables that were recorded under other names, by their ids: those in the namespaces of recorded tables."""
-    wanted = {shape.uuid for shape in gone if shape and shape.uuid}
+def _renamed(
+    missing: Iterable[Shape | None], recorded: Collection[str], tables: LiveTables
+) -> Mapping[str | None, Shape]:
+    """Return the tables that have new names in the namespaces of recorded tables, by their ids."""
+    wanted = {shape.uuid for shape in missing if shape and shape.uuid}
     if not wanted:
         return {}
-    beside = tables.names_beside({tuple(name_parts(name)[:-1]): name for name in recorded}.values())
+    neighbours = tables.names_beside({tuple(name_parts(name)[:-1]): name for name in recorded}.values())
     known = {name.casefold() for name in recorded}
-    others = [name for names in beside.values() for name in names if name.casefold() not in known]
+    others = [name for names in neighbours.values() for name in names if name.casefold() not in known]
     shapes = (reading.shape for reading in tables.read(others).values())
     return {shape.uuid: shape for shape in shapes if shape and shape.uuid in wanted}
 
 
 def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> TableDrift | None:
-    """Return how a table differs from its record; None where it does not. Both without secrets, as a record is. Pure."""
+    """Return how a table differs from its record, secrets aside; None where it does not. Pure."""
     recorded, actual = as_recorded(recorded), actual and as_recorded(actual)
     changes = compare({recorded.table: recorded}, {actual.table: actual} if actual else {})
     differences = tuple(difference for change in changes for difference in change.diff)

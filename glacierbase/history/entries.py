@@ -49,7 +49,7 @@ class Entry:
     """An event without the columns that all events of a run share; `Recorder` adds them. Names are those of the columns.
 
     Attributes:
-        principal: who decided, where it was not the user as the engine authenticated it.
+        principal: who decided, if not the user that the engine authenticated.
     """
 
     event: EventType

@@ -13,7 +13,7 @@ from glacierbase.run.clock import SKEW, seconds
 from glacierbase.run.processes import is_gone, is_same_boot
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 
-# More acquisitions than there are without an event: those of runs that found nothing to do.
+# More than the acquisitions that can follow the last event: runs with nothing to do acquire a fence and write no event.
 _UNRECORDED = 1000
 # The longest lease that a catalog file may set.
 _LONGEST_LEASE = 86_400.0
@@ -24,7 +24,7 @@ _LOST_HOLDER = "a run whose row is lost"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a lock protects, and for how many seconds its holder may be silent."""
+    """What a lock protects, and for how many seconds it is held without a renewal."""
 
     catalog: str
     environment: str
@@ -32,11 +32,11 @@ class Terms:
 
 
 def free_row(terms: Terms, history_fence: int | None = None) -> LockRow:
-    """Return the row of a lock table that has none, with a fence above all that runs were given.
+    """Return the first row of a lock table, with a fence above those of all runs.
 
     Args:
-        history_fence: the newest one that is known, where a row may be lost. A run that has recorded nothing may have a higher
-            one, also where the history is empty. None where no run ever had a fence.
+        history_fence: the newest known fence, where a row may be lost. A run that has recorded nothing may have a higher
+            one, also if the history is empty. None if no run ever had a fence.
     """
     return LockRow(
         catalog=terms.catalog,
@@ -54,7 +54,7 @@ def free_row(terms: Terms, history_fence: int | None = None) -> LockRow:
 
 
 def _above(history_fence: int) -> int:
-    """Return a fence above all that runs were given, where only the history is left to tell."""
+    """Return a fence above those of all runs, where only the history is left."""
     return history_fence + _UNRECORDED
 
 
@@ -64,7 +64,7 @@ def next_fence(row: LockRow, history_fence: int) -> int:
 
 
 def in_place_of(rows: Sequence[LockRow], terms: Terms, history_fence: int) -> LockRow:
-    """Return the row that stands for all rows of a damaged table: the newest one, with the highest fence and head of all."""
+    """Return the row that replaces all rows of a damaged table: the newest one, with the highest fence and head."""
     free = free_row(terms, history_fence)
     if not rows:
         return free
@@ -102,17 +102,17 @@ def holder_of(row: LockRow) -> Mapping[str, Any]:
 
 
 def describe_holder(row: LockRow) -> str:
-    """Return `held by` the run that holds the lock, or may hold it by a row that is lost."""
+    """Return `held by` and the run that holds the lock, or may hold it by a lost row."""
     return f"held by {holder_values(row).run}" if is_held(row) else f"perhaps held by {_LOST_HOLDER}"
 
 
 def who_holds(row: LockRow) -> str:
-    """Return the person, machine and process of the run that holds the lock, or may hold it by a row that is lost."""
+    """Return the person, machine and process of the run that holds the lock, or may hold it by a lost row."""
     return holder_values(row).who if is_held(row) else _LOST_HOLDER
 
 
 def lease_of(row: LockRow, lease_seconds: float) -> float:
-    """Return the seconds of silence after which the holder counts as dead: the longer of its lease and `lease_seconds`."""
+    """Return the seconds without a renewal after which the holder is dead: the longer of its lease and `lease_seconds`."""
     recorded = holder_of(row).get("lease_seconds")
     if isinstance(recorded, (int, float)) and recorded <= _LONGEST_LEASE:
         return max(lease_seconds, float(recorded))
@@ -127,14 +127,14 @@ def overdue_by(row: LockRow, lease_seconds: float, store: Store) -> timedelta:
 
 
 def living_fence(row: LockRow | None, lease_seconds: float, store: Store) -> int | None:
-    """Return the fence of the run that holds the lock; None where the lock is free or its holder is seen to be dead."""
+    """Return the fence of the run that holds the lock; None where the lock is free or its holder is dead."""
     if row is None or not is_held(row) or HolderWatch(lease_seconds, store).is_dead(row):
         return None
     return row.fence
 
 
 class HolderWatch:
-    """Decides whether the holder of a row is dead: by its lease, by its process, or by its silence."""
+    """Decides whether the holder of a row is dead: its lease expired, its process ended, or it renewed nothing for a lease."""
 
     def __init__(self, lease_seconds: float, store: Store) -> None:
         self._lease = lease_seconds
@@ -144,7 +144,7 @@ class HolderWatch:
         self._since = 0.0
 
     def may_be_held(self, row: LockRow) -> bool:
-        """Return whether the row names a holder, or is in place of a lost one whose holder may still prove its lease."""
+        """Return whether the row names a holder, or replaces a lost one whose holder may still prove its lease."""
         is_added = row.acquired_at is None and row.fence > 0
         return is_held(row) or (is_added and self._store.proves_by_lease)
 
@@ -160,7 +160,7 @@ class HolderWatch:
         return seconds() - self._since > lease
 
     def is_undecided(self, row: LockRow) -> bool:
-        """Return whether the lease is over by this machine's clock, which may be wrong, and no renewal was seen yet."""
+        """Return whether the lease is over by this machine's clock, which may be wrong, and no renewal was observed yet."""
         return not self._was_renewed and overdue_by(row, self._lease, self._store) > _ZERO
 
     def _is_overdue(self, row: LockRow) -> bool:

@@ -1,4 +1,4 @@
-"""The opening that every command shares: one catalog in one environment with its files, its engine and its store."""
+"""Open one catalog in one environment, with its files, its engine and its store."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ OpenStore = Callable[[Catalog, Engine], Store]
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """One catalog in one environment, and its migration files: what a command works on.
+    """One catalog in one environment with its migration files: the target of a command.
 
     Attributes:
         migrations: the files with a version, in ascending order.
@@ -59,7 +59,7 @@ class Target:
 
     @property
     def terms(self) -> Terms:
-        """What the lock of the catalog protects, and for how long its holder may be silent."""
+        """The terms of the catalog's lock."""
         return Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
 
     def compile(self, migrations: Sequence[Migration]) -> tuple[Compiled, ...]:

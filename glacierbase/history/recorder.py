@@ -1,4 +1,4 @@
-"""The recorder: numbers, signs and masks a run's events, appends them, and looks up an append whose answer was lost."""
+"""Number, sign and mask a run's events, append them, and look up an append whose answer was lost."""
 
 from __future__ import annotations
 
@@ -43,10 +43,10 @@ class HeldLock(Protocol):
 
     @property
     def lease_seconds(self) -> float:
-        """How long the run may be silent."""
+        """The time after which an unrenewed lock may be taken over."""
 
     def acknowledge(self, fence: int, sequence: int) -> None:
-        """Remember the last event that the history acknowledged."""
+        """Set the last event that the history acknowledged."""
 
     def may_retry(self) -> bool:
         """Return whether an append without an answer may be sent again."""
@@ -82,7 +82,7 @@ class Recorder:
         )
 
     def defer(self, *entries: Entry) -> None:
-        """Append the entries together with the next ones. Allowed only where nothing starts in between."""
+        """Defer the entries to the next append. Allowed only where nothing starts in between."""
         self._deferred.extend(entries)
 
     def add_tables(self, entry: Entry, tables: tuple[Mapping[str, object], ...]) -> None:
@@ -113,7 +113,7 @@ class Recorder:
         self._lock.acknowledge(batch[-1].fence, batch[-1].sequence)
 
     def flush_without_lock(self) -> None:
-        """Append the deferred entries once, under the old fence of a lost lock: what was done, and that the run stops."""
+        """Append the deferred entries once, under the old fence of a lost lock: the work done, and the stop of the run."""
         batch = self._numbered()
         if not batch:
             return
@@ -164,7 +164,7 @@ class Recorder:
         return _encodable(_with_outcome(_with_file(event, entry), entry))
 
     def _numbered(self) -> list[Event]:
-        """Return the deferred events as they are appended; the same ones each time until they are in the history."""
+        """Return the deferred events, numbered; the same ones until they are in the history."""
         while self._deferred:
             self._waiting.append(self._signed(self._deferred[0]))
             del self._deferred[0]
@@ -183,7 +183,7 @@ class Recorder:
                 return
             except EngineError as error:
                 problem = error
-            # Lost or refused, only the table shows whether the append took effect.
+            # Only the table shows whether a lost or refused append took effect.
             is_written = self._is_written(batch)
             if is_written:
                 return
@@ -238,7 +238,7 @@ def _with_outcome(event: Event, entry: Entry) -> Event:
 
 
 def _encodable(event: Event) -> Event:
-    """Return the event with an escape for each lone surrogate, such as a byte of a path that is not UTF-8: no store takes one."""
+    """Return the event with an escape for each lone surrogate, such as a byte of a path that is not UTF-8: stores refuse it."""
     texts = {field.name: value for field in fields(event) if isinstance(value := getattr(event, field.name), str)}
     changed: dict[str, Any] = {name: text.encode(errors="backslashreplace").decode() for name, text in texts.items()}
     return replace(event, **changed)

@@ -1,4 +1,4 @@
-"""Events in, records out: the state of each version, and checks that the history is complete and the right one. Pure."""
+"""Derive the record of each version from events; check that the history is complete and the right one. Pure."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from glacierbase.model.shape import TableVersion
 
 # The file of a version in one of these states must not change, and does not run again.
 SETTLED = frozenset({State.APPLIED, State.ABANDONED})
-# Of one record, with their kinds: the name as the file wrote it, and names and ids of the table before and after.
+# What a record of a table mentions, with kinds: the name in the file, and names and ids of the table before and after.
 Mention = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class Record(Identified):
-    """The history of one version or repeatable, summed up.
+    """The summary of the events of one version or repeatable.
 
     Attributes:
         version: empty for a repeatable, which has a name.
         started: the newest event that started the file, or that settled it without a start.
-        outcome: the newest event that is no repair: what the run that ran the file, or `baseline`, recorded last.
+        outcome: the newest event that is no repair, written by the run of the file or by `baseline`.
         repair: the newest `repaired` event after it.
         last: the newest event of the version.
         statements_done: how many statements are known to have taken effect.
-        statement_checksums: of all statements, as they were when the file was last started.
-        applied_at, applied_by: of the outcome; of the repair only where a person completed a failed statement by hand.
+        statement_checksums: of all statements at the last start of the file.
+        applied_at, applied_by: of the outcome; of the repair if a person completed a failed statement by hand.
         announced_at: when the newest statement that was announced was about to start.
         before: the version of that statement's table then; None where it was not recorded.
         session: the session in which that statement was about to start; None where it was not recorded.
@@ -75,7 +75,7 @@ class History:
         newest: the highest of these numbers; 0 when there is none.
         fence, sequence: of the newest event that is not late; 0 when there is none.
         jumped_over: version numbers that a run with `--only` passed by.
-        mentions: of each record of a table, by fence and sequence of its event; the shapes are read from that event.
+        mentions: by fence and sequence of an event, one for each of its table records.
     """
 
     events: tuple[Event, ...]
@@ -104,7 +104,7 @@ class History:
         return next(counted, None)
 
 
-def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
+def fold(events: Iterable[Event], held_fence: int | None = None) -> History:
     """Derive the records. A statement in flight is *running* while its fence holds the lock, and *unknown* otherwise.
 
     Raises:
@@ -117,7 +117,7 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
     records: dict[Key, Record] = {}
     jumped_over: set[int] = set()
     mentions: dict[tuple[int, int], tuple[Mention, ...]] = {}
-    equal: dict[Mention, Mention] = {}  # Most tables have many records that mention the same.
+    equal: dict[Mention, Mention] = {}  # Most records of a table have equal mentions, stored once.
     for event in counted:
         key = event.key
         if key is not None:
@@ -125,10 +125,10 @@ def fold(events: Iterable[Event], holding_fence: int | None = None) -> History:
             records[key] = _advance(records.get(key), event, details)
             jumped_over.update(map(int, details.jumped_over))
             if details.tables:
-                found = map(mention, details.tables)
-                mentions[event.fence, event.sequence] = tuple(equal.setdefault(mention, mention) for mention in found)
+                new = map(mention, details.tables)
+                mentions[event.fence, event.sequence] = tuple(equal.setdefault(value, value) for value in new)
     for key, record in records.items():
-        if record.state is State.RUNNING and record.last.fence != holding_fence:
+        if record.state is State.RUNNING and record.last.fence != held_fence:
             records[key] = replace(record, state=State.UNKNOWN)
     head = counted[-1] if counted else None
     versions = {key: record for key, record in records.items() if isinstance(key, int)}
@@ -151,14 +151,14 @@ def _distinct(events: Iterable[Event]) -> list[Event]:
     Raises:
         NeedsRepair: one is damaged.
     """
-    found: dict[tuple[int, int, str], Event] = {}
+    by_key: dict[tuple[int, int, str], Event] = {}
     for event in sorted(map(checked_event, events), key=lambda event: (event.fence, event.sequence)):
-        found.setdefault((event.fence, event.sequence, event.run_id), event)
-    return list(found.values())
+        by_key.setdefault((event.fence, event.sequence, event.run_id), event)
+    return list(by_key.values())
 
 
 def late_events(ordered: Sequence[Event]) -> frozenset[tuple[int, int]]:
-    """Return (fence, sequence) of the events that a run wrote after it had lost the lock: the next holder had not read them."""
+    """Return (fence, sequence) of the events that a run wrote after it lost the lock, unread by the next holder."""
     late = set()
     newer: Event | None = None
     for event in reversed(ordered):
@@ -223,7 +223,7 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
 
 
 def _applied(record: Record | None, event: Event, state: State) -> tuple[datetime | None, AppliedBy | None]:
-    """Return when the version was applied and by what, after one more event; a repair changes neither of an applied version."""
+    """Return when the version was applied and by what, after one more event. A repair of an applied version changes neither."""
     if state is not State.APPLIED:
         return None, None
     if event.event == EventType.BASELINED:
@@ -239,7 +239,7 @@ def _applied(record: Record | None, event: Event, state: State) -> tuple[datetim
 
 
 def _is_removed(record: Record | None, kind: str, details: Details) -> bool:
-    """Return whether the file is known to be deleted on purpose; a run of the file, or an edit of it, shows that it is back."""
+    """Return whether the file was deleted on purpose; a run or an edit of the file shows that it was restored."""
     if kind != EventType.REPAIRED or details.resolution == "edited":
         return False
     return details.resolution == "removed" or (record is not None and record.is_removed)
@@ -310,14 +310,14 @@ def mention(document: Mapping[str, object]) -> Mention:
     return frozenset(_mentioned(document))
 
 
-def may_be_about(found: Mention, names: Collection[str]) -> bool:
+def may_be_about(mentioned: Mention, names: Collection[str]) -> bool:
     """Return whether a record is about a table that a file wrote with one of these names; True also where it has no name."""
-    return all(name in names for name in written(found))
+    return all(name in names for name in written(mentioned))
 
 
-def written(found: Mention) -> tuple[str, ...]:
+def written(mentioned: Mention) -> tuple[str, ...]:
     """Return the name as the file wrote it; none where the record has no name."""
-    return tuple(name for kind, name in found if kind == "written")
+    return tuple(name for kind, name in mentioned if kind == "written")
 
 
 def _mentioned(document: Mapping[str, object]) -> Iterator[tuple[str, str]]:

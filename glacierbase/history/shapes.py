@@ -1,4 +1,4 @@
-"""What a run saw of the tables that a file touches: a typed value, and the JSON that the details of an event hold of it."""
+"""What a run recorded of the tables that a file changes: typed values, and their JSON in the details of an event."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from glacierbase.secrets import MASK, is_secret, mask, masked
 
 
 class ChangeOrigin(str, Enum):
-    """What gave a table its shape."""
+    """The origin of a table's shape."""
 
-    # A statement of the file is about what changed.
+    # A statement of the file is about the changed part.
     MIGRATION = "migration"
-    # It was found before a file ran, and no migration of this history made it.
+    # Observed before a file ran; no migration of this history made the change.
     OUTSIDE = "outside"
-    # It came about while a file ran, and none of its statements is about it.
+    # Observed after a file ran; none of its statements is about the changed part.
     DURING = "during"
-    # It was there when `baseline` recorded the files, and no statement of them is about it.
+    # Observed when `baseline` recorded the files; none of their statements is about the part.
     BASELINE = "baseline"
-    # It was found after a file that touched the table, or may have, and left no record, or when the outcome of a file was settled
-    # after its run: the file may have made it, or not.
+    # Observed after a file that left no record, or when the outcome of a file was settled after its run: whether the file made the
+    # change is unknown.
     NOT_RECORDED = "not recorded"
 
     __str__ = str.__str__
@@ -39,8 +39,8 @@ class RecordedChange:
     """A change of a table.
 
     Attributes:
-        shape: the table after it; None where there was none.
-        at: when it was committed, by the metadata of the table; None where nothing tells.
+        shape: the table after the change; None where there was none.
+        at: when it was committed, by the metadata of the table; None where that is not known.
         version: of the file that made it, where that is not the file of the record.
     """
 
@@ -52,16 +52,16 @@ class RecordedChange:
 
 @dataclass(frozen=True, slots=True)
 class TableRecord:
-    """What a run saw of one table.
+    """What a run recorded of one table.
 
     Attributes:
         table: its name as the history records names.
         after: its shape when the file ended; None where there was no such table.
-        before: its shape before the first statement, where that is not what the record before says.
-        is_changed: whether that is so: None as `before` then means that there was no such table.
-        unread: why the table could not be read; its shapes are not known then.
-        steps: what else is known of the changes up to `before`, which are from outside, and from there to `after`, in order. A
-            file without statements about a part did not change it: shapes between may lack what others changed meanwhile.
+        before: its shape before the first statement, where it differs from the last record.
+        is_changed: whether it differs: then None as `before` means that there was no such table.
+        unread: why the table could not be read, so that its shapes are unknown.
+        steps: further known changes, in order: those up to `before`, which are from outside, and those from `before` to `after`.
+            Their shapes may lack parts that other clients changed meanwhile.
     """
 
     table: str
@@ -72,7 +72,7 @@ class TableRecord:
     steps: tuple[RecordedChange, ...] = ()
 
     def is_about(self, name: str, whole: str | None) -> bool:
-        """Return whether it is about the table of a name, which may be written in another way."""
+        """Return whether the record is about the table of a name, or of the whole name, if another file wrote it differently."""
         return self.table == name or (whole is not None and whole in self.names)
 
     @property
@@ -81,7 +81,7 @@ class TableRecord:
         return frozenset(shape.table for shape in (self.before, self.after) if shape)
 
     def changes(self) -> Iterator[RecordedChange]:
-        """Yield the changes since the record before, in order: the last one is what the file itself did."""
+        """Yield the changes since the previous record, in order; the last one is that of the file."""
         yield from (change for change in self.steps if change.origin is ChangeOrigin.OUTSIDE)
         if self.is_changed:
             yield RecordedChange(self.before, ChangeOrigin.OUTSIDE)
@@ -125,7 +125,7 @@ def read_records(event: Event, documents: Iterable[Mapping[str, object]]) -> tup
 
 
 def as_recorded(shape: Shape) -> Shape:
-    """Return a shape as it is read from a history that holds it: without secrets."""
+    """Return a shape as a history holds it: without secrets."""
     return _without_secrets(from_stored(Shape, masked(to_stored(shape))))
 
 
@@ -133,11 +133,11 @@ def last_shapes(history: History, tables: Mapping[str, str | None]) -> dict[str,
     """Return the shape of each table by its last record; None where there is none, or where there was no such table.
 
     Args:
-        tables: the names that the history records, each with the whole name, where that is known: another file may have written
-            another part of it.
+        tables: the names that the history records, each with the whole name where that is known: another file may have written
+            the name differently.
     """
     left = {mask(name): (name, whole and mask(whole)) for name, whole in tables.items()}
-    found: dict[str, Shape | None] = dict.fromkeys(tables)
+    shapes: dict[str, Shape | None] = dict.fromkeys(tables)
     for event in reversed(history.events):
         if not left:
             break
@@ -152,10 +152,10 @@ def last_shapes(history: History, tables: Mapping[str, str | None]) -> dict[str,
         for key, (name, whole) in list(left.items()):
             about = [record for record in records if record.unread is None and record.is_about(key, whole)]
             if about:
-                # Of a table that was renamed to this name, and of one that had it.
-                found[name] = next((record.after for record in about if record.after), None)
+                # One record may be of a table renamed to this name, another of the table that had it.
+                shapes[name] = next((record.after for record in about if record.after), None)
                 del left[key]
-    return found
+    return shapes
 
 
 def _record(document: Mapping[str, object]) -> TableRecord:
@@ -171,6 +171,6 @@ def _record(document: Mapping[str, object]) -> TableRecord:
 
 
 def _without_secrets(shape: Shape) -> Shape:
-    """Return a shape without the values of properties whose key is that of a secret."""
+    """Return a shape without the values of secret properties."""
     hidden = {key: MASK for key in shape.properties if is_secret(key)}
     return replace(shape, properties={**shape.properties, **hidden}) if hidden else shape

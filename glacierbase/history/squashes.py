@@ -1,7 +1,7 @@
-"""Files and history where one of them has a squash, and the other what it replaces. Pure.
+"""Resolve squashes: the files have one where the history has what it replaces, or the reverse. Pure.
 
-A squash runs only where nothing of what it replaces was started; the history then records it as any other file, with the list of
-what it replaces. Where all of that is applied, the squash stands for those files: nothing runs, nothing is recorded.
+A squash runs only where none of the files that it replaces was started; the history then records it as any other file, with the
+list of those files. Where all of them are applied, the squash is settled: nothing runs, nothing is recorded.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from glacierbase.model.migration import Migration, Squashed
 
 
 @dataclass(frozen=True, slots=True)
-class Fitted:
-    """The files as one history has them.
+class ResolvedFiles:
+    """The files with squashes resolved for one history.
 
     Attributes:
-        migrations: in order. In place of a squash are the files that it replaces, where any of them was started; in place of files
-            that a squash in the history replaced is what that squash was.
+        migrations: in order. The files that a squash replaces are in its place if any of them was started; the last file that a
+            squash in the history replaced is in place of the others.
         errors: why nothing can run.
     """
 
@@ -29,41 +29,43 @@ class Fitted:
     errors: tuple[HistoryDisagrees, ...] = ()
 
 
-def fitted(migrations: Sequence[Migration], history: History) -> Fitted:
-    """Return the migrations as the history has them, squashed or not."""
+def resolve_squashes(migrations: Sequence[Migration], history: History) -> ResolvedFiles:
+    """Return the migrations as the history records them, squashed or not."""
     squash = max((migration for migration in migrations if migration.squashes), key=_number, default=None)
     origin = max((record for record in history.records.values() if record.squashes), key=_number, default=None)
     if squash is not None and (origin is None or origin.number < squash.number):
         return _unsquashed(squash, migrations, history, origin)
     if origin is not None and (squash is None or squash.number < origin.number):
         return _squashed(origin, migrations)
-    return Fitted(tuple(migrations))
+    return ResolvedFiles(tuple(migrations))
 
 
-def _number(each: Migration | Record) -> int:
-    return each.number
+def _number(version: Migration | Record) -> int:
+    return version.number
 
 
-def _unsquashed(squash: Migration, migrations: Sequence[Migration], history: History, origin: Record | None) -> Fitted:
+def _unsquashed(
+    squash: Migration, migrations: Sequence[Migration], history: History, origin: Record | None
+) -> ResolvedFiles:
     """Return the files that the squash replaces in its place, unless none of them was ever started.
 
     Args:
         origin: the squash below it that this history began with.
     """
     begins = origin.number if origin else -1
-    # Of the files up to that one, this history has only the squash.
+    # Of the files up to that squash, this history has only the squash.
     replaced = [squashed for squashed in squash.squashes if squashed.number > begins and not squashed.is_squash]
     replaced[:0] = [squashed for squashed in squash.squashes if squashed.number == begins and squashed.is_squash]
     if not any(squashed.number in history.records for squashed in squash.squashes):
-        return Fitted(tuple(migrations))
+        return ResolvedFiles(tuple(migrations))
     open_ = {squashed.version: why for squashed in replaced if (why := _why_open(squashed, history.records))}
     files = [_replaced(squashed, squash, history.records.get(squashed.number)) for squashed in replaced]
     errors = (_partly(squash, open_),) if open_ else ()
-    return Fitted((*files, *(migration for migration in migrations if migration is not squash)), errors)
+    return ResolvedFiles((*files, *(migration for migration in migrations if migration is not squash)), errors)
 
 
 def _why_open(replaced: Squashed, records: Mapping[int, Record]) -> str | None:
-    """Return why this history is not past a file that a squash replaces; None where it is."""
+    """Return why a file that a squash replaces is not settled in this history; None where it is."""
     record = records.get(replaced.number)
     if record is None:
         return "never started"
@@ -101,7 +103,7 @@ def _partly(squash: Migration, open_: Mapping[str, str]) -> HistoryDisagrees:
     )
 
 
-def _squashed(origin: Record, migrations: Sequence[Migration]) -> Fitted:
+def _squashed(origin: Record, migrations: Sequence[Migration]) -> ResolvedFiles:
     """Return the files without those that a squash in the history replaced: this is a checkout from before the squash."""
     listed = {(squashed.number, squashed.checksum) for squashed in origin.squashes}
     versions = {number for number, _ in listed}
@@ -110,24 +112,17 @@ def _squashed(origin: Record, migrations: Sequence[Migration]) -> Fitted:
     for migration in migrations:
         is_listed = (migration.number, migration.checksum) in listed
         if migration.number == origin.number and origin.state not in SETTLED:
-            errors.append(_unfinished(origin, migration))
+            what = f"is {origin.state} here, started from a squash ({origin.started.path})"
+            errors.append(_other_file(migration, what))
         elif migration.number == origin.number and is_listed:
             migration = replace(migration, checksum=origin.last.checksum or "")
         elif migration.number in versions and migration.number != origin.number and not is_listed:
-            errors.append(_edited(origin, migration))
+            squash = f"{origin.started.path}, a squash that is {origin.state} here"
+            errors.append(_other_file(migration, f"differs from the file that was replaced by {squash}"))
         elif is_listed:
             continue
         left.append(migration)
-    return Fitted(tuple(left), tuple(errors))
-
-
-def _unfinished(origin: Record, file: Migration) -> HistoryDisagrees:
-    return _other_file(file, f"is {origin.state} here, started from a squash ({origin.started.path})")
-
-
-def _edited(origin: Record, file: Migration) -> HistoryDisagrees:
-    squash = f"{origin.started.path}, a squash that is {origin.state} here"
-    return _other_file(file, f"differs from the file that was replaced by {squash}")
+    return ResolvedFiles(tuple(left), tuple(errors))
 
 
 def _other_file(file: Migration, what: str) -> HistoryDisagrees:

@@ -1,4 +1,4 @@
-"""The state of a catalog as its store shows it: history and lock, read together and checked."""
+"""Read the state of a catalog from its store: history and lock, read together and checked."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def read_state(opened: OpenCatalog, environment: str | None = None) -> CatalogSt
 
 
 def read_history(catalog: Catalog, store: Store, row: LockRow | None, environment: str | None = None) -> CatalogState:
-    """Read and check the history. It was read after the row, so it holds at least the events that the row acknowledges.
+    """Read and check the history. It is read after the row, so it holds at least the events that the row acknowledges.
 
     Args:
         environment: the one that the history must belong to; default the catalog's.

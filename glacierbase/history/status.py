@@ -1,4 +1,4 @@
-"""Where each version of files and history is: pending, applied, changed, missing and so on. Pure."""
+"""Derive the state of each version of files and history: pending, applied, changed, missing and so on. Pure."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from collections.abc import Sequence
 
 from glacierbase.history.details import details_of
 from glacierbase.history.records import SETTLED, History, Record
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.model.migration import Event, EventType, Migration, Squashed, State
 from glacierbase.model.result import RecordedRepair, Status
 
 
 def make_status(migrations: Sequence[Migration], history: History) -> tuple[Status, ...]:
     """Return the status of every version of files and history, in order of version."""
-    migrations = fitted(migrations, history).migrations
+    migrations = resolve_squashes(migrations, history).migrations
     files = {migration.number: migration for migration in migrations}
     numbers = sorted({*files, *history.records})
     return tuple(_status(files.get(n), history.records.get(n), migrations, history) for n in numbers)
@@ -68,7 +68,7 @@ def statement_at_stop(record: Record) -> int | None:
     """Return the statement that failed, is running, or has an unknown outcome; else None."""
     if record.state not in (State.FAILED, State.RUNNING, State.UNKNOWN):
         return None
-    # Inside a transaction it is not the one after the last that is done.
+    # Inside a transaction, it is not the statement after the last completed one.
     is_named = record.last.event in (EventType.FAILED, EventType.UNKNOWN)
     return record.last.statement_index if is_named else record.statements_done + 1
 

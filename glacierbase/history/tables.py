@@ -18,11 +18,11 @@ from glacierbase.model.text import did_you_mean, first_of
 from glacierbase.sql.qualified import qualified
 from glacierbase.sql.targets import table_names
 
-# A statement may be changing the tables of such a version.
+# States in which a statement may be changing the tables of a version.
 _IN_FLIGHT = frozenset({State.RUNNING, State.UNKNOWN})
 T = TypeVar("T")
 
-# Of the recorded tables, how many a message names.
+# A message names at most this many recorded tables.
 _MOST_NAMED = 5
 
 
@@ -32,7 +32,7 @@ class FileTables:
 
     Attributes:
         by_version: by the number of a version.
-        in_flight: those that a statement may be changing; None where it may be changing any.
+        in_flight: the tables that a statement may be changing; None where it may be any.
     """
 
     by_version: Mapping[int, tuple[str, ...]]
@@ -41,18 +41,18 @@ class FileTables:
     @classmethod
     def of(cls, catalog: Catalog, history: History) -> FileTables:
         """Return the tables of a history."""
-        # A name may depend on a statement of its file; the record of the table has the whole one.
+        # A name may depend on a statement of its file; the record of the table has the whole name.
         records = (record for event in history.events for record in table_records(event))
         whole = {record.table: record.after.table for record in records if record.after}
 
         def names(written: str | None) -> tuple[str, ...]:
             return tuple(dict.fromkeys(whole.get(name) or qualified(catalog, name) for name in table_names(written)))
 
-        found = {number: names(record.started.tables) for number, record in history.records.items()}
+        by_version = {number: names(record.started.tables) for number, record in history.records.items()}
         busy = [record for record in history.all_records if record.state in _IN_FLIGHT]
         if any(record.started.tables is None for record in busy):
-            return cls(found, None)
-        return cls(found, frozenset(name for record in busy for name in names(record.started.tables)))
+            return cls(by_version, None)
+        return cls(by_version, frozenset(name for record in busy for name in names(record.started.tables)))
 
     def is_changing(self, table: str) -> bool:
         """Return whether a statement may be changing a table."""
@@ -60,7 +60,7 @@ class FileTables:
 
 
 class TableChoice:
-    """Patterns as a caller wrote them, none for all tables; looked up in the history of one catalog after the other."""
+    """Patterns that a caller gave, none for all tables; matched against the history of one catalog after the other."""
 
     def __init__(self, patterns: Collection[str] = ()) -> None:
         for pattern in patterns:
@@ -68,7 +68,7 @@ class TableChoice:
         self._patterns = tuple(patterns)
         self._known: dict[str, None] = {}
 
-    def fits(self, table: str) -> bool:
+    def includes(self, table: str) -> bool:
         """Return whether a table is chosen."""
         return not self._patterns or any(matches(table, pattern) for pattern in self._patterns)
 
@@ -76,24 +76,24 @@ class TableChoice:
         """Return the timelines of the chosen tables.
 
         Args:
-            others: names of tables that files touched and that have no timeline.
+            others: names of tables that files changed and that have no timeline.
         """
-        found = list(known)
-        self._known.update(dict.fromkeys([*(timeline.table for timeline in found), *others]))
-        return [timeline for timeline in found if self.fits(timeline.table)]
+        timelines = list(known)
+        self._known.update(dict.fromkeys([*(timeline.table for timeline in timelines), *others]))
+        return [timeline for timeline in timelines if self.includes(timeline.table)]
 
-    def check(self, found: T) -> T:
-        """Return what was found.
+    def check(self, chosen: T) -> T:
+        """Return the chosen value.
 
         Raises:
-            ConfigurationError: `UNKNOWN_TABLE`: a pattern fits no table in the histories that were looked up.
+            ConfigurationError: `UNKNOWN_TABLE`: a pattern matches no table in the histories that were read.
         """
         for pattern in self._patterns:
             if not any(matches(table, pattern) for table in self._known):
-                what = f"no migration in the history changed a table that fits {pattern}"
+                what = f"no migration in the history changed a table that matches {pattern}"
                 hint = did_you_mean(pattern, self._known, self._named())
                 raise ConfigurationError("UNKNOWN_TABLE", what, hint, table=pattern)
-        return found
+        return chosen
 
     def _named(self) -> str:
         names = sorted(self._known)

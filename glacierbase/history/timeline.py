@@ -1,4 +1,4 @@
-"""Events in, the timelines of tables out: each shape that a table has had, since when, and by which migration. Pure."""
+"""Derive the timelines of tables from events: each shape of a table, since when, and by which migration. Pure."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from glacierbase.model.migration import Event, EventType, Key
 from glacierbase.model.shape import Shape
 from glacierbase.sql.targets import table_names
 
-# After one of these, the statements of its file that ran are known, or in doubt.
+# Events after which it is known, or in doubt, which statements of the file ran.
 ENDS = frozenset(
     {
         EventType.APPLIED, EventType.FAILED, EventType.INTERRUPTED, EventType.UNKNOWN, EventType.BASELINED, EventType.REPAIRED,
@@ -29,7 +29,7 @@ class Moment:
 
     Attributes:
         shape: None where the table was dropped.
-        event: that recorded it. Of a change from outside, it is the first one that saw it: the change is older.
+        event: the one that recorded it. A change from outside is older than the first event that recorded it.
         is_exact: whether the time of the event is that of the change, by the metadata of the table.
     """
 
@@ -44,9 +44,9 @@ class Timeline:
     """One table, from its first record on, whatever its name.
 
     Attributes:
-        moments: each differs from the one before; at least one.
-        unrecorded: events after the last of them that ended a file that touched the table, and that have no record of it.
-        is_doubtful: whether a file that may have touched any table has run since its last record.
+        moments: at least one; successive ones differ.
+        unrecorded: later events that ended a file which changed the table, and that have no record of it.
+        is_doubtful: whether a file that may have changed any table has run since its last record.
     """
 
     moments: tuple[Moment, ...]
@@ -73,22 +73,22 @@ def timelines(history: History, names: Collection[str] | None = None) -> tuple[T
     """Return the timelines of the tables of a history, in the order of their first records.
 
     Args:
-        names: read only the records of tables with these names; default all. A name that a table had before is one, too.
+        names: read only the records of tables with these names, which include former names; default all.
     """
-    found = _Tables()
-    for event in history.events:
-        if event.key is not None and (event.fence, event.sequence) not in history.late:
-            found.add(event, records_in(history, event, names))
-    return found.done()
+    return _tables(history, names).done()
 
 
 def is_lost(history: History, record: TableRecord) -> bool:
-    """Return whether a file of a history that left no record may have made what the next record of a table finds."""
-    found = _Tables()
+    """Return whether a file of a history that left no record may have made what the next record of a table shows."""
+    return _tables(history, [record.table]).is_lost(record)
+
+
+def _tables(history: History, names: Collection[str] | None) -> _TablesBuilder:
+    tables = _TablesBuilder()
     for event in history.events:
         if event.key is not None and (event.fence, event.sequence) not in history.late:
-            found.add(event, records_in(history, event, [record.table]))
-    return found.is_lost(record)
+            tables.add(event, records_in(history, event, names))
+    return tables
 
 
 def records_in(history: History, event: Event, names: Collection[str] | None = None) -> tuple[TableRecord, ...]:
@@ -103,8 +103,8 @@ def records_in(history: History, event: Event, names: Collection[str] | None = N
 
 
 @dataclass(eq=False)
-class _Growing:
-    """A timeline while the events are read."""
+class _TimelineBuilder:
+    """Builds a timeline from events in order."""
 
     moments: list[Moment] = field(default_factory=list)
     unrecorded: list[Event] = field(default_factory=list)
@@ -122,7 +122,7 @@ class _Growing:
         return shape.table if shape else ""
 
     def reappear(self) -> None:
-        """Forget that the table was dropped: it had left its name, and another record has found it under a new one."""
+        """Undo the drop of a table that a later record shows under a new name."""
         if len(self.moments) > 1 and self.moments[-1].shape is None:
             self.moments.pop()
 
@@ -130,30 +130,30 @@ class _Growing:
         return Timeline(tuple(self.moments), tuple(self.unrecorded), self.doubts < doubts)
 
 
-class _Tables:
-    """The tables that a history knows after some of its events."""
+class _TablesBuilder:
+    """Builds the timelines of all tables from events in order."""
 
     def __init__(self) -> None:
-        self.all: list[_Growing] = []
-        self._by_uuid: dict[str, _Growing] = {}
-        self._by_name: dict[str, _Growing] = {}
-        # By the last part of their names: files may leave out the first ones.
-        self._by_last: dict[str, list[_Growing]] = {}
-        # By key: the tables that the file touches; None where it may touch any.
-        self._touched: dict[Key, frozenset[str] | None] = {}
+        self.all: list[_TimelineBuilder] = []
+        self._by_uuid: dict[str, _TimelineBuilder] = {}
+        self._by_name: dict[str, _TimelineBuilder] = {}
+        # By the last part of their names: files may leave out the first parts.
+        self._by_last: dict[str, list[_TimelineBuilder]] = {}
+        # By key: the tables that the file changes; None where it may change any.
+        self._changed_by: dict[Key, frozenset[str] | None] = {}
         # By version number: the event that recorded it as a baseline.
         self._baselined: dict[Key, Event] = {}
         # The keys of files that have not ended, or whose run was lost.
         self._open: set[Key] = set()
         self._gaps: dict[str, list[Event]] = {}
-        # How many files that may touch any table have ended; by table, when it was read last.
+        # How many files that may change any table have ended; and by table, how many had when it was last read.
         self._doubts = 0
         self._doubts_at: dict[str, int] = {}
 
     def add(self, event: Event, records: Sequence[TableRecord]) -> None:
         key = event.key or 0
         if event.event in (EventType.STARTED, EventType.BASELINED):
-            self._touched[key] = None if event.tables is None else frozenset(table_names(event.tables))
+            self._changed_by[key] = None if event.tables is None else frozenset(table_names(event.tables))
         if event.event == EventType.BASELINED:
             self._baselined[key] = event
         if event.event == EventType.STARTED:
@@ -162,13 +162,16 @@ class _Tables:
             return
         if event.event != EventType.UNKNOWN:
             self._open.discard(key)
-        touched, read = self._touched.get(key, frozenset()), [record for record in records if record.unread is None]
-        for name in {*(touched or ()), *(record.table for record in records)} - {record.table for record in read}:
-            self._miss(name, event)
+        changed, read = (
+            self._changed_by.get(key, frozenset()),
+            [record for record in records if record.unread is None],
+        )
+        for name in {*(changed or ()), *(record.table for record in records)} - {record.table for record in read}:
+            self._add_gap(name, event)
         renamed = {record.after.uuid: record.table for record in read if record.after and record.after.uuid}
         for record in read:
-            self._see(record, event, renamed)
-        self._doubts += touched is None
+            self._add_record(record, event, renamed)
+        self._doubts += changed is None
         for record in read:
             self._doubts_at[record.table] = self._doubts
             if record.table in self._by_name:
@@ -176,18 +179,18 @@ class _Tables:
 
     def done(self) -> tuple[Timeline, ...]:
         """Return the timelines, in the order of their first records."""
-        doubts = self._doubts + any(self._touched[key] is None for key in self._open)
+        doubts = self._doubts + any(self._changed_by[key] is None for key in self._open)
         return tuple(timeline.done(doubts) for timeline in self.all)
 
-    def _miss(self, name: str, event: Event) -> None:
+    def _add_gap(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)
-        meant = [timeline for timeline in self._by_last.get(_last(name), ()) if _may_mean(name, timeline.name)]
-        if name in self._by_name and self._by_name[name] not in meant:
-            meant.append(self._by_name[name])
-        for timeline in meant:
+        candidates = [timeline for timeline in self._by_last.get(_last(name), ()) if _may_mean(name, timeline.name)]
+        if name in self._by_name and self._by_name[name] not in candidates:
+            candidates.append(self._by_name[name])
+        for timeline in candidates:
             timeline.unrecorded.append(event)
 
-    def _see(self, record: TableRecord, event: Event, renamed: Mapping[str, str]) -> None:
+    def _add_record(self, record: TableRecord, event: Event, renamed: Mapping[str, str]) -> None:
         is_lost = self.is_lost(record) or event.event == EventType.REPAIRED
         for name in self._gaps_of(record):
             del self._gaps[name]
@@ -197,7 +200,7 @@ class _Tables:
             self._by_name[record.table].unrecorded.clear()
 
     def is_lost(self, record: TableRecord) -> bool:
-        """Return whether a file that left no record may have made what a record finds: its run was lost."""
+        """Return whether a file that left no record may have made what a record shows: its run was lost."""
         is_doubtful = self._doubts_at.get(record.table, 0) < self._doubts
         return bool(self._gaps_of(record)) or is_doubtful or self._has_gap(record)
 
@@ -206,7 +209,7 @@ class _Tables:
         return [gap for gap in self._gaps if gap == record.table or any(_may_mean(gap, name) for name in record.names)]
 
     def _moment(self, step: RecordedChange, event: Event, *, is_lost: bool) -> Moment:
-        """Return a step of a record as a moment, at the place of the event that has the record."""
+        """Return a step of a record as a moment, with the sequence of the event that has the record."""
         origin = ChangeOrigin.NOT_RECORDED if is_lost and step.origin in _OF_OTHERS else step.origin
         if step.version is not None and (made := self._baselined.get(int(step.version))):
             event = replace(made, fence=event.fence, sequence=event.sequence)
@@ -215,7 +218,7 @@ class _Tables:
         )
 
     def _has_gap(self, record: TableRecord) -> bool:
-        """Return whether a file touched the table, maybe under another name, and left no record of it since."""
+        """Return whether a file has changed the table, maybe under another name, without a record of it since."""
         ids = {shape.uuid for shape in (record.before, record.after) if shape and shape.uuid}
         return any(self._by_uuid[uuid].unrecorded for uuid in ids if uuid in self._by_uuid)
 
@@ -229,40 +232,44 @@ class _Tables:
                 known.add(replace(moment, shape=None))  # Another table has its name.
             self._of(name, shape).add(moment)
         elif known is not None:
-            gone = [name] if name in self._by_name else [key for key, each in self._by_name.items() if each is known]
-            for key in gone:
+            names = (
+                [name]
+                if name in self._by_name
+                else [key for key, timeline in self._by_name.items() if timeline is known]
+            )
+            for key in names:
                 del self._by_name[key]
             if renamed.get(uuid or "", name) == name:
                 known.add(moment)
 
-    def _named(self, name: str, whole: str) -> _Growing | None:
-        """Return the table that has had a recorded name so far. A file may have renamed it with the first parts left out."""
-        alike = self._by_last.get(_last(whole), ())
-        return self._by_name.get(name) or next((timeline for timeline in alike if timeline.name == whole), None)
+    def _named(self, name: str, whole: str) -> _TimelineBuilder | None:
+        """Return the table that has a recorded name so far. A file may have renamed it without the first parts of its name."""
+        candidates = self._by_last.get(_last(whole), ())
+        return self._by_name.get(name) or next((timeline for timeline in candidates if timeline.name == whole), None)
 
-    def _of(self, name: str, shape: Shape) -> _Growing:
+    def _of(self, name: str, shape: Shape) -> _TimelineBuilder:
         known = self._by_name.get(name)
-        found = self._by_uuid.get(shape.uuid) if shape.uuid else known
-        if found is None and known and (last := known.moments[-1].shape) and last.uuid is None:
-            found = known  # It was recorded without an id.
-        if found is None:
-            found = _Growing()
-            self.all.append(found)
+        timeline = self._by_uuid.get(shape.uuid) if shape.uuid else known
+        if timeline is None and known and (last := known.moments[-1].shape) and last.uuid is None:
+            timeline = known  # It was recorded without an id.
+        if timeline is None:
+            timeline = _TimelineBuilder()
+            self.all.append(timeline)
         if shape.uuid:
-            self._by_uuid[shape.uuid] = found
-            found.reappear()
-        self._by_name[name] = found
-        alike = self._by_last.setdefault(_last(shape.table), [])
-        if found not in alike:
-            alike.append(found)
-        return found
+            self._by_uuid[shape.uuid] = timeline
+            timeline.reappear()
+        self._by_name[name] = timeline
+        same_last = self._by_last.setdefault(_last(shape.table), [])
+        if timeline not in same_last:
+            same_last.append(timeline)
+        return timeline
 
 
 def differ(before: Shape | None, after: Shape | None) -> bool:
     """Return whether two shapes of a table differ in more than the location of their metadata."""
     if before is None or after is None:
         return before is not after
-    # Equal columns may have got ids, by which their renames are recognised.
+    # Equal columns may have received ids, which identify renames.
     return bool(compare({before.table: before}, {after.table: after})) or _ids(before) != _ids(after)
 
 

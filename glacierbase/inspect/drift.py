@@ -10,7 +10,7 @@ from itertools import chain, takewhile
 from typing import ClassVar
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError
-from glacierbase.history.drift import TableDrift, drift_of, is_kept_by_engine, look
+from glacierbase.history.drift import TableDrift, compare_tables, drift_of, is_kept_by_engine
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
@@ -182,7 +182,7 @@ def _compared(
     files = FileTables.of(catalog, history)
     unknown = _never_recorded(known, files)
     chosen = choice.of(known, unknown)
-    found = look(chosen, tables, files)
+    found = compare_tables(chosen, tables, files)
     past = tables.past({drift.actual.table: drift.recorded.metadata_location for drift in found.drifts if drift.actual})
     drifts = tuple(
         drift
@@ -190,7 +190,7 @@ def _compared(
         for drift in _drifts(one, past.get(one.actual.table) if one.actual else None, catalog.drift_rules)
     )
     renamed = {drift.actual.table for drift in found.drifts if drift.actual and drift.is_renamed}
-    not_recorded = tuple(_existing(filter(choice.fits, unknown), tables))
+    not_recorded = tuple(_existing(filter(choice.includes, unknown), tables))
     names, unlisted = _beside(catalog, known, choice, tables)
     beside = _not_of_others(iter(names), opened)
     return replace(
@@ -266,7 +266,7 @@ def _beside(
     managed = {timeline.table.casefold(): timeline.table for timeline in known if timeline.shape}
     beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
     found = tables.names_beside(beside.values())
-    names = (name for names in found.values() for name in sorted(names) if choice.fits(name))
+    names = (name for names in found.values() for name in sorted(names) if choice.includes(name))
     unknown = [name for name in names if name.casefold() not in managed and not _is_ours(name, catalog)]
     return unknown, [name for name in beside.values() if tables.is_near(name) and name not in found]
 

@@ -8,10 +8,11 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.history.lockrow import lock_holder
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import CatalogState, current_state
 from glacierbase.history.status import make_repeatable_status, make_status
 from glacierbase.inspect.results import StatusResult
+from glacierbase.migrations.compiled import rendered_checksum
 from glacierbase.model.migration import Migration, State
 from glacierbase.model.result import Status
 
@@ -19,7 +20,10 @@ from glacierbase.model.result import Status
 def status(target: Target, result: StatusResult) -> StatusResult:
     """Return the state of every version and repeatable, and the lock holder."""
     state = current_state(target)
-    warnings = (*state.warnings, *(error.message for error in fitted(target.migrations, state.history).errors))
+    warnings = (
+        *state.warnings,
+        *(error.message for error in resolve_squashes(target.migrations, state.history).errors),
+    )
     return replace(
         result,
         migrations=statuses(target, state),
@@ -42,7 +46,7 @@ def repeatable_statuses(target: Target, state: CatalogState) -> tuple[Status, ..
     broken: dict[str, str] = {}
     for file in target.repeatables:
         try:
-            rendered.append((file, target.compile([file])[0].checksum))
+            rendered.append((file, rendered_checksum(file, target.catalog)))
         except GlacierbaseError as error:
             rendered.append((file, None))
             broken[file.name] = _unrendered(error)
@@ -66,11 +70,11 @@ def _rendering_note(migration: Migration | None, record: Record | None, target: 
     if migration is None or record is None or migration.checksum != record.last.checksum:
         return ""
     try:
-        [compiled] = target.compile([migration])
+        if record.last.rendered_checksum in (None, rendered_checksum(migration, target.catalog)):
+            return ""
+        target.compile([migration])
     except GlacierbaseError as error:
         return _unrendered(error)
-    if record.last.rendered_checksum in (None, compiled.checksum):
-        return ""
     return "a variable changed since: it would render differently today"
 
 

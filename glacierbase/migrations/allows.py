@@ -10,8 +10,8 @@ from glacierbase.model.migration import Statement
 
 WORD = "GLACIERBASE_ALLOW"
 
-# What is meant as such a comment, wherever it is and however it is written.
-_MEANT = re.compile(rf"{WORD}\s*(?::|[A-Za-z]+\d)")
+# A comment that is intended to allow a finding, wherever it is and however it is written.
+_INTENDED = re.compile(rf"{WORD}\s*(?::|[A-Za-z]+\d)")
 _COMMENT = re.compile(r"(?s)--[^\r\n]*|/\*.*?(?:\*/|\Z)")
 _ALLOW = re.compile(rf"--\s*{WORD}\s*:\s*(?P<code>[^\s:]*):?(?P<reason>.*)")
 
@@ -41,14 +41,14 @@ def without_effect(text: str, allows: Collection[Allow]) -> int:
 
     Args:
         text: of the file.
-        allows: that `allows_of` finds in it.
+        allows: the result of `allows_of` for the file.
     """
-    return len(_MEANT.findall(text)) - len(allows)
+    return len(_INTENDED.findall(text)) - len(allows)
 
 
 def _above(statement: Statement) -> Iterator[Allow]:
     if WORD not in statement.comments:  # Nearly all statements.
         return
     for comment in _COMMENT.finditer(statement.comments):
-        if found := _ALLOW.fullmatch(comment[0]):
-            yield Allow(statement.index, found["code"].upper(), found["reason"].strip())
+        if match := _ALLOW.fullmatch(comment[0]):
+            yield Allow(statement.index, match["code"].upper(), match["reason"].strip())

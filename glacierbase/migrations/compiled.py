@@ -17,6 +17,7 @@ from glacierbase.sql.dialects import SUBSTITUTES, dialect_of
 from glacierbase.sql.tokens import Source, tokens
 
 if TYPE_CHECKING:
+    from glacierbase.migrations.render import Rendered
     from glacierbase.sql.file import Named
 
 _LINE_END = re.compile(r"\r\n|\r|\n")
@@ -92,16 +93,41 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
         MigrationFileError: an error in its template or its SQL; the message names file and line.
         SeveralErrors: several errors.
     """
-    from glacierbase.migrations.render import render  # Imports Jinja, which is not needed if nothing is pending.
+    compiled = (
+        _rendered_and_split(migration, catalog, dialect) if _is_template(migration) else split_file(migration, dialect)
+    )
+    return replace(compiled, catalog=catalog) if isinstance(catalog, Catalog) else compiled
 
-    rendered = render(migration, catalog.variables, catalog.environment, catalog.name)
+
+def _rendered_and_split(migration: Migration, catalog: TemplateNames, dialect: str) -> Compiled:
+    rendered = _rendered(migration, catalog)
     starts = [0, *(end.end() for end in _LINE_END.finditer(rendered.text))]
 
     def file_line(line: int, column: int) -> int:
         return rendered.file_line(starts[line - 1] + column - 1)
 
-    compiled = _split(migration, rendered.text, dialect, file_line)
-    return replace(compiled, catalog=catalog) if isinstance(catalog, Catalog) else compiled
+    return _split(migration, rendered.text, dialect, file_line)
+
+
+def rendered_checksum(migration: Migration, catalog: TemplateNames) -> str:
+    """Return the checksum of the text that a file renders to; it is not split.
+
+    Raises:
+        MigrationFileError, SeveralErrors: errors in its template.
+    """
+    text = _rendered(migration, catalog).text if _is_template(migration) else migration.text
+    return checksum(text.encode())
+
+
+def _is_template(migration: Migration) -> bool:
+    """Return whether rendering may change the text: templates have no comments and no line statements."""
+    return "{{" in migration.text or "{%" in migration.text
+
+
+def _rendered(migration: Migration, catalog: TemplateNames) -> Rendered:
+    from glacierbase.migrations.render import render  # It imports Jinja, which most files do without.
+
+    return render(migration, catalog.variables, catalog.environment, catalog.name)
 
 
 def split_file(file: Migration, dialect: str) -> Compiled:
@@ -115,14 +141,14 @@ def split_file(file: Migration, dialect: str) -> Compiled:
 
 def _split(migration: Migration, text: str, dialect: str, file_line: Callable[[int, int], int]) -> Compiled:
     try:
-        found = steps(split_statements(text, dialect), dialect)
+        file_steps = steps(split_statements(text, dialect), dialect)
     except MigrationFileError as error:
         raise _in_file(error, migration.location, file_line(error.data["line"], error.data["column"])) from error
     placed = tuple(
         tuple(replace(statement, line=file_line(statement.line, statement.column)) for statement in step)
-        for step in found
+        for step in file_steps
     )
-    marked = (mark for step in found for statement in step if (mark := substituted(statement, dialect)))
+    marked = (mark for step in file_steps for statement in step if (mark := substituted(statement, dialect)))
     in_file = tuple(replace(mark, line=file_line(mark.line, mark.column)) for mark in marked)
     return Compiled(migration, text, checksum(text.encode()), placed, dialect, in_file)
 
@@ -149,36 +175,36 @@ def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect
 
 
 def substituted(statement: Statement, dialect: str) -> Substituted | None:
-    """Return the first such text of a statement; its line and column are counted as those of the statement are."""
+    """Return the first text of a statement that Spark would replace; line and column are those of the file."""
     facts = dialect_of(dialect)
-    found = list(re.finditer(facts.substituted, statement.text))
-    if not found:
+    matches = list(re.finditer(facts.substituted, statement.text))
+    if not matches:
         return None
     source = Source(statement.text)
     code = list(tokens(facts, source))
     starts = [token.start for token in code]
-    for step in found:
-        before = bisect_right(starts, step.start()) - 1
-        if before >= 0 and step.start() < code[before].end:
-            line, column = source.place(step.start())
+    for match in matches:
+        before = bisect_right(starts, match.start()) - 1
+        if before >= 0 and match.start() < code[before].end:
+            line, column = source.place(match.start())
             column += statement.column - 1 if line == 1 else 0
-            return Substituted(statement.index, statement.line + line - 1, column, step[0])
+            return Substituted(statement.index, statement.line + line - 1, column, match[0])
     return None
 
 
 def refused_substitution(
-    location: str, found: Iterable[Substituted], resumes_at: int = 1, or_else: str = ""
+    location: str, marks: Iterable[Substituted], resumes_at: int = 1, or_else: str = ""
 ) -> MigrationFileError | None:
-    """Return the error for the first text that Spark would replace in the statements that are to run; None without one.
+    """Return the error for the first text that Spark would replace in the statements to run, or None.
 
-    No session of glacierbase replaces it. Such a file is refused nevertheless: it has another meaning in every other session.
+    glacierbase's sessions do not replace it. The file is refused nevertheless: it has another meaning in every other session.
 
     Args:
         location: of the file.
         resumes_at: the index of the first statement that is to run.
         or_else: another way out, for the hint.
     """
-    first = next((substituted for substituted in found if substituted.index >= resumes_at), None)
+    first = next((substituted for substituted in marks if substituted.index >= resumes_at), None)
     if first is None:
         return None
     if first.text == SUBSTITUTES:

@@ -37,7 +37,7 @@ _BYTE_ORDER_MARK = b"\xef\xbb\xbf"
 _MOST_BYTES, _MOST_BYTES_IN_ALL = 10 * 2**20, 256 * 2**20
 # Python 3.11 and earlier walk folders by recursion.
 _DEEPEST = 100
-# Of files that the base branch does not have; those that it has are below, the oldest one lowest.
+# Ages of files that the base branch lacks. The files of the base have lower numbers, the oldest one the lowest.
 _COMMITTED, _UNTRACKED = 1, 2
 
 
@@ -60,9 +60,9 @@ def load_migrations(
         headers: names of the further headers that the catalog file lists; None allows any, for callers that do not check files.
     """
     read, errors = read_migrations(folder, root, files, headers)
-    found: dict[int, Migration] = {}
+    by_number: dict[int, Migration] = {}
     files_with_version = versioned(read)
-    pairs = [(found.setdefault(migration.number, migration), migration) for migration in files_with_version]
+    pairs = [(by_number.setdefault(migration.number, migration), migration) for migration in files_with_version]
     # A file that a squash replaces is no new file that needs another version.
     errors += duplicate_versions(
         [(a, b) for a, b in pairs if a is not b and not replaces(a, b) and not replaces(b, a)], root
@@ -70,7 +70,7 @@ def load_migrations(
     errors += below_squash(files_with_version)
     names = {path.stem for path in (folder / REPEATABLE_FOLDER).glob("*.sql")}
     ordered, wrong = in_run_order(repeatables(read), names)
-    return (*(found[number] for number in sorted(found)), *ordered), [*errors, *wrong]
+    return (*(by_number[number] for number in sorted(by_number)), *ordered), [*errors, *wrong]
 
 
 def read_migrations(
@@ -82,12 +82,12 @@ def read_migrations(
         folder, root, files, headers: as for `load_migrations`.
     """
     files = files or migration_files(root)
-    found: list[Migration] = []
+    migrations: list[Migration] = []
     errors: list[GlacierbaseError] = []
     for path in _sql_files(folder, root, errors):
         with collected(errors):
-            found.append(load_migration(path, path.relative_to(root).as_posix(), files, headers))
-    return found, errors
+            migrations.append(load_migration(path, path.relative_to(root).as_posix(), files, headers))
+    return migrations, errors
 
 
 def highest_version(folder: Path, root: Path) -> int:
@@ -98,7 +98,7 @@ def highest_version(folder: Path, root: Path) -> int:
 
 def _sql_files(folder: Path, root: Path, errors: list[GlacierbaseError]) -> Iterator[Path]:
     """Yield every path that ends in `.sql`, in sorted order; linked folders are followed, and each folder is read once."""
-    seen: set[Path] = set()
+    visited: set[Path] = set()
 
     def refuse(error: OSError | FileRefused, path: str) -> None:
         errors.append(_folder_refused(error, Path(path).relative_to(root).as_posix()))
@@ -112,10 +112,10 @@ def _sql_files(folder: Path, root: Path, errors: list[GlacierbaseError]) -> Iter
             place = _place(Path(parent), folder, root)
         except FileRefused as error:
             refuse(error, parent)
-        if place is None or place in seen:
+        if place is None or place in visited:
             folders.clear()
             continue
-        seen.add(place)
+        visited.add(place)
         yield from (Path(parent, name) for name in sorted(names) if name.lower().endswith(".sql"))
 
 
@@ -235,7 +235,7 @@ def _duplicate(older: Migration, newer: Migration, ages: Mapping[Path, int]) -> 
 
 
 def _ages(paths: Sequence[Path], root: Path) -> Mapping[Path, int]:
-    """Return numbers that order the files by the time when git got them; equal or none where that is not known."""
+    """Return numbers that order the files by when they were committed; equal or none where that is unknown."""
     with suppress(OSError, GitFailed, FileRefused):
         if paths and work_tree(root):
             known = tracked(root, paths)
@@ -244,13 +244,13 @@ def _ages(paths: Sequence[Path], root: Path) -> Mapping[Path, int]:
 
 
 def _in_base(paths: set[Path], root: Path) -> Mapping[Path, int]:
-    """Return a number for each file that came into the usual base branch: 0 for the last commit that brought one, -1 before."""
+    """Return an age for each file of the usual base branch: 0 if the last commit that adds one added it, -1 for the one before."""
     try:
         base = usual_base(root)
     except ConfigurationError:
         return {}
     names = {os.fsencode(path_in_git(path, root)): path for path in paths}
-    # A merge is compared with the base as it was before.
+    # A merge is compared with its first parent, the base before it.
     options = ("-m", "--first-parent", "--no-renames", "--diff-filter=A", "--name-only", "--format=%x01", "-z")
     listed = git(root, "--literal-pathspecs", "log", *options, base, "--", *map(os.fsdecode, names)) if names else b""
     commits = [set(commit.strip(b"\n\0").split(b"\0")) for commit in listed.split(b"\1")[1:]]

@@ -1,4 +1,4 @@
-"""The migrations of a base branch, beside those of the work tree: which files are new here, and what the branch must not have done.
+"""Compare the work tree's migrations with those of a base branch: new files, and changes that the branch must not make.
 
 No file of the base may be edited or deleted, and every new version is above the base's highest. What the branch edited or deleted
 is judged where it left the base, so that it may be behind; the order of versions at the base's tip, which it will be merged into.
@@ -144,7 +144,7 @@ class Compared:
         return [file for name, file in self.repeatables_at_fork.items() if name in at_tip and name not in here]
 
     def new_squashes(self) -> list[Migration]:
-        """Return the squashes that the base does not have. One has the version of the last file that it replaces."""
+        """Return the squashes that the base does not have. A squash has the version of the last file that it replaces."""
         return [migration for migration in self.migrations if migration.squashes and not self._has(migration)]
 
     def _has(self, migration: Migration) -> bool:
@@ -153,10 +153,10 @@ class Compared:
         return any(file.is_identical_to(migration) for file in chain.from_iterable(files))
 
     def _is_of_base(self, migration: Migration, *, is_only: bool) -> bool:
-        """Return whether the file is the base's, edited or moved perhaps.
+        """Return whether the file is the base's, even if it was edited or moved.
 
         Args:
-            is_only: whether no other file of the work tree has the version. A merge can bring the base's beside that of the branch.
+            is_only: whether no other file of the work tree has the version. A merge can add the base's file beside the branch's.
         """
         known = self.at_fork.get(migration.number)
         if known:
@@ -245,11 +245,11 @@ class _Commit:
 
 def _files(catalogs: Iterable[BaseCatalog], name: str) -> Mapping[int, Sequence[BaseFile]]:
     """Return the files of the catalogs of this name, by the number of their version."""
-    found: dict[int, list[BaseFile]] = {}
+    by_number: dict[int, list[BaseFile]] = {}
     for catalog in catalogs:
         for file in catalog.files if catalog.name == name else ():
-            found.setdefault(file.number, []).append(file)
-    return found
+            by_number.setdefault(file.number, []).append(file)
+    return by_number
 
 
 def _repeatables(catalogs: Iterable[BaseCatalog], name: str) -> Mapping[str, Migration]:
@@ -313,7 +313,7 @@ def _warnings(base: Base, name: str, root: Path, migrations: Sequence[Migration]
 
 
 def _gone(base: Base, stems: Mapping[str, str]) -> Iterator[HistoryDisagrees]:
-    """Yield an error for each catalog that this branch lacks, although it had it, and the base still has it."""
+    """Yield an error for each catalog that this branch deleted and the base still has."""
     at_tip = {catalog.name for catalog in base.at_tip}
     return (
         _catalog_gone(base, base_catalog)
@@ -336,7 +336,7 @@ def _catalog_gone(base: Base, catalog: BaseCatalog) -> HistoryDisagrees:
 
 
 def _of_catalog(compared: Compared, folder: str) -> Iterator[GlacierbaseError]:
-    """Yield what is wrong with the migrations of one catalog, whose folder is `folder`."""
+    """Yield the errors of one catalog's migrations, whose folder is `folder`."""
     squashed = {
         (squashed.number, squashed.checksum) for migration in compared.migrations for squashed in migration.squashes
     }
@@ -352,7 +352,7 @@ def _of_catalog(compared: Compared, folder: str) -> Iterator[GlacierbaseError]:
 
 
 def _squash(compared: Compared, squash: Migration) -> Iterator[GlacierbaseError]:
-    """Yield an error if a squash replaces a file that the base never had: an environment of the base is in the middle of it."""
+    """Yield an error if a squash replaces a file that the base never had: an environment of the base has only part of it."""
     highest = compared.highest
     if highest is None or squash.number < highest.number:
         yield from _order(compared, squash)
@@ -363,7 +363,7 @@ def _squash(compared: Compared, squash: Migration) -> Iterator[GlacierbaseError]
 
 
 def _of_file(compared: Compared, file: BaseFile, here: Sequence[Migration], folder: str) -> Iterator[HistoryDisagrees]:
-    """Yield an error if this branch edited or deleted the file; not where the base did the same since."""
+    """Yield an error if this branch edited or deleted the file, unless the base has made the same change since."""
     at_tip = compared.at_tip.get(file.number, ())
     if not here and at_tip:
         yield _deleted(compared, file, folder)
@@ -429,9 +429,9 @@ def _order(compared: Compared, migration: Migration) -> Iterator[GlacierbaseErro
 
 
 def _rebase(base: Base) -> str:
-    """Return the command that gives the file a new version; that comes before a merge, which could conflict otherwise.
+    """Return the command that gives the file a new version; run before the merge, it avoids a conflict.
 
-    It commits: git refuses to merge while a rename is staged.
+    The command commits: git refuses to merge while a rename is staged.
     """
     commit = ("--commit",) if base.fork.is_behind else ()
     merge = f"; then merge: {git_command('merge', base.ref)}" if base.fork.is_behind else ""

@@ -60,19 +60,19 @@ def find_fork(root: Path, ref: str) -> Fork:
 
 
 def usual_base(root: Path) -> str:
-    """Return the remote's default branch, else the first that exists of `main` and `master`, those of the remote before local ones.
+    """Return the remote's default branch, else the first that exists of the remote's and the local `main` and `master`.
 
     Raises:
-        ConfigurationError: `BASE_NOT_FOUND`: there is none of them. `GIT_NOT_FOUND`.
+        ConfigurationError: `BASE_NOT_FOUND`: none of them exists. `GIT_NOT_FOUND`.
     """
     _check_work_tree(root)
     names = [f"refs/{name}" for name in ("remotes/origin/HEAD", *_USUAL_BASES)]
     with _git_errors("origin/HEAD"):
         listed = git(root, "for-each-ref", "--format=%(refname) %(refname:short) %(symref:short)", *names).decode()
-    found = {name: target or short for name, short, target in (line.split(" ") for line in listed.splitlines())}
+    short_names = {name: target or short for name, short, target in (line.split(" ") for line in listed.splitlines())}
     for name in names:
-        if name in found:
-            return found[name]
+        if name in short_names:
+            return short_names[name]
     raise ConfigurationError(
         "BASE_NOT_FOUND",
         "git has none of the usual base branches: the default branch of origin, main and master",
@@ -95,7 +95,7 @@ def files_at(root: Path, ref: str, commit: str) -> dict[str, bytes]:
 
 
 def inside_work_tree(root: Path) -> PurePosixPath:
-    """Return the path of `root`, which is in a git work tree, relative to the top of that."""
+    """Return the path of `root` relative to the top of its git work tree."""
     top = work_tree(root)
     assert top is not None
     return PurePosixPath(root.resolve().relative_to(top))
@@ -164,7 +164,7 @@ def _read(root: Path, inside: PurePosixPath, commit: str) -> dict[str, bytes]:
 
 
 def tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
-    """Return those of the paths that git tracks.
+    """Return the paths that git tracks.
 
     Args:
         root: of the project, which is in a work tree.
@@ -180,7 +180,7 @@ def tracked(root: Path, paths: Sequence[Path]) -> set[Path]:
 
 
 def untracked(root: Path, paths: Sequence[Path]) -> set[Path]:
-    """Return those of the paths that git does not track: all of them outside of git, none where git fails."""
+    """Return the paths that git does not track: all of them outside of git, none where git fails."""
     try:
         return set(paths) - tracked(root, paths) if work_tree(root) else set(paths)
     except (OSError, GitFailed, FileRefused):

@@ -16,7 +16,7 @@ from glacierbase.model.migration import checksum
 from glacierbase.run.files import FileReader, FileRefused
 from glacierbase.run.git import GitFailed, git, work_tree
 
-# Commits to look at for each file, and seconds for all files together: git may walk the whole history for each.
+# Commits to check for each file, and seconds for all files together: git may walk the whole history for each.
 _MOST_COMMITS, _LONGEST = 10, 3.0
 _MOST_BYTES = 10 * 2**20
 _COMMIT = re.compile("^[0-9a-f]{40,64}")
@@ -29,7 +29,7 @@ class LostFile:
     Attributes:
         path: as recorded, or of the edited file; relative to the project.
         checksum: as recorded.
-        commit: that the run recorded which applied the file, or None.
+        commit: recorded by the run that applied the file, or None.
     """
 
     path: str
@@ -42,8 +42,8 @@ class Trace:
     """What is left of a lost file, in git or as a draft.
 
     Attributes:
-        commit: it holds the file with the recorded checksum; None where no commit that was looked at does.
-        was_here: whether the history of HEAD has the file, or the commit of the run that applied it: HEAD is not an older one.
+        commit: it holds the file with the recorded checksum; None if no checked commit does.
+        was_here: whether the history of HEAD has the file, or the commit of the run that applied it, so that HEAD is not older.
         draft: the path of the file as a draft, which a command that was killed did not rename; None without one.
     """
 
@@ -53,16 +53,16 @@ class Trace:
 
 
 def find_lost(root: Path, lost: Sequence[LostFile]) -> dict[str, Trace]:
-    """Return what is left of lost files, by path: of all, or of fewer where git is slow or fails. Contacts no remote."""
-    found = {file.path: Trace(None, was_here=False, draft=draft) for file in lost if (draft := _draft(root, file))}
+    """Return what is left of lost files, by path; fewer than all where git is slow or fails. No remote is contacted."""
+    traces = {file.path: Trace(None, was_here=False, draft=draft) for file in lost if (draft := _draft(root, file))}
     until = time.monotonic() + _LONGEST
     # Paths come from the history table; `cat-file --batch` reads one object per line.
     searched = [file for file in lost if file.path.isprintable()] if work_tree(root) else []
     with suppress(OSError, GitFailed):
         for file in searched:
-            if file.path not in found and time.monotonic() < until:
-                found[file.path] = _trace(root, file)
-    return found
+            if file.path not in traces and time.monotonic() < until:
+                traces[file.path] = _trace(root, file)
+    return traces
 
 
 def _draft(root: Path, file: LostFile) -> str | None:
@@ -79,11 +79,11 @@ def _trace(root: Path, file: LostFile) -> Trace:
     if _with_content(root, full, ["HEAD"], file.checksum):
         return Trace("HEAD", was_here=True)
     count = f"--max-count={_MOST_COMMITS}"
-    found = git(root, "--literal-pathspecs", "rev-list", count, "HEAD", "--", full).decode().split()
+    commits = git(root, "--literal-pathspecs", "rev-list", count, "HEAD", "--", full).decode().split()
     recorded = _COMMIT.findall(file.commit or "")  # Without `+dirty`.
-    # A commit that deleted the file lacks it, but the one before has it.
-    names = [*(name for commit in found for name in (commit, f"{commit}^")), *recorded]
-    was_here = bool(found) or any(_is_in_head(root, commit) for commit in recorded)
+    # A commit that deleted the file lacks it, but its parent has it.
+    names = [*(name for commit in commits for name in (commit, f"{commit}^")), *recorded]
+    was_here = bool(commits) or any(_is_in_head(root, commit) for commit in recorded)
     return Trace(_with_content(root, full, names, file.checksum), was_here)
 
 
@@ -103,7 +103,7 @@ def _is_in_head(root: Path, commit: str) -> bool:
 
 
 def _contents(root: Path, objects: Sequence[str]) -> Iterator[bytes | None]:
-    """Return the content of each object; None for one that is missing, too large, or no file."""
+    """Return the content of each object; None if it is missing, too large or no file."""
     given = "".join(f"{object_id}\n" for object_id in objects).encode(errors="replace")
     blobs = [_blob(line) for line in git(root, "cat-file", "--batch-check", given=given).splitlines()]
     wanted = list(dict.fromkeys(blob for blob in blobs if blob))

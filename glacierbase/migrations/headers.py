@@ -1,7 +1,7 @@
 """The headers of a migration file: comments `-- MIGRATION_NAME: value` above its SQL.
 
-Description and author are required of every file. Further headers are those that the catalog file lists. One that it requires is
-required of files that were never started only: a file that is applied must not change any more.
+Every file needs a description and an author. Further headers are those that the catalog file lists. The ones that it requires
+are required only of files that were never started: an applied file must not change any more.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from glacierbase.model.text import did_you_mean, nearest
 
 PREFIX = "MIGRATION_"
 DESCRIPTION, AUTHOR = "DESCRIPTION", "AUTHOR"
-# Written by `squash`, a line for each file that it replaces; `squashes` reads it.
+# Written by `squash`, a line for each file that it replaces; `read_squashes` reads them.
 SQUASHES = "SQUASHES"
 # Of a repeatable: the name of one that runs before it. It may have several.
 AFTER = "AFTER"
@@ -25,7 +25,7 @@ _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _COMMENT = re.compile(r"\s*(?:--.*)?")
 HEADER = re.compile(rf"\s*--\s*{PREFIX}([A-Z_]{{1,60}})\s*:(.*)")
 _EXAMPLES = {DESCRIPTION: "why this change is made", AUTHOR: "the person or team responsible for it"}
-# Of one file's headers; more would only lengthen the output.
+# For the headers of one file; more would only lengthen the output.
 _MOST_ERRORS = 20
 _VALUE = re.compile(r"(\d{1,200}) (v1:sha256:[0-9a-f]{64})( squash)?", re.ASCII)
 
@@ -33,7 +33,7 @@ _VALUE = re.compile(r"(\d{1,200}) (v1:sha256:[0-9a-f]{64})( squash)?", re.ASCII)
 def read_headers(
     text: str, location: str, listed: Collection[str] | None, *, is_repeatable: bool = False
 ) -> dict[str, str]:
-    """Return the headers of a file by name, without the prefix; further ones only where they have a value.
+    """Return the headers of a file by name, without the prefix; further headers only if they have a value.
 
     Args:
         listed: names of the further headers that are allowed; None allows any.
@@ -42,8 +42,8 @@ def read_headers(
     Raises:
         MigrationFileError, SeveralErrors: a header is unknown or duplicate; description or author is missing, and not misspelt.
     """
-    found: dict[str, str] = {}
-    meant: set[str | None] = set()  # The names that unknown headers are misspellings of.
+    values: dict[str, str] = {}
+    intended: set[str | None] = set()  # The names that unknown headers are misspellings of.
     errors: list[GlacierbaseError] = []
     for number, line in comments_above(text):
         header = HEADER.fullmatch(line)
@@ -51,19 +51,19 @@ def read_headers(
             continue
         name, value = header[1], header[2].strip()
         with collected(errors):
-            _check_header(name, found, listed, location, number)
-            found[name] = value
-        if name not in found and name not in _EXAMPLES:
-            meant.add(nearest(name, (*_EXAMPLES, *(listed or ()))))
+            _check_header(name, values, listed, location, number)
+            values[name] = value
+        if name not in values and name not in _EXAMPLES:
+            intended.add(nearest(name, (*_EXAMPLES, *(listed or ()))))
         if len(errors) == _MOST_ERRORS:
             raise_all(errors)
     errors += (
-        _missing(name, "is empty" if name in found else "is missing", location)
+        _missing(name, "is empty" if name in values else "is missing", location)
         for name in _EXAMPLES
-        if not found.get(name) and (name in found or name not in meant)
+        if not values.get(name) and (name in values or name not in intended)
     )
     raise_all(errors)
-    return {name: value for name, value in found.items() if value}
+    return {name: value for name, value in values.items() if value}
 
 
 def check_required(migrations: Iterable[Migration], required: Collection[str]) -> None:
@@ -76,16 +76,16 @@ def check_required(migrations: Iterable[Migration], required: Collection[str]) -
 
 
 def missing_headers(migrations: Iterable[Migration], required: Collection[str]) -> Iterator[MigrationFileError]:
-    """Yield an error for each required header that one of the files lacks. A squash is written by a command, and needs none."""
+    """Yield an error for each required header that a file lacks. A squash is written by a command and needs none."""
     for migration in (migration for migration in migrations if not migration.squashes):
         for name in required:
             if name not in migration.headers:
                 yield _missing(name, "is missing or empty; the catalog file requires it", migration.location)
 
 
-def further_headers(found: Mapping[str, str]) -> dict[str, str]:
+def further_headers(headers: Mapping[str, str]) -> dict[str, str]:
     """Return the headers that the catalog file lists."""
-    return {name: value for name, value in found.items() if name not in _EXAMPLES}
+    return {name: value for name, value in headers.items() if name not in _EXAMPLES}
 
 
 def file_error(location: str, code: str, what: str, hint: str, line: int = 1) -> MigrationFileError:
@@ -109,7 +109,7 @@ def comments_above(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _check_header(
-    name: str, found: Mapping[str, str], listed: Collection[str] | None, location: str, line: int
+    name: str, values: Mapping[str, str], listed: Collection[str] | None, location: str, line: int
 ) -> None:
     if name == AFTER:
         hint = "remove it: versioned files run in the order of their versions"
@@ -118,7 +118,7 @@ def _check_header(
         allow = f"allow it in the catalog file: headers: {{{name}: optional}}"
         hint = did_you_mean(name, (*_EXAMPLES, *listed), allow, f"{PREFIX}{{}}")
         raise file_error(location, "UNKNOWN_HEADER", f"unknown header {PREFIX}{name}", hint, line)
-    if name in found:
+    if name in values:
         raise file_error(location, "DUPLICATE_HEADER", f"duplicate header {PREFIX}{name}", "keep one of them", line)
 
 
@@ -132,29 +132,29 @@ def read_squashes(text: str, version: str, location: str) -> tuple[Squashed, ...
     """Return the files that a migration file replaces; none for a file that is no squash.
 
     Raises:
-        MigrationFileError: `INVALID_SQUASH`: a line is not as `squash` writes it, or they do not fit the file's version.
+        MigrationFileError: `INVALID_SQUASH`: a line is not as `squash` writes it, or the lines do not match the file's version.
     """
     if f"{PREFIX}{SQUASHES}" not in text:
         return ()
-    found: list[Squashed] = []
+    replaced: list[Squashed] = []
     for number, line in comments_above(text):
         header = HEADER.fullmatch(line)
         if header and header[1] == SQUASHES:
-            found.append(_squashed(header[2].strip(), location, number))
-    if found and not _is_list_up_to(int(version), found):
+            replaced.append(_squashed(header[2].strip(), location, number))
+    if replaced and not _is_list_up_to(int(version), replaced):
         what = f"its headers {PREFIX}{SQUASHES} do not list the files up to its version {version}, in order"
         raise file_error(location, "INVALID_SQUASH", what, _RESTORE)
-    return tuple(found)
+    return tuple(replaced)
 
 
-def _is_list_up_to(version: int, found: Sequence[Squashed]) -> bool:
-    """Return whether a list is in order and ends with a file of the version, and has beside each squash what that replaced.
+def _is_list_up_to(version: int, replaced: Sequence[Squashed]) -> bool:
+    """Return whether a list is in order, ends with a file of the version, and has for each squash a file of the same version.
 
-    Where squashes alone were listed, they would replace nothing that an environment with the files has applied.
+    Squashes alone would replace nothing that an environment with the files has applied.
     """
-    order = [_order(squashed) for squashed in found]
-    files = {squashed.number for squashed in found if not squashed.is_squash}
-    squashes = {squashed.number for squashed in found if squashed.is_squash}
+    order = [_order(squashed) for squashed in replaced]
+    files = {squashed.number for squashed in replaced if not squashed.is_squash}
+    squashes = {squashed.number for squashed in replaced if squashed.is_squash}
     return order == sorted(set(order)) and order[-1] == (version, False) and squashes <= files
 
 
@@ -162,15 +162,15 @@ def header_lines(squashed: Sequence[Squashed]) -> list[str]:
     """Return the headers of a squash that replaces these files."""
     marks = (" squash" if old.is_squash else "" for old in squashed)
     return [
-        f"-- {PREFIX}{SQUASHES}: {each.version} {each.checksum}{mark}"
-        for each, mark in zip(squashed, marks, strict=True)
+        f"-- {PREFIX}{SQUASHES}: {file.version} {file.checksum}{mark}"
+        for file, mark in zip(squashed, marks, strict=True)
     ]
 
 
 def squashed_by(files: Sequence[Migration]) -> tuple[Squashed, ...]:
-    """Return what a squash of these files replaces: each of them, and the files that a squash among them replaced."""
-    own = (Squashed(file.version, file.checksum, bool(file.squashes)) for file in files)
-    return tuple(sorted((*(squashed for file in files for squashed in file.squashes), *own), key=_order))
+    """Return what a squash of these files replaces: the files, and what the squashes among them replaced."""
+    direct = (Squashed(file.version, file.checksum, bool(file.squashes)) for file in files)
+    return tuple(sorted((*(squashed for file in files for squashed in file.squashes), *direct), key=_order))
 
 
 def replaces(squash: Migration, file: Migration) -> bool:
@@ -179,8 +179,8 @@ def replaces(squash: Migration, file: Migration) -> bool:
 
 
 def below_squash(files: Sequence[Migration]) -> Iterator[MigrationFileError]:
-    """Yield an error for each file that a squash replaces, and for each other one below it."""
-    squash = max((file for file in files if file.squashes), key=lambda each: each.number, default=None)
+    """Yield an error for each file that the newest squash replaces, and for every other file below it."""
+    squash = max((file for file in files if file.squashes), key=lambda file: file.number, default=None)
     for file in files:
         if squash is None or file.number > squash.number:
             continue
@@ -200,13 +200,13 @@ def _below(file: Migration, squash: Migration) -> MigrationFileError:
 _RESTORE = "restore the file as `squash` wrote it"
 
 
-def _order(each: Squashed) -> tuple[int, bool]:
-    return each.number, each.is_squash
+def _order(squashed: Squashed) -> tuple[int, bool]:
+    return squashed.number, squashed.is_squash
 
 
 def _squashed(value: str, location: str, line: int) -> Squashed:
-    found = _VALUE.fullmatch(value)
-    if not found:
+    match = _VALUE.fullmatch(value)
+    if not match:
         what = f"the header {PREFIX}{SQUASHES} is not a version and a checksum"
         raise file_error(location, "INVALID_SQUASH", what, _RESTORE, line)
-    return Squashed(found[1], found[2], bool(found[3]))
+    return Squashed(match[1], match[2], bool(match[3]))

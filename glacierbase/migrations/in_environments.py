@@ -1,4 +1,4 @@
-"""Compile the migrations of several catalogs in several environments, in a sandbox, and collect all that is wrong in them."""
+"""Compile the migrations of several catalogs in several environments, in a sandbox, and collect all errors."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class InEnvironment(Generic[T]):
     Attributes:
         migrations: all of them.
         used: what was returned for those that compile.
-        errors: what is wrong in the others.
+        errors: of the others.
     """
 
     catalog: str
@@ -52,7 +52,7 @@ class InEnvironment(Generic[T]):
 def in_environments(
     root: Path, chosen: Sequence[tuple[MigrationSource, Sequence[str]]], resolve: bool, use: Use[T]
 ) -> tuple[list[InEnvironment[T]], list[GlacierbaseError]]:
-    """Compile every file of every chosen catalog and environment in a sandbox; return also all that is wrong.
+    """Compile every file of every chosen catalog and environment in a sandbox; also return all errors.
 
     Args:
         resolve: read references; else placeholders replace them.
@@ -61,12 +61,12 @@ def in_environments(
     with Sandbox(sum(compilation.count(file) * len(environments) for file, environments in chosen)) as sandbox:
         # Not a list: very many catalogs may have a thousand environments each.
         pairs = ((file, environment) for file, environments in chosen for environment in environments)
-        found = list(compilation.run(sandbox, pairs))
-    return found, list(compilation.errors.values())
+        outcomes = list(compilation.run(sandbox, pairs))
+    return outcomes, list(compilation.errors.values())
 
 
 class _Compilation(Generic[T]):
-    """The migrations of several catalogs, and all that is wrong in them.
+    """The migrations of several catalogs, and their errors.
 
     Attributes:
         errors: by message, because environments share files: an error in all of them is reported once.
@@ -94,7 +94,7 @@ class _Compilation(Generic[T]):
             with collected(errors):
                 for outcome in self._compiled(sandbox, file, environment):
                     used.append(outcome)
-            # An error that an earlier environment has as well is that one, whatever its hint.
+            # An error with the message of an earlier environment's is reported once, with the hint of the first.
             distinct = tuple(self.errors.setdefault(error.message, error) for error in errors)
             yield InEnvironment(file.name, environment, tuple(migrations), tuple(used), distinct)
             if sandbox.is_spent:

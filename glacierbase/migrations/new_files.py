@@ -45,7 +45,7 @@ def write_migration(
     Args:
         root: of the project; a link that leads out of it is an error.
         sql: what the file holds below its headers; default a line that is refused until it is replaced.
-        headers: names of the further headers that the catalog file requires, written without a value: refused, too.
+        headers: names of the further headers that the catalog file requires; written without a value, so that they are refused.
         is_draft: write it as `draft_of` its path, which no command reads as a migration, until `publish` renames it.
 
     Raises:
@@ -114,7 +114,7 @@ def _highest_draft(folder: Path) -> int:
 
 
 def draft_of(path: Path) -> Path:
-    """Return the path of a migration that is not one yet."""
+    """Return the path of the draft of a migration."""
     return path.with_name(f"{path.name}.draft")
 
 
@@ -137,7 +137,7 @@ def publish(root: Path, location: str) -> None:
 
 
 def as_template(text: str) -> str:
-    """Return a template that renders as the text, none of which is read as a template."""
+    """Return a template that renders as the text."""
     return _TEMPLATE_START.sub("{{ '{' }}", text)
 
 
@@ -169,9 +169,9 @@ def git_user() -> str:
         ConfigurationError: git has none, or is not installed.
     """
     try:
-        found = git(Path.cwd(), "config", "user.name").decode(errors="replace").strip()
+        name = git(Path.cwd(), "config", "user.name").decode(errors="replace").strip()
     except (OSError, GitFailed):
-        found = ""
-    if not found:
+        name = ""
+    if not name:
         raise ConfigurationError("AUTHOR_MISSING", "git has no user.name here", "add --author 'Data Platform Team'")
-    return found
+    return name

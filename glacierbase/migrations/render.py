@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
-from glacierbase.migrations.template import CURRENT, LIMIT, UNWRITTEN, Copied, jinja, listed, seen, with_marks
+from glacierbase.migrations.template import CURRENT, LIMIT, UNWRITTEN, Copied, jinja, listed, with_marks, with_missing
 from glacierbase.model.migration import Migration
 from glacierbase.model.text import nearest, suggestion
 
@@ -52,7 +52,7 @@ class Rendered:
 
     def file_line(self, offset: int) -> int:
         """Return the line of the migration's file, from 1, that the character at `offset` comes from."""
-        piece = self.pieces[bisect_right(self.pieces, offset, key=lambda each: each.start) - 1]
+        piece = self.pieces[bisect_right(self.pieces, offset, key=lambda piece: piece.start) - 1]
         if not piece.is_copied:
             return piece.line
         return piece.line + bisect_right(self.line_ends, offset) - bisect_right(self.line_ends, piece.start)
@@ -136,7 +136,7 @@ class _Rendering:
         code = templates.compile(with_marks(text), filename=self._location)
         template = Template.from_code(templates, code, templates.make_globals(None))
         self._lines = template.debug_info
-        context = template.new_context({name: seen(value, name) for name, value in self._values.items()})
+        context = template.new_context({name: with_missing(value, name) for name, value in self._values.items()})
         running = cast("GeneratorType[Any, None, None]", template.root_render_func(context))
         length = 0
         for part in running:
@@ -193,5 +193,5 @@ def _paths(value: Any, path: str) -> Iterator[str]:
     """Yield the names of a value and of all values in it."""
     yield path
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _paths(each, f"{path}.{key}")
+        for key, item in value.items():
+            yield from _paths(item, f"{path}.{key}")

@@ -83,7 +83,7 @@ class Sandbox:
             compiled = from_answer(migration, dialect, self._answer(migration, catalog, dialect))
             return self._kept(compiled) if keep(compiled) else None
 
-        return self._each(migrations, compile_)
+        return self._run_each(migrations, compile_)
 
     def examine_all(
         self,
@@ -99,23 +99,23 @@ class Sandbox:
         """
 
         def examine(migration: Migration) -> tuple[Migration, Any]:
-            found = self._answer(migration, catalog, dialect, examiner(migration))["examined"]
-            self._hold(len(str(found)), migration.location)
-            return migration, found
+            result = self._answer(migration, catalog, dialect, examiner(migration))["examined"]
+            self._hold(len(str(result)), migration.location)
+            return migration, result
 
-        return self._each(migrations, examine)
+        return self._run_each(migrations, examine)
 
-    def _each(self, migrations: Iterable[Migration], run: Callable[[Migration], T | None]) -> Iterator[T]:
+    def _run_each(self, migrations: Iterable[Migration], run: Callable[[Migration], T | None]) -> Iterator[T]:
         """Yield what `run` returns for each file. Raise all errors after the last one."""
         errors: list[GlacierbaseError] = []
         for migration in migrations:
             if self.is_spent:
                 break
-            found = None
+            result = None
             with collected(errors):
-                found = run(migration)
-            if found is not None:
-                yield found
+                result = run(migration)
+            if result is not None:
+                yield result
         raise_all(errors)
 
     def check_time(self, location: str) -> None:
@@ -125,7 +125,7 @@ class Sandbox:
             raise self._stopped(location, f"the command has used {self._allowed:g} s of processor time")
 
     def _kept(self, compiled: Compiled) -> Compiled:
-        """Return it with its text counted towards the budget; equal texts of several environments are held once."""
+        """Count the text towards the budget, and share equal texts of several environments."""
         text = self._texts.setdefault(compiled.text, compiled.text)
         if text is compiled.text:
             self._hold(len(text), compiled.migration.location)
@@ -254,8 +254,8 @@ class _Worker:
                 self._process.kill()
             line = self._process.stdout.readline(_LONGEST_ANSWER)
         if line.endswith(b"\n"):
-            found: dict[str, Any] = json.loads(line)
-            return found
+            answer: dict[str, Any] = json.loads(line)
+            return answer
         self.seconds += time.monotonic() - began
         raise _Ended(self._why(len(line), time.monotonic() - began))
 

@@ -12,7 +12,7 @@ from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.statement import ParsedStatement, SessionEffect
 from glacierbase.sql.tokens import words
 
-# These change a temporary view, if there is one of that name; else another view, or a table.
+# These change a temporary view if one has the name; else another view, or a table.
 _CHANGES_VIEW = frozenset({"drop_view", "alter_view", "rename_view", "drop_table", "rename_table"})
 # These leave the columns of their tables as they are.
 _KEEPS_COLUMNS = frozenset(
@@ -29,7 +29,7 @@ _KEEPS_COLUMNS = frozenset(
         "analyze",
     }
 )
-# Its value is that of the statement before it in the session.
+# Its value is the query id of the previous statement of the session.
 # https://docs.snowflake.com/en/sql-reference/functions/last_query_id
 _LAST_QUERY = "LAST_QUERY_ID"
 
@@ -38,50 +38,50 @@ def session_effects(compiled: Compiled, done: int | None = None) -> dict[int, Se
     """Return what each statement of a file does to the session, by its index; those that do nothing are left out.
 
     Args:
-        done: of the first statements, as if the file ended after them; of all without it.
+        done: only of this many first statements, as if the file ended after them; by default of all.
     """
     effects: dict[int, SessionEffect] = {}
     views: dict[tuple[str, ...], _View] = {}
     substituted = {substituted.index for substituted in compiled.substituted}
     for named in compiled.named[:done]:
-        found, index = named.parsed, named.statement.index
-        effect = _effect(found, views)
+        parsed, index = named.parsed, named.statement.index
+        effect = _effect(parsed, views)
         if effect is SessionEffect.SET and index in substituted:
             effect = SessionEffect.UNKNOWN  # An earlier version of glacierbase ran it, with other text.
         if effect is not SessionEffect.NONE:
             effects[index] = effect
-        elif found.operation not in _KEEPS_COLUMNS:
-            changed = {name.key[-1] for name in found.targets}
+        elif parsed.operation not in _KEEPS_COLUMNS:
+            changed = {name.key[-1] for name in parsed.targets}
             for view in views.values():
                 if view.reads is None or not changed.isdisjoint(view.reads):
-                    effects[view.at] = SessionEffect.UNKNOWN  # It would have other columns now.
-        if found.options.temporary:
-            reads = None if found.sources is None else {name.key[-1] for name in found.sources}
-            views.update((name.key, _View(index, reads)) for name in found.targets)
+                    effects[view.at] = SessionEffect.UNKNOWN  # The view would have other columns now.
+        if parsed.options.temporary:
+            reads = None if parsed.sources is None else {name.key[-1] for name in parsed.sources}
+            views.update((name.key, _View(index, reads)) for name in parsed.targets)
     return effects
 
 
 class _View(NamedTuple):
-    """A temporary view: the statement that makes it, and the last names of what it reads, where they are known."""
+    """A temporary view: the statement that creates it, and the last names of what it reads; None if unknown."""
 
     at: int
     reads: set[str] | None
 
 
-def _effect(found: ParsedStatement, views: dict[tuple[str, ...], _View]) -> SessionEffect:
+def _effect(parsed: ParsedStatement, views: dict[tuple[str, ...], _View]) -> SessionEffect:
     """Return what a statement does to the session, and take the temporary views that it drops or renames from `views`."""
-    if found.operation not in _CHANGES_VIEW or not found.targets or found.targets[0].key not in views:
-        return found.session
-    view = views[found.targets[0].key]
-    if found.operation != "alter_view":
-        del views[found.targets[0].key]
-    if found.operation.startswith("rename_"):
-        views[found.targets[-1].key] = view
+    if parsed.operation not in _CHANGES_VIEW or not parsed.targets or parsed.targets[0].key not in views:
+        return parsed.session
+    view = views[parsed.targets[0].key]
+    if parsed.operation != "alter_view":
+        del views[parsed.targets[0].key]
+    if parsed.operation.startswith("rename_"):
+        views[parsed.targets[-1].key] = view
     return SessionEffect.SET
 
 
 def unrepeatable(compiled: Compiled, done: int) -> tuple[Statement, str] | None:
-    """Return the first statement of a file that needs the session in which the done ones ran, and why no new one can replace it.
+    """Return the first statement that needs the session in which the done ones ran, and why a new session cannot replace it.
 
     Args:
         done: how many statements are done.

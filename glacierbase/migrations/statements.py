@@ -106,7 +106,7 @@ class _Blocks:
             if not is_body:
                 self._close(
                     word
-                )  # BEGIN ends the declarations before it, except as the body of a procedure among them.
+                )  # BEGIN ends the declarations before it, but not as the body of a procedure among them.
             self.open.append(token)
         elif word == "END":
             self._read_end(following)

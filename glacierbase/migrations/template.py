@@ -26,11 +26,10 @@ from jinja2.runtime import Context, LoopContext
 from jinja2.sandbox import SandboxedEnvironment
 from jinja2.utils import Cycler, Namespace
 
-# Of characters, items or bits: more is a mistake that would exhaust the machine.
+# Characters, items or bits: more is a mistake that would exhaust the machine.
 LIMIT = 10_000_000
 # The name in place of the statements in a file of `new`: undefined, so that the file is refused until it has statements.
 UNWRITTEN = "statements_to_be_written"
-# In a hint.
 _NAMES_SHOWN = 12
 
 # `attr` reads attributes, `random` is not repeatable, `pprint` writes Python. The others write HTML, even `escape`.
@@ -90,12 +89,12 @@ def listed(names: Sequence[Any]) -> str:
     return ", ".join(map(str, islice(names, _NAMES_SHOWN))) + more
 
 
-def seen(value: Any, path: str) -> Any:
+def with_missing(value: Any, path: str) -> Any:
     """Return a copy of a value for use in a template, in which null is `Missing`."""
     if isinstance(value, Mapping):
-        return {key: seen(each, f"{path}.{key}") for key, each in value.items()}
+        return {key: with_missing(item, f"{path}.{key}") for key, item in value.items()}
     if isinstance(value, list):
-        return [seen(each, f"{path}.{index}") for index, each in enumerate(value)]
+        return [with_missing(item, f"{path}.{index}") for index, item in enumerate(value)]
     return Missing(f"{path} is null") if value is None else value
 
 
@@ -150,7 +149,7 @@ class Missing(Undefined):
 
 def with_marks(text: str) -> str:
     """Return a template with marks in place of its CRs; it is at most three times as long."""
-    return _TO_MARK.sub(lambda found: _MARKS[found[0]], text)
+    return _TO_MARK.sub(lambda match: _MARKS[match[0]], text)
 
 
 class LineEndLexer(Lexer):
@@ -158,7 +157,7 @@ class LineEndLexer(Lexer):
 
     def _normalize_newlines(self, value: str) -> str:
         # Jinja calls this on text and strings as written, before escapes are resolved: the result of an escape is not a mark.
-        return _MARK.sub(lambda found: _MARKED[found[0]], value)
+        return _MARK.sub(lambda match: _MARKED[match[0]], value)
 
 
 class TemplateSyntax(Extension):
@@ -320,7 +319,7 @@ class _Environment(SandboxedEnvironment):
         if isinstance(value, tuple):
             return tuple(map(self.operands, value))
         if isinstance(value, Mapping):
-            return {key: self.operands(each) for key, each in value.items()}
+            return {key: self.operands(item) for key, item in value.items()}
         return value if isinstance(value, (int, float)) and not isinstance(value, bool) else self.text(value)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:

@@ -43,8 +43,8 @@ class Examiner:
     """A function that the worker calls with each compiled file, so that its work is inside of the same limits.
 
     Attributes:
-        function: its name, as `package.module:function`. It gets the compiled file, `facts`, and a dictionary that it can use for
-            what it keeps for later files in the same process; it returns a value of JSON types.
+        function: its name, as `package.module:function`. Its arguments are the compiled file, `facts`, and a dictionary in which
+            it can keep values for later files in the same process; it returns a value of JSON types.
         facts: of JSON types.
     """
 
@@ -123,8 +123,8 @@ def _answer(request: Mapping[str, Any], names: _Names, kept: dict[str, Any]) -> 
 
 def _function(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(":")
-    found: Callable[..., Any] = getattr(importlib.import_module(module), function)
-    return found
+    attribute: Callable[..., Any] = getattr(importlib.import_module(module), function)
+    return attribute
 
 
 def _plain(compiled: Compiled) -> list[list[tuple[int, int, int, str, str, str]]]:

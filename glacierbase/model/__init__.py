@@ -3,12 +3,13 @@
 - `migration`: a migration, its statements, its events, its states.
 - `catalog`, `keys`: a catalog in one environment; a key of a catalog file and the types of its values.
 - `shape`: all of a table except its rows; the version of a table.
-- `differences`: the differences between two shapes, and those that a person accepted.
-- `session`: where a session is.
+- `finding`: what a rule or the replay objects to.
+- `differences`: the differences between two shapes, and between a declared and an actual table.
+- `session`: the current catalog, namespace and role of a session.
 - `names`: names of tables, as written, as recorded, as quoted.
 - `result`: the base of every command's result.
 - `command`: the commands that messages print.
-- `arguments`: checks of what callers pass.
+- `arguments`: checks of the arguments that callers pass.
 - `codec`: dataclasses to JSON documents, and back.
 - `text`, `escape`, `html`: lines and tables; escaping; results in notebooks.
 """

@@ -41,7 +41,7 @@ def version_given(version: str) -> int:
     """Return the number of a version.
 
     Raises:
-        ConfigurationError: `UNKNOWN_VERSION`: it is not a version.
+        ConfigurationError: `UNKNOWN_VERSION`: the text is not a version.
     """
     number = version_number(version)
     if number is None:

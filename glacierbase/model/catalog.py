@@ -29,10 +29,10 @@ class StoreOptions:
 
 @dataclass(frozen=True, slots=True)
 class Hooks:
-    """The commands that run around `migrate`, each as its words; empty where there is none.
+    """The commands that run around `migrate`, each as a list of words; empty without a command.
 
     Attributes:
-        timeout_seconds: how long each of them may run.
+        timeout_seconds: the time limit of each command.
     """
 
     before_migrate: tuple[str, ...] = ()
@@ -46,8 +46,8 @@ class LintOptions:
     """What `lint` reports.
 
     Attributes:
-        severities: by the code of a rule: `off`, `warning` or `error`; where they differ from those of the rules.
-        places: file and line of each of them.
+        severities: by the code of a rule: `off`, `warning` or `error`; only where they differ from those of the rules.
+        places: file and line of each severity.
         streaming: patterns of tables that streams read or write.
     """
 
@@ -61,8 +61,8 @@ class DriftRule:
     """Differences that `drift` reports as ignored.
 
     Attributes:
-        table: a pattern of names; capitals do not matter.
-        what: a pattern of what differs, such as `property write.*`.
+        table: a pattern of names, which ignores case.
+        what: a pattern of subjects, such as `property write.*`.
     """
 
     table: str
@@ -86,16 +86,16 @@ class Catalog:
         dialect: of its migrations.
         spark_conf: for Spark, values as written.
         dependencies: for Spark, Maven coordinates.
-        digests: pairs of one of them and the SHA-256 that its jar must have.
+        digests: pairs of a coordinate and the SHA-256 that its jar must have.
         dependency_places: file and line of each coordinate.
         connection: for Snowflake, keywords of the connector.
-        conf: for an engine that a package adds, the values of its keys; those that are absent and have no default are absent.
+        conf: for an engine that a package adds, the values of its keys; absent keys without a default are left out.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
         required_headers: names of the further headers that migration files must have.
         plan_required: whether `migrate` runs only plan files.
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
-        records_tables: whether the shapes of the tables that a file touches are recorded.
-        drift_rules: differences between records and tables that somebody decided to ignore.
+        records_tables: whether the shapes of the tables that a file changes are recorded.
+        drift_rules: differences between records and tables that `drift` ignores.
         fixtures: the path of an SQL file with tables that no migration creates, relative to the project; None without one.
     """
 

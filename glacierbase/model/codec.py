@@ -1,8 +1,8 @@
-"""Dataclasses to documents of JSON, and back. Nothing else knows how a field is named, written or checked in a document.
+"""Convert dataclasses to JSON documents, and back. Only this module defines how a field is named, written and checked there.
 
-A document of a command has every field, with times in milliseconds and secrets masked: `to_json`, `from_json`. What the history
-stores leaves out each field that has its default, and each empty one that is marked `OMITTED`: `to_stored`, `from_stored`. Both
-readers ignore keys that they do not know, which a later version may write.
+A document of a command has every field, with times in milliseconds and secrets masked: `to_json`, `from_json`. A document in the
+history leaves out each field that has its default, and each empty one that is marked `OMITTED`: `to_stored`, `from_stored`. Both
+readers ignore unknown keys, which a later version may write.
 """
 
 from __future__ import annotations
@@ -22,26 +22,26 @@ from glacierbase.secrets import mask
 
 T = TypeVar("T")
 
-# Metadata of a field: a command's documents have it since a later version than the first, so it may be missing there.
+# Metadata of a field that a later version added to a command's documents, so that older ones lack it.
 ADDED: Mapping[str, object] = {"added": True}
-# Metadata of a field without a default: the history stores it only where it is not empty.
+# Metadata of a field without a default that the history stores only if it is not empty.
 OMITTED: Mapping[str, object] = {"omitted": True}
 _EMPTY = (None, ())
-# msgspec completes what it knows of a type at its first use; another thread that converts meanwhile ends the process.
+# msgspec completes its information on a type at first use; a conversion in another thread meanwhile crashes the process.
 _converting = threading.Lock()
 
 
 class InvalidDocument(ValueError):
-    """A document does not fit its type; the message begins with the path of the value."""
+    """A document does not match its type; the message begins with the path of the value."""
 
 
 def named(name: str) -> Mapping[str, object]:
-    """Return the metadata of a field whose key in a document has another name."""
+    """Return the metadata of a field whose key in a document is `name`."""
     return {"key": name}
 
 
 def key_of(field: Field[Any]) -> str:
-    """Return the key of a field, which ends with an underscore only where Python reserves the word: `class_`."""
+    """Return the key of a field; the name of the field may have an underscore at its end, because Python reserves the word."""
     return str(field.metadata.get("key", field.name.rstrip("_")))
 
 
@@ -118,23 +118,23 @@ def from_stored(kind: type[T], document: object, path: str = "") -> T:
         path: of the document, for the message.
 
     Raises:
-        InvalidDocument: a field that is always stored is missing, or one has a value of another type.
+        InvalidDocument: a field that is always stored is missing, or a field has a value of another type.
     """
     return _read(kind, document, path, is_stored=True)
 
 
 def parsed(text: str | bytes) -> Any:
-    """Return the values of a text of JSON.
+    """Return the values of a JSON text.
 
     Raises:
-        ValueError: it is none.
-        RecursionError: it is nested too deeply.
+        ValueError: the text is not JSON.
+        RecursionError: the text is nested too deeply.
     """
     import msgspec
 
     try:
         return msgspec.json.decode(text)
-    except msgspec.DecodeError:  # Also of half a surrogate pair, which stands for a byte in the name of a file.
+    except msgspec.DecodeError:  # Raised also for half of a surrogate pair, which represents a byte in a file name.
         return json.loads(text)
 
 
@@ -166,7 +166,7 @@ def _located(error: str, path: str) -> str:
 
 @cache
 def _structure(kind: type[Any], is_stored: bool) -> Any:
-    """Return the type of msgspec that checks the documents of a dataclass: its fields with their keys, and which may be missing."""
+    """Return the msgspec type that checks the documents of a dataclass: fields, their keys, and which of them may be missing."""
     import msgspec
 
     hints = get_type_hints(kind)
@@ -202,7 +202,7 @@ def _checked_type(hint: Any, is_stored: bool) -> Any:
     if get_origin(hint) in (dict, Mapping):
         return types.GenericAlias(dict, parts)
     if hint is datetime:
-        # One without a zone would be a time of this machine.
+        # A time without a zone would depend on this machine.
         return Annotated[datetime, msgspec.Meta(tz=True)]
     if hint is GlacierbaseError:  # Only documents of commands that succeeded are read.
         return None

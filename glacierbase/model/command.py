@@ -1,10 +1,9 @@
-"""The commands that messages print: complete, so that a pasted command acts where the failed one did.
+"""The commands that messages print: complete, so that a pasted command acts on the same project as the failed one.
 
-A command of glacierbase repeats what the caller chose: the project, the environment, and the catalog that was worked on. One of git
-names the project's root, unless that is the working directory.
+A command of glacierbase repeats the caller's choice of project, environment and catalog. A command of git names the project's root,
+unless that is the working directory.
 
-The choice is in a context variable, because errors of every room have hints that are commands. Nothing but these texts depends on
-it.
+The choice is in a context variable, because errors of every room have hints that are commands. Only these texts depend on it.
 """
 
 from __future__ import annotations
@@ -39,12 +38,12 @@ _ALL_OPTIONS = ("--catalog", "--env", "--project")
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """What the caller chose, as it was given; None where nothing was given.
+    """The caller's choice, as given; None where nothing was given.
 
     Attributes:
-        catalog: the one that is worked on, where the project has several or one was named.
-        root: of the project, once it is found.
-        planned: the catalogs of the command, where the environment runs plan files only; empty for all, None where it does not.
+        catalog: the current one, if the project has several or one was named.
+        root: of the project, once it is known.
+        planned: the catalogs of the command if the environment runs only plan files, empty for all; None in other environments.
     """
 
     project: str | None = None
@@ -55,7 +54,7 @@ class Scope:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Let `command` repeat this choice, in this thread and those that it starts with `start_thread`."""
+        """Let `command` repeat this choice in this thread, and in threads that it starts with `start_thread`."""
         token = _current.set(self)
         try:
             yield
@@ -67,7 +66,7 @@ _current: ContextVar[Scope] = ContextVar("glacierbase_scope", default=Scope())  
 
 
 def on_catalog(name: str | None, planned: tuple[str, ...] | None = None) -> AbstractContextManager[None]:
-    """Let `command` name this catalog, besides what the caller chose.
+    """Let `command` name this catalog besides the caller's choice.
 
     Args:
         planned: as in `Scope`.
@@ -80,7 +79,7 @@ def plan_commands(path: str, *arguments: str, catalogs: Iterable[str] | None = N
 
     Args:
         arguments: of `plan`.
-        catalogs: of the plan, empty for all of the project; default those of the command that runs.
+        catalogs: of the plan, empty for all of the project; default the catalogs of the running command.
     """
     chosen = (_current.get().planned or ()) if catalogs is None else catalogs
     names = [part for name in chosen for part in ("--catalog", name)]
@@ -89,9 +88,9 @@ def plan_commands(path: str, *arguments: str, catalogs: Iterable[str] | None = N
 
 
 def command(name: str, *arguments: str, reason: bool = False) -> str:
-    """Return a command line of glacierbase, quoted for a shell, that acts on what the caller chose.
+    """Return a command line of glacierbase, quoted for a shell, with the caller's choice.
 
-    Where the environment runs plan files only, `migrate` is two commands.
+    In an environment that runs only plan files, `migrate` becomes two commands.
 
     Args:
         reason: add `--reason` with a placeholder.
@@ -106,7 +105,7 @@ def command(name: str, *arguments: str, reason: bool = False) -> str:
 
 
 def git_command(*arguments: str) -> str:
-    """Return a command line of git, quoted for a shell, that runs in the project's root from where the caller is.
+    """Return a command line of git, quoted for a shell, that runs in the project's root from the working directory.
 
     Paths in the arguments are relative to the root.
     """
@@ -119,13 +118,13 @@ def move_command(path: str, target: str, *, tracked: bool) -> str:
 
     Args:
         path, target: relative to the root.
-        tracked: whether git tracks the file; it refuses to move another one.
+        tracked: whether git tracks the file; git refuses to move untracked files.
     """
     return git_command("mv", path, target) if tracked else shlex.join(["mv", *map(from_here, (path, target))])
 
 
 def from_here(path: str) -> str:
-    """Return a path that is relative to the project's root as one that is relative to the working directory."""
+    """Return a path relative to the working directory for a path relative to the project's root."""
     root = _current.get().root
     if root is None:
         return path

@@ -8,6 +8,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from glacierbase.model.text import Line, Mark
 
 # Properties that Spark sets by itself: the user who creates the table.
 OF_ENGINE = {"owner"}
@@ -56,7 +57,7 @@ class Difference:
 def change_line(subject: str, before: str | None, after: str | None) -> str:
     """Return a difference as a line of text: `- column legacy: string`; None stands for nothing."""
     sign = "+" if before is None else "-" if after is None else "~"
-    return f"{sign} {subject}: {' -> '.join(shape for shape in (before, after) if shape is not None)}"
+    return f"{sign} {subject}: {' -> '.join(text for text in (before, after) if text is not None)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +66,7 @@ class TableChange:
 
     Attributes:
         table: its name afterwards; that before, if it was dropped.
+        before, after: None where it does not exist.
         diff: the differences; of a created table, what it consists of.
     """
 
@@ -73,6 +75,11 @@ class TableChange:
     before: Shape | None
     after: Shape | None
     diff: tuple[Difference, ...] = ()
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the change as text."""
+        yield Mark(f"{self.table}: {self.change}")
+        yield from (f"  {difference.line()}" for difference in self.diff)
 
     @property
     def is_destructive(self) -> bool:
@@ -90,18 +97,18 @@ def compare(
     names = {shape.uuid: name for name, shape in before.items() if shape.uuid}
     kept = {names[shape.uuid] for shape in after.values() if shape.uuid in names}
     gone = dict(before)
-    found: list[TableChange] = []
+    changes: list[TableChange] = []
     for name, shape in after.items():
         # One that had the name is another table, and is among those kept, if it has another name now.
         was = names.get(shape.uuid or "") or (name if name not in kept else "")
         earlier = gone.pop(was, None)
         if earlier is None:
-            found.append(TableChange(name, Change.CREATED, None, shape, tuple(_differences(None, shape))))
+            changes.append(TableChange(name, Change.CREATED, None, shape, tuple(_differences(None, shape))))
         elif diff := tuple(_differences(earlier, shape, is_replaced=name in replaced)):
             change = Change.ALTERED if was == name else Change.RENAMED
-            found.append(TableChange(name, change, earlier, shape, diff))
+            changes.append(TableChange(name, change, earlier, shape, diff))
     dropped = (TableChange(name, Change.DROPPED, shape, None, _dropped(shape)) for name, shape in gone.items())
-    return tuple(sorted([*found, *dropped], key=lambda each: each.table))
+    return tuple(sorted([*changes, *dropped], key=lambda change: change.table))
 
 
 def _dropped(shape: Shape) -> tuple[Difference, ...]:
@@ -110,11 +117,11 @@ def _dropped(shape: Shape) -> tuple[Difference, ...]:
 
 def _top(columns: Iterable[Column]) -> list[Column]:
     """Return the columns without the fields inside them."""
-    found: list[Column] = []
+    top: list[Column] = []
     for column in columns:
-        if not found or not column.name.startswith(f"{found[-1].name}."):
-            found.append(column)
-    return found
+        if not top or not column.name.startswith(f"{top[-1].name}."):
+            top.append(column)
+    return top
 
 
 def _differences(before: Shape | None, after: Shape, *, is_replaced: bool = False) -> Iterator[Difference]:
@@ -133,11 +140,11 @@ def _differences(before: Shape | None, after: Shape, *, is_replaced: bool = Fals
 
 def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Difference]:
     known, new = _by_key(before, after), _by_key(after, before)
-    for key, each in known.items():
+    for key, column in known.items():
         if key not in new:
-            yield Difference("column", each.name, each.described, None, destructive=True)
-    for key, each in new.items():
-        yield from _column(known.get(key), each)
+            yield Difference("column", column.name, column.described, None, destructive=True)
+    for key, column in new.items():
+        yield from _column(known.get(key), column)
     if [key for key in new if key in known] != [key for key in known if key in new]:
         yield Difference("order of columns", "", _names(before), _names(after))
 

@@ -15,36 +15,36 @@ import re
 
 from glacierbase.secrets import mask
 
-# C0, DEL and C1; characters that change the direction of text or have no width; line separators; lone surrogates. Line feeds are
-# handled by the callers; a tab is harmless.
+# C0, DEL and C1; characters that change the direction of text or have no width; line separators; lone surrogates. Callers handle
+# line feeds; a tab is harmless.
 _CONTROL = re.compile(
     r"[\x00-\x08\x0b-\x1f\x7f-\x9f\xad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb"
     r"\ud800-\udfff\U000e0000-\U000e007f]"
 )
 _COMMAND_ANYWHERE = re.compile(r"(?<=#)#(?=\w*\[)")
 _COMMAND_AT_START = re.compile(r"^(\s*):(?=:)")
-# What is escaped wherever it is in a line.
+# The text that is escaped anywhere in a line.
 UNSAFE = re.compile(f"{_CONTROL.pattern}|{_COMMAND_ANYWHERE.pattern}")
 
 
 def escaped(line: str) -> str:
-    """Return a line whose control characters and CI commands are escapes. Escaping it again changes nothing."""
-    visible = _CONTROL.sub(lambda found: ascii(found[0])[1:-1], line)
+    """Return a line with its control characters and CI commands escaped. Escaping is idempotent."""
+    visible = _CONTROL.sub(lambda match: ascii(match[0])[1:-1], line)
     return _COMMAND_ANYWHERE.sub(r"\\x23", _COMMAND_AT_START.sub(r"\1\\x3a", visible))
 
 
 def on_one_line(text: str) -> str:
-    """Return a value for a comment or a table cell, which a line break would end: masked, escaped, on one line."""
+    """Return a value for a comment or a table cell, neither of which may contain a line break: masked and escaped."""
     return escaped(mask(text).replace("\n", r"\n"))
 
 
 def printable_json(document: str) -> str:
-    """Return a JSON document that parses to the same values, with JSON's escapes for all that `printable` escapes.
+    """Return a JSON document that parses to the same values, with JSON's escapes for everything that `escaped` escapes.
 
     The values must be masked before they are serialised.
     """
     return _COMMAND_ANYWHERE.sub(r"\\u0023", _CONTROL.sub(_json_escape, document))
 
 
-def _json_escape(found: re.Match[str]) -> str:
-    return re.sub("(....)", r"\\u\1", found[0].encode("utf-16-be", "surrogatepass").hex())
+def _json_escape(match: re.Match[str]) -> str:
+    return re.sub("(....)", r"\\u\1", match[0].encode("utf-16-be", "surrogatepass").hex())

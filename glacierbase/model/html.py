@@ -8,16 +8,16 @@ from typing import Any
 
 from glacierbase.model.escape import escaped
 
-# A notebook stores what it shows; the history of years would make it unusable.
+# A notebook stores its output; the history of years would make it unusable.
 _MOST_ROWS = 500
 # Notebooks align the cells of tables to the right.
 _LEFT = 'style="text-align:left"'
 
 
 def to_html(value: Any) -> str:
-    """Return the HTML of a value of JSON's types: of a list of objects, a row for each; null values are left out."""
+    """Return the HTML of a value of JSON's types; a list of objects becomes a table. Null values are left out."""
     if isinstance(value, Mapping):
-        return _table(f"<tr>{_heading(key)}{_cell(each)}</tr>" for key, each in value.items() if each is not None)
+        return _table(f"<tr>{_heading(key)}{_cell(item)}</tr>" for key, item in value.items() if item is not None)
     if not isinstance(value, list):
         return _text(str(value).lower() if isinstance(value, bool) else str(value))
     if not value:

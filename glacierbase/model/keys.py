@@ -1,4 +1,4 @@
-"""The keys of a catalog file as values: a key, and the types of single values, each in words and as a conversion."""
+"""The definition of a key of a catalog file, and the types of single values: description, conversion and schema."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 @dataclass(frozen=True, slots=True)
 class ValueType:
-    """What the text of a single value may be.
+    """The type of the text of a single value.
 
     Attributes:
         expected: in words, for messages and the reference.
         convert: returns the value of a text, and raises ValueError for a text that is not of this type.
-        schema: the same for editors, as a JSON Schema; default any single value.
+        schema: a JSON Schema of the type for editors; default any single value.
     """
 
     expected: str
@@ -50,7 +50,7 @@ def one_of(*allowed: str) -> ValueType:
 def whole(pattern: str) -> dict[str, str]:
     """Return the JSON Schema of texts that match a pattern from their first to their last character.
 
-    The pattern must mean the same in Python and in JavaScript. `$` does not: in Python it also matches before a last line break.
+    The pattern must have the same meaning in Python and JavaScript; `$` has not: in Python it also matches before a final newline.
     """
     return {"type": "string", "pattern": rf"^(?:{pattern})(?![\s\S])"}
 
@@ -83,7 +83,7 @@ def _duration(shortest: str, longest: str) -> ValueType:
 
 
 TEXT = ValueType("text", str)
-# Of one line, so that it can be part of a message.
+# One line, so that the text can be part of a message.
 WORDS = _matching(r"[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*", "a text of one line")
 BOOLEAN = ValueType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
 LEASE = _duration("1s", "24h")
@@ -99,7 +99,7 @@ RULE_CODE = _matching("[A-Z]{2,8}[0-9]{3}", "the code of a rule, such as DS103")
 SEVERITY = ValueType(
     "off, warning or error", one_of("off", "warning", "error").convert, {"enum": ["off", "warning", "error", False]}
 )
-# Tools that write YAML 1.1 have them as truth values.
+# `on` and `off` are booleans for tools that write YAML 1.1.
 _SWITCH = {"on": True, "true": True, "off": False, "false": False}
 
 
@@ -124,14 +124,14 @@ def parse_duration(text: str) -> float:
     Raises:
         ValueError: the text is not a duration.
     """
-    found = re.fullmatch(DURATION, text.strip())
-    if not found:
+    match = re.fullmatch(DURATION, text.strip())
+    if not match:
         raise ValueError(f"{text!r} is not a duration such as 30s, 5m or 1h")
-    return float(found[1]) * _SECONDS[found[2]]
+    return float(match[1]) * _SECONDS[match[2]]
 
 
 class Kind(str, Enum):
-    """What may be written as the value of a key, in words."""
+    """The kind of a key's value, as a description."""
 
     VALUE = "a single value"
     VALUES = "keys with single values"
@@ -151,14 +151,14 @@ class Key:
     Attributes:
         meaning: one sentence, for the reference.
         type: of a single value, or of the single values in a list.
-        default: as it would be written; None where the key has no fixed default.
+        default: as written in a file; None if the key has no fixed default.
         keys: of a group, or of the mappings in a list.
-        engine: the only `migrationExecutor.type` that the key is allowed for; None where all are.
-        fixed: the keys inside it that glacierbase sets itself.
-        names: what a name is, in a mapping whose names the user chooses; None where it may be any.
+        engine: the only `migrationExecutor.type` that the key is allowed for; None if all are.
+        fixed: the keys inside the value that only glacierbase sets.
+        names: the type of the names in a mapping whose names the user chooses; None if any name is allowed.
         required: whether the mapping that the key belongs to must have it.
         resolved: whether references in the value are resolved.
-        secrets: whether they may be references to secrets.
+        secrets: whether the value may contain references to secrets.
     """
 
     name: str

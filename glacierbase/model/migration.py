@@ -38,7 +38,7 @@ class State(str, Enum):
 
 
 class AppliedBy(str, Enum):
-    """What made a version applied: the run of its statements, `baseline`, or a person who completed a failed one by hand."""
+    """How a version became applied: by running its statements, by `baseline`, or by hand after a failure (`repair`)."""
 
     RUN = "run"
     BASELINE = "baseline"
@@ -74,7 +74,7 @@ class Statement:
         column: column of its first character, from 1.
         text: the author's text, exactly, without the terminating semicolon.
         checksum: of the text without surrounding comments.
-        comments: those on the lines above it, as written.
+        comments: on the lines above the statement, as written.
     """
 
     index: int
@@ -86,10 +86,10 @@ class Statement:
 
 
 class Squashed(NamedTuple):
-    """A file that a squash replaces. A list in documents.
+    """A file that a squash replaces. In documents, a list.
 
     Attributes:
-        is_squash: whether that file is a squash itself, which replaced those up to its version in the same list.
+        is_squash: whether that file is a squash, which replaced the files up to its version in the same list.
     """
 
     version: str
@@ -149,14 +149,14 @@ class Migration(Identified):
     """One migration file, read once per run.
 
     Attributes:
-        version: the digits of the file name, as written; `number` compares. Empty for a repeatable.
+        version: the digits of the file name, as written; versions are compared by `number`. Empty for a repeatable.
         name: the words of the file name, which identify a repeatable.
         path: where the file is; `location` is the same relative to the project, for people and history.
-        text: the file's text after a byte order mark is dropped; line ends as they are.
+        text: the file's text without a byte order mark; line ends as they are.
         checksum: of the raw file, `v1:sha256:…`.
-        headers: those that the catalog file lists, by name: `{"TICKET": "OPS-17"}`.
-        squashes: the files that it replaces, where it is a squash.
-        after: names of the repeatables that run before it, where it is a repeatable.
+        headers: the headers that the catalog file lists, by name: `{"TICKET": "OPS-17"}`.
+        squashes: the files that a squash replaces.
+        after: names of the repeatables that run before this repeatable.
     """
 
     version: str
@@ -228,7 +228,7 @@ class Event:
 
 
 def version_number(text: str) -> int | None:
-    """Return the number by which a version is compared; None where the text is not a version, which is all digits."""
+    """Return the number by which a version is compared; None if the text is not a version, which consists of digits."""
     return int(text) if text.isascii() and text.isdigit() and len(text) < 250 else None
 
 

@@ -35,13 +35,13 @@ def name_parts(name: str) -> list[str]:
 
 
 def completed_like(name: str, like: Sequence[str]) -> str:
-    """Return a recorded name with the first parts of another one where it has fewer."""
+    """Return a recorded name, completed by the first parts of `like` if it has fewer."""
     parts = name_parts(name)
     return name_of((*like[: len(like) - len(parts)], *parts)) if len(parts) < len(like) else name
 
 
 def matches(table: str, pattern: str) -> bool:
-    """Return whether a recorded name fits a pattern, in which `*` is any text; capitals do not matter."""
+    """Return whether a recorded name matches a pattern, in which `*` is any text; case is ignored."""
     return fnmatchcase(table.casefold(), pattern.casefold())
 
 
@@ -54,7 +54,7 @@ def spark_identifier(part: str) -> str:
 
 
 def snowflake_identifier(part: str) -> str:
-    """Return `part` as an identifier in Snowflake SQL: in capitals if its meaning without quotes is in capitals.
+    """Return `part` as an identifier in Snowflake SQL: in capitals if Snowflake would fold it to capitals without quotes.
 
     A part that is quoted already is returned unchanged. https://docs.snowflake.com/en/sql-reference/identifiers-syntax
     """

@@ -25,14 +25,14 @@ R = TypeVar("R", bound="Result")
 
 @dataclass(frozen=True, slots=True)
 class Result(ABC):
-    """What every result about one catalog contains.
+    """The common part of all results about one catalog.
 
     Attributes:
         skipped: why the command did nothing for this catalog, or None.
-        warnings: what a person should know and is no error.
+        warnings: problems that are not errors.
         error: why the result is not complete, or None.
-        secrets: those in use when the result was made; its documents are masked with them.
-        PARTIAL: whether the result of a command that failed is shown: what was done before the error.
+        secrets: in use when the result was created; its documents are masked with them.
+        PARTIAL: whether the result of a failed command is shown, with what was done before the error.
     """
 
     catalog: str
@@ -49,7 +49,7 @@ class Result(ABC):
         """Return the lines and tables of the text form, not escaped. A line break inside a line belongs to a value."""
 
     def script(self) -> str | None:
-        """Return a text that is printed in place of the lines and not indented, because it is meant for a file; or None."""
+        """Return a text that is printed in place of the lines, without indentation, for use as a file; or None."""
         return None
 
     def to_dict(self) -> dict[str, Any]:
@@ -66,7 +66,7 @@ class Result(ABC):
 
 
 class Results(tuple[R, ...]):
-    """What a command returns: a result for each catalog. A notebook shows them as tables."""
+    """The results of a command, one for each catalog. A notebook shows them as tables."""
 
     __slots__ = ()
 
@@ -76,7 +76,7 @@ class Results(tuple[R, ...]):
 
 @dataclass(frozen=True, slots=True)
 class RecordedRepair:
-    """What `repair` recorded about a version after its run: a fact beside that run, with its own time, run and user."""
+    """The record of a `repair` of a version after its run, with the time, run and user of the repair."""
 
     resolution: str | None
     at: datetime | None
@@ -95,7 +95,7 @@ class RecordedRepair:
 
 
 def user_of(os_user: str | None, host: str | None, ci_actor: str | None) -> str:
-    """Return who ran: `ann@laptop`, or on a CI service also who started its job: `octocat (runner@ci-7)`; what is known of it."""
+    """Return the known part of the user of a run: `ann@laptop`, or with the user who started the CI job `octocat (runner@ci-7)`."""
     user = "@".join(filter(None, (os_user, host)))
     return f"{ci_actor} ({user})" if ci_actor and user else ci_actor or user or "an unknown user"
 
@@ -107,12 +107,12 @@ class Status(Identified):
     Attributes:
         version: None for a repeatable, which has a name.
         applied_at, run_id: of the run that applied the version, or ran it last; a repair changes neither.
-        applied_by: `run`, `baseline`, or `repair` where a person completed a failed statement by hand; None if not applied.
+        applied_by: `run`, `baseline`, or `repair` if a person completed a failed statement by hand; None if not applied.
         repaired: the newest repair since that run, or None.
-        headers: those of the file that the catalog file lists, by name.
-        note: facts that are no errors.
+        headers: the headers of the file that the catalog file lists, by name.
+        note: facts that are not errors.
         stopped_at: the statement (from 1) that failed, is running, or has an unknown outcome; else None.
-        replaces: the versions that it stands for, where it is a squash.
+        replaces: the versions that a squash replaces.
         name: of a repeatable; None for a version.
     """
 
@@ -136,18 +136,18 @@ class Status(Identified):
 
     @property
     def state_name(self) -> str:
-        """The state for people: `baselined` where the version was recorded as applied and did not run."""
+        """The state for display: `baselined` if the version was recorded as applied and did not run."""
         is_baselined = self.state is State.APPLIED and self.applied_by is AppliedBy.BASELINE
         return "baselined" if is_baselined else str(self.state)
 
     @property
     def progress(self) -> str:
-        """`2/5`: statements done, of all; empty where the number of all is not known."""
+        """`2/5`: statements done, of all; empty if the number of statements is not known."""
         return f"{self.statements_done}/{self.statements_total}" if self.statements_total is not None else ""
 
     @property
     def place(self) -> str:
-        """` at statement 3 of 5`; empty where the version did not stop at a statement."""
+        """` at statement 3 of 5`; empty if the version did not stop at a statement."""
         return f" at statement {self.stopped_at} of {self.statements_total}" if self.stopped_at else ""
 
 
@@ -182,7 +182,7 @@ class LockHolder:
 
 
 def raise_first(results: Sequence[R]) -> Results[R]:
-    """Return the results, or raise the first error in them, with all of them in its attribute `results`."""
+    """Return the results, or raise the first error in them, with all results in its attribute `results`."""
     first = next((result.error for result in results if result.error), None)
     if first:
         first.results = tuple(results)

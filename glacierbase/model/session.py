@@ -1,4 +1,4 @@
-"""The nouns `SessionContext` and `RecordedSession`: where a session is, and what the history keeps of it."""
+"""The nouns `SessionContext` and `RecordedSession`: the context of a session, and its record in the history."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class SessionContext:
-    """What names without a catalog or a namespace mean in a session, and who it is.
+    """The catalog and namespace that complete names in a session, and its role.
 
     Attributes:
-        catalog: the current one; on Snowflake the database.
-        namespace: the current one; on Snowflake the schema.
-        role: the current one; None where the engine has none.
+        catalog: the current catalog; on Snowflake the database.
+        namespace: the current namespace; on Snowflake the schema.
+        role: the current role; None if the engine has no roles.
     """
 
     catalog: str | None = None
@@ -26,10 +26,10 @@ class SessionContext:
 
 @dataclass(frozen=True, slots=True)
 class RecordedSession(SessionContext):
-    """The session of a file at the announcement of a statement.
+    """The session of a file when the start of a statement is recorded.
 
     Attributes:
-        statements: the indexes of the statements that had set it until then.
+        statements: the indexes of the statements that had changed the session until then.
     """
 
     statements: tuple[int, ...] = ()

@@ -1,4 +1,4 @@
-"""The noun `Shape`: all of a table but its rows, from which the same table can be made anew, and two tables can be compared."""
+"""The noun `Shape`: a table without its rows, from which it can be created again, and by which two tables can be compared."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ class Column:
     Attributes:
         id: stays the same when the column is renamed or moved; None where the table's format has no ids.
         name: the path from the column to the field, quoted where needed: `address.city`, `tags.element`, `prices.value.net`.
-        type: in Spark's spelling, with the fields inside: `struct<city:string>`; as Iceberg spells it where Spark has no such type.
+        type: in Spark's spelling, with the fields inside: `struct<city:string>`; in Iceberg's if Spark has no such type.
         required: whether it refuses nulls.
-        default: the value for rows that are written without one, as JSON; None where there is none.
+        default: the value for rows that are written without one, as JSON; None without a default.
     """
 
     id: int | None = field(metadata=OMITTED)
@@ -29,7 +29,7 @@ class Column:
 
     @property
     def described(self) -> str:
-        """`bigint required`, or `bigint` where it may be null."""
+        """`bigint required`, or `bigint` if it may be null."""
         return f"{self.type}{' required' if self.required else ''}"
 
 
@@ -71,15 +71,15 @@ class Shape:
 
     Attributes:
         table: its name as the history records names.
-        uuid: of the table; another table of the same name has another one. Where its format has none, the record gives it one.
+        uuid: of the table; another table of the same name has another one. If the format has none, the record generates one.
         format: `iceberg`.
         columns: in order; the fields inside a column follow it.
-        partitioning: the fields that new rows are partitioned by, without those that were removed.
+        partitioning: the fields that new rows are partitioned by, without removed ones.
         identifiers: the names of the columns that identify a row.
-        properties: those that the table's metadata lists.
-        metadata_location: the metadata that it was read from.
-        schema_id, spec_id, sort_order_id: of Iceberg: which of the schemas, partition specs and sort orders in the metadata these
-            are. https://iceberg.apache.org/spec/#table-metadata-fields
+        properties: as listed in the table's metadata.
+        metadata_location: of the metadata from which the shape was read.
+        schema_id, spec_id, sort_order_id: Iceberg's ids of the schema, the partition spec and the sort order in the metadata:
+            https://iceberg.apache.org/spec/#table-metadata-fields
     """
 
     table: str
@@ -99,16 +99,16 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """One version of an Iceberg table. Every commit, of data or of metadata, makes a new one.
+    """One version of an Iceberg table. Every commit, of data or of metadata, creates a new one.
 
     Attributes:
         table: the table's name, as the history records names.
         uuid: of the table; another table of the same name has another one.
         metadata: the location of the metadata file to which the catalog points.
         sequence: the sequence number of the snapshot that was added last; 0 before the first one, and in format version 1.
-        previous: the location of the metadata file before; None where there is none.
-        tag: of the statement that added the last snapshot; None where the snapshot names none.
-        shape: of the table in that version, where it was read.
+        previous: the location of the previous metadata file, or None.
+        tag: of the statement that added the last snapshot; None if the snapshot names none.
+        shape: of the table in that version, if it was read.
     """
 
     table: str

@@ -1,4 +1,4 @@
-"""Lines of text and tables, and values as text: counts, times. How they are shown is decided by `output`."""
+"""Lines of text and tables, and values as text: counts, times. `output` decides how to display them."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ class Mark(str):
 
 
 class Location(str):
-    """The path of a file of the project. A column of them shows their common folder once, on a terminal."""
+    """The path of a file of the project. On a terminal, a column of paths shows their common folder once."""
 
     __slots__ = ()
 
 
 class Verbatim(str):
-    """A line that a terminal shows as it is, such as SQL: wrapping would change what is copied from there."""
+    """A line that a terminal shows unwrapped, such as SQL, so that it can be copied."""
 
     __slots__ = ()
 
@@ -59,8 +59,8 @@ def split_lines(text: str) -> list[str]:
 
 def table(header: Sequence[str], rows: Iterable[Sequence[Cell]]) -> list[Line]:
     """Return a table as the only line, or no line if it has no rows. Without a header, none is shown."""
-    found = tuple(map(tuple, rows))
-    return [Table(tuple(header), found)] if found else []
+    body = tuple(map(tuple, rows))
+    return [Table(tuple(header), body)] if body else []
 
 
 def counted(count: int, noun: str) -> str:
@@ -107,7 +107,7 @@ def time_from(instant: datetime, now: datetime) -> str:
 
 
 def age_of(instant: datetime, now: datetime) -> str:
-    """Return `3d`, `4h`, `5min` or `6s`: the whole days, hours, minutes or seconds since an instant; `0s` if it is to come."""
+    """Return `3d`, `4h`, `5min` or `6s`: the whole days, hours, minutes or seconds since an instant; `0s` for a future one."""
     seconds = max(0, int((now - instant).total_seconds()))
     units = (("d", 86400), ("h", 3600), ("min", 60), ("s", 1))
     unit, length = next((unit for unit in units if seconds >= unit[1]), units[-1])
@@ -115,7 +115,7 @@ def age_of(instant: datetime, now: datetime) -> str:
 
 
 def did_you_mean(name: str, known: Iterable[str], otherwise: str, form: str = "{}") -> str:
-    """Return `did you mean NEAREST?`, or `otherwise` where no known name is near.
+    """Return `did you mean NEAREST?`, or `otherwise` if no known name is similar.
 
     Args:
         form: how a name is written, with `{}` in its place.
@@ -125,10 +125,10 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, form: str = "{
 
 
 def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the known name that is most like `name`; None where none is like it.
+    """Return the known name that is most similar to `name`; None if none is similar.
 
     Args:
-        likeness: the least one, from 0 to 1.
+        likeness: the minimum similarity, from 0 to 1.
     """
     return next(iter(get_close_matches(name, list(known), 1, likeness)), None)
 

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.model.command import command
 from glacierbase.model.escape import escaped
+from glacierbase.model.finding import Finding, Severity
 from glacierbase.model.text import counted, split_lines
 
 Document: TypeAlias = Mapping[str, Any]
@@ -27,38 +28,18 @@ _LINE = re.compile(r"\bline \d+")
 
 
 @dataclass(frozen=True, slots=True)
-class Problem:
-    """A finding, or an error that left a catalog without findings. The texts are escaped.
+class Problem(Finding):
+    """A finding, or an error that left a catalog without findings. The texts are escaped; `why` and `fix` may be empty.
 
     Attributes:
-        catalog: empty for an error that is about none.
-        code: of the rule, or of the error.
-        severity: `error` or `warning`.
-        why, fix: may be empty.
         path: relative to the top of the git work tree; empty for an error without a file.
         environments: those that have it; empty for all.
-        allowed: the reason of the comment that allows it, or None.
+        catalog: empty for an error that is about none.
         is_finding: whether it is not an error of the command itself.
     """
 
     catalog: str
-    code: str
-    severity: str
-    message: str
-    why: str
-    fix: str
-    path: str
-    line: int
-    column: int
-    table: str
-    environments: tuple[str, ...] = ()
-    allowed: str | None = None
     is_finding: bool = True
-
-    @property
-    def is_error(self) -> bool:
-        """Whether it fails the command."""
-        return self.severity == "error" and self.allowed is None
 
     @property
     def title(self) -> str:
@@ -104,7 +85,7 @@ def fingerprints(found: Sequence[Problem]) -> list[str]:
     seen: dict[tuple[str, ...], int] = {}
     prints = []
     for problem in found:
-        key = (problem.catalog, problem.code, problem.path, problem.table, _LINE.sub("line", problem.message))
+        key = (problem.catalog, problem.code, problem.path, problem.table or "", _LINE.sub("line", problem.message))
         seen[key] = seen.get(key, 0) + 1
         prints.append(sha256("\0".join([*key, str(seen[key])]).encode()).hexdigest())
     return prints
@@ -139,14 +120,16 @@ def _problem(entry: Document, finding: Document) -> Problem:
     return Problem(
         catalog=entry["catalog"],
         code=cleaned(finding["code"]),
-        severity=finding["severity"],
+        severity=Severity(finding["severity"]),
         message=cleaned(finding["message"]),
         why=cleaned(finding["why"]),
         fix=cleaned(finding["fix"]),
         path=_path(entry, finding["path"]),
         line=finding["line"],
         column=finding["column"],
+        statement_index=None,
         table=cleaned(finding["table"] or ""),
+        environments=(),
         allowed=None if finding["allowed"] is None else cleaned(finding["allowed"]),
     )
 
@@ -181,13 +164,16 @@ def _error(entry: Document, error: Document) -> Problem:
     return Problem(
         catalog=cleaned(entry["catalog"]),
         code=cleaned(error["code"]),
-        severity="error",
+        severity=Severity.ERROR,
         message=cleaned(error["message"]),
         why=ENTRIES[error["code"]].meaning if error["code"] in ENTRIES else "",
         fix=cleaned(error["hint"]),
         path=_path(entry, path) if isinstance(path, str) and not isabs(path) else "",
         line=line if isinstance(line, int) else 1,
         column=1,
+        statement_index=None,
         table="",
+        environments=(),
+        allowed=None,
         is_finding=False,
     )

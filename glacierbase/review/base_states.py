@@ -1,7 +1,7 @@
 """States of the copy after files of the base, in the user's cache: a review runs only the files that are new since then.
 
 A state is found by the chain of the files' rendered checksums and by all else that decides it, so that it is never out of date.
-What is read is data from outside: what is damaged or no state is ignored, and the engine uses it inside of its cell only.
+What is read is data from outside: what is damaged or no state is ignored, and the engine uses it inside its sandbox only.
 """
 
 from __future__ import annotations

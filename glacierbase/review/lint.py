@@ -20,13 +20,14 @@ from glacierbase.migrations.in_environments import InEnvironment, in_environment
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog, LintOptions
 from glacierbase.model.command import command
+from glacierbase.model.finding import Finding, Severity
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import matches
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted, did_you_mean
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.examine import examined
-from glacierbase.review.results import REPLAY_CODES, Finding, LintResult, NotUnderstood, Severity, origin
+from glacierbase.review.results import REPLAY_CODES, LintResult, NotUnderstood, origin
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, unknown_allow, unused_allow
 from glacierbase.sql.dialects import dialect_of

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 from pathlib import Path
 from typing import ClassVar
 
 from glacierbase.model.command import command, from_here
-from glacierbase.model.differences import Change, Difference
+from glacierbase.model.differences import Change, TableChange
+from glacierbase.model.finding import Finding
 from glacierbase.model.result import Result
-from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, Mark, counted, table
 from glacierbase.run.git import work_tree
 
@@ -50,48 +49,6 @@ def origin(root: Path, name: str, catalogs: Iterable[str], base: str | None) -> 
     top = work_tree(root)
     folder = os.path.relpath(root.resolve(), top) if top else from_here(".")
     return Origin(command(name, *arguments), Path(folder).as_posix())
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """A place that a rule objects to, or that the replay of `review` shows to be wrong.
-
-    Attributes:
-        code: of the rule, or `REPLAY_…` for what only the replay shows.
-        statement_index: of the statement, from 1; None for the whole file.
-        environments: those whose rendering has it.
-        allowed: the reason of the comment that allows it, or None.
-    """
-
-    code: str
-    severity: Severity
-    message: str
-    why: str
-    fix: str
-    path: str
-    line: int
-    column: int
-    statement_index: int | None
-    table: str | None
-    environments: tuple[str, ...]
-    allowed: str | None
-
-    @property
-    def is_error(self) -> bool:
-        """Whether it fails the command."""
-        return self.severity is Severity.ERROR and self.allowed is None
-
-    def lines(self, everywhere: Sequence[str]) -> Iterator[Line]:
-        """Yield the finding as text, with its environments unless these are all."""
-        word = "allowed" if self.allowed is not None else str(self.severity)
-        about = f"{self.table}: " if self.table else ""
-        only = f" (in {', '.join(self.environments)})" if self.environments != tuple(everywhere) else ""
-        yield Mark(f"{self.path}:{self.line}:{self.column}: {word} {self.code}: {about}{self.message}{only}")
-        if self.allowed is None:
-            yield f"    why: {self.why}"
-            yield f"    fix: {self.fix}"
-        else:
-            yield f"    reason: {self.allowed}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,27 +127,6 @@ class ReviewedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewedTable:
-    """What the new migrations do to a table.
-
-    Attributes:
-        before, after: its shape; None where it does not exist.
-        diff: the differences; of a created table, what it consists of.
-    """
-
-    table: str
-    change: Change
-    before: Shape | None
-    after: Shape | None
-    diff: tuple[Difference, ...]
-
-    def lines(self) -> Iterator[Line]:
-        """Yield the table as text."""
-        yield Mark(f"{self.table}: {self.change}")
-        yield from (f"  {difference.line()}" for difference in self.diff)
-
-
-@dataclass(frozen=True, slots=True)
 class SkippedStatement:
     """A statement of a new migration that the copy cannot run."""
 
@@ -241,7 +177,7 @@ class ReviewResult(Result):
 
     environments: tuple[str, ...] = ()
     files: tuple[ReviewedFile, ...] = ()
-    tables: tuple[ReviewedTable, ...] = ()
+    tables: tuple[TableChange, ...] = ()
     views: tuple[ReviewedView, ...] = ()
     findings: tuple[Finding, ...] = ()
     replay: Replayed | None = None
@@ -274,12 +210,3 @@ class ReviewResult(Result):
 
 def _row(file: ReviewedFile) -> tuple[str, ...]:
     return (file.version, file.kind or "not replayed", file.author, file.description)
-
-
-class Severity(str, Enum):
-    """An error fails the command; a warning does not."""
-
-    ERROR = "error"
-    WARNING = "warning"
-
-    __str__ = str.__str__

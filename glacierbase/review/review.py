@@ -24,6 +24,7 @@ from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.differences import Change, Difference, TableChange
+from glacierbase.model.finding import Finding, Severity
 from glacierbase.model.migration import Migration, checksum
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Results, raise_first
@@ -35,14 +36,11 @@ from glacierbase.review.lint import lint
 from glacierbase.review.replay import Replay, is_same, replay
 from glacierbase.review.results import (
     PREFIX,
-    Finding,
     LintResult,
     Replayed,
     ReviewedFile,
     ReviewedStatement,
-    ReviewedTable,
     ReviewResult,
-    Severity,
     SkippedStatement,
     origin,
 )
@@ -177,9 +175,6 @@ def _not_replayed(group: _Group) -> str:
 
 
 def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
-    tables = tuple(
-        ReviewedTable(change.table, change.change, change.before, change.after, change.diff) for change in found.changes
-    )
     skipped = tuple(
         SkippedStatement(problem.file.migration.location, problem.step.line, problem.message)
         for problem in found.skipped
@@ -188,7 +183,7 @@ def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
         result,
         warnings=tuple(_warnings(group, found)),
         files=tuple(_files(group, found)),
-        tables=tables,
+        tables=found.changes,
         views=found.views,
         findings=tuple(_findings(group, found)),
         replay=Replayed(found.replayed, skipped, found.cached > 0),

@@ -12,8 +12,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Any
 
+from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
-from glacierbase.review.results import Severity
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownTable
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place

@@ -3,7 +3,7 @@
 - `run`: the id, user, host, CI job and git commit of a run.
 - `processes`, `held`: processes and the proof that one has ended; the locks that a run holds.
 - `clock`, `waiting`: the clock of leases; threads and waits with a time limit.
-- `activity`: what a command is doing now.
+- `activity`: the current activities of a command.
 - `files`, `cache`: read and write files safely; the user's cache folder.
 - `git`, `user_command`: run git, and the commands of hooks.
 - `packages`: objects that installed packages add.

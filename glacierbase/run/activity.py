@@ -1,6 +1,6 @@
-"""What a command is doing now, for a display in another thread. Nothing is printed here.
+"""The current activities of a command, for a display in another thread. Nothing is printed here.
 
-The activities are in context variables, because code of every room has some. Nothing but the display depends on them.
+The activities are in context variables, because code of every room has some. Only the display depends on them.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Activity:
 
     Attributes:
         what: the catalog and what is done to it, such as `shop: starting Spark`.
-        detail: returns how far it is, or None; may take as long as an engine takes to answer.
+        detail: returns its progress, or None; may take as long as an engine takes to answer.
         announce: whether its start is worth a line of a log.
         since: the reading of the monotonic clock at its start.
     """
@@ -37,7 +37,7 @@ _innermost: ContextVar[Activity | None] = ContextVar("glacierbase_innermost", de
 
 @contextmanager
 def watched() -> Iterator[Sequence[Activity]]:
-    """Collect the activities of this thread, and of those that it starts with `start_thread`; the newest is last."""
+    """Collect the activities of this thread, and of threads that it starts with `start_thread`; the newest is last."""
     activities: list[Activity] = []
     token = _watched.set(activities)
     try:
@@ -48,7 +48,7 @@ def watched() -> Iterator[Sequence[Activity]]:
 
 @contextmanager
 def doing(what: str, detail: Detail = lambda: None, *, announce: bool = True) -> Iterator[None]:
-    """Name what happens in the block; the arguments are the attributes of `Activity`."""
+    """Register an activity for the block; the arguments are the attributes of `Activity`."""
     activity, activities = Activity(what, detail, announce), _watched.get()
     token = _innermost.set(activity)
     try:
@@ -63,6 +63,6 @@ def doing(what: str, detail: Detail = lambda: None, *, announce: bool = True) ->
 
 
 def note(text: str) -> None:
-    """Set the detail of the innermost activity, from its thread or from one that it started with `start_thread`."""
+    """Set the detail of the innermost activity, from its thread or a thread that it started with `start_thread`."""
     if (activity := _innermost.get()) is not None:
         activity.detail = lambda: text

@@ -24,10 +24,10 @@ def cache_folder(*parts: str) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder of the cache that only this user may write to.
+    """Create a folder of the cache that only this user may write to.
 
     Raises:
-        ConfigurationError: it cannot be made, or it belongs to another user.
+        ConfigurationError: the folder cannot be created, or belongs to another user.
     """
     try:
         cache_folder().parent.mkdir(parents=True, exist_ok=True)
@@ -45,7 +45,7 @@ def make_folder(folder: Path) -> None:
 
 
 def is_own(path: Path) -> bool:
-    """Return whether a file of the cache exists, and only this user can have written or placed it."""
+    """Return whether a file of the cache exists that only this user can have written."""
     try:
         return path.is_file() and all(map(_is_private, [path, *_in_cache(path.parent)]))
     except OSError:
@@ -53,13 +53,13 @@ def is_own(path: Path) -> bool:
 
 
 def _in_cache(folder: Path) -> list[Path]:
-    """Return the folder and those above it, up to the cache folder."""
+    """Return the folder and its parents, up to the cache folder."""
     return [parent for parent in (folder, *folder.parents) if parent.is_relative_to(cache_folder())]
 
 
 def _is_private(path: Path) -> bool:
-    found = path.stat()
-    return found.st_uid == os.geteuid() and not found.st_mode & 0o022
+    status = path.stat()
+    return status.st_uid == os.geteuid() and not status.st_mode & 0o022
 
 
 def digest(key: Sequence[Any]) -> str:

@@ -1,4 +1,4 @@
-"""The clock of the leases."""
+"""The clock of leases."""
 
 from __future__ import annotations
 
@@ -27,8 +27,8 @@ def mark() -> Mark:
 def since(moment: Mark) -> float:
     """Return the seconds since a mark: the larger number of two clocks.
 
-    A hypervisor that pauses the machine also stops CLOCK_BOOTTIME; the time of day is corrected afterwards. A lease that is
-    taken to end too early is only renewed; one that is taken to end too late may already belong to another run.
+    A hypervisor that pauses the machine also stops CLOCK_BOOTTIME; the time of day is corrected afterwards. A lease whose end is
+    estimated too early is only renewed; if it is estimated too late, the lock may already belong to another run.
     """
     booted, day = moment
     return max(seconds() - booted, time.time() - day)

@@ -1,4 +1,4 @@
-"""Read and write files where a branch under review may hold anything: links out of the project, FIFOs, devices, huge files."""
+"""Read and write files safely: a branch under review may contain links out of the project, FIFOs, devices and huge files."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 
-# O_NONBLOCK: opening a FIFO that has no writer returns at once. O_NOCTTY: a terminal does not become this process's.
+# O_NONBLOCK: opening a FIFO without a writer returns at once. O_NOCTTY: a terminal does not become that of this process.
 _ANYWHERE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
 _INSIDE = _ANYWHERE | os.O_NOFOLLOW
 _KINDS = {stat.S_IFDIR: "a folder", stat.S_IFIFO: "a FIFO", stat.S_IFSOCK: "a socket"}
-# Files below these folders claim to be regular; they hold the kernel's data on processes and devices.
+# Files below these folders appear to be regular, but hold the kernel's data on processes and devices.
 _KERNEL = (Path("/proc"), Path("/sys"))
-# Of processes that write into the same folder, in seconds.
+# How long processes that write into the same folder wait for each other, in seconds.
 _LONGEST_WAIT = 5.0
 
 
 class FileRefused(Exception):
-    """A file that is not read or written; the caller raises the error with this code, text and hint, and the file's name."""
+    """A file that is not read or written. The caller adds the file's name, and raises an error with this code, text and hint."""
 
     def __init__(self, code: str, what: str, hint: str) -> None:
         self.code = code
@@ -41,7 +41,7 @@ class FileReader:
         self._most = most
         self._most_in_all = most_in_all
         self._read = 0
-        self._folders: set[str] = set()  # Folders that were found to be inside the root.
+        self._folders: set[str] = set()  # Folders that are known to be inside the root.
 
     def read(self, path: Path) -> bytes:
         """Return the content of a regular file.
@@ -75,7 +75,7 @@ class FileReader:
 
 
 def read_anywhere(path: Path, most: int) -> bytes:
-    """Return the content of a regular file of at most `most` bytes, in the project or not, but not of the kernel's.
+    """Return the content of a regular file of at most `most` bytes, inside the project or not, but not of the kernel.
 
     Raises:
         FileRefused: `UNREADABLE_FILE`.
@@ -93,7 +93,7 @@ def path_inside(path: Path, root: Path) -> Path:
     """Return `path` with all symbolic links resolved; it need not exist.
 
     Raises:
-        FileRefused: `OUTSIDE_PROJECT`: it is outside of `root`, or among the files of git, which no branch contains.
+        FileRefused: `OUTSIDE_PROJECT`: the path is outside of `root`, or inside `.git`, which no branch contains.
     """
     # `Path.resolve` raises RuntimeError for a circle of links in Python 3.12 and earlier.
     real, base = Path(os.path.realpath(path)), Path(os.path.realpath(root))
@@ -115,7 +115,7 @@ def create_file(path: Path, root: Path, text: str) -> None:
     """Write a new file and its missing folders. Nothing is overwritten, and nothing is written outside of `root`.
 
     Raises:
-        FileRefused: `OUTSIDE_PROJECT`, or `UNREADABLE_FILE`: the folder or the file cannot be made.
+        FileRefused: `OUTSIDE_PROJECT`, or `UNREADABLE_FILE`: the folder or the file cannot be created.
         FileExistsError: the file exists, or a link is in its place.
     """
     folder = path_inside(path.parent, root)
@@ -142,7 +142,7 @@ def create_file(path: Path, root: Path, text: str) -> None:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a file, new or in place of a regular one, so that at any moment it holds the old text or the new one as a whole.
+    """Create or replace a regular file atomically.
 
     Raises:
         FileRefused: `OUTSIDE_PROJECT`: a link in a project or a work tree of git leads out of it; `UNREADABLE_FILE`: the folder or
@@ -153,7 +153,7 @@ def replace_file(path: Path, text: str) -> None:
 
 
 def check_replaceable(path: Path) -> None:
-    """Check that `replace_file` can write a file, and write nothing.
+    """Check that `replace_file` can write a file. Nothing is written.
 
     Raises:
         FileRefused: as `replace_file`.
@@ -199,13 +199,13 @@ def _replace(place: Path, text: str) -> None:
 
 
 def _replaceable(path: Path) -> Path:
-    """Return where a file is: links to its folder are followed, inside of a project or work tree only if they stay there.
+    """Return the path of a file with the links to its folder resolved. Links must not lead out of a project or work tree.
 
     Raises:
         FileRefused: as `replace_file`.
     """
     folder = path.parent
-    # All of them, because the folder that a link leads to may be a work tree, too.
+    # All parents, because the target of a link may be inside another work tree.
     for above in Path(os.path.abspath(path)).parents:  # noqa: PTH100 (`resolve` follows the links)
         if _is_of_a_branch(above):
             path_inside(folder, above)
@@ -222,7 +222,7 @@ def _is_of_a_branch(folder: Path) -> bool:
 
 
 def _kind(place: Path) -> str | None:
-    """Return what is at a path that is no regular file; None for one, and where there is nothing."""
+    """Return the kind of a file that is not regular; None for a regular file and for a missing one."""
     if place.is_symlink():
         return f"a link to {place.readlink()}"
     if any(place.is_relative_to(folder) for folder in _KERNEL):
@@ -275,10 +275,10 @@ def _is_locked(descriptor: int) -> bool:
 
 
 def _content(descriptor: int, most: int, anywhere: Path | None = None) -> bytes:
-    """Return the content of an open file, and close it. The path may lead to another file by now.
+    """Return the content of an open file, and close it. Its path may meanwhile lead to another file.
 
     Args:
-        anywhere: the path, where the file need not be in the project.
+        anywhere: the path, if the file need not be in the project.
     """
     try:
         status = os.fstat(descriptor)
@@ -304,7 +304,7 @@ def _place(descriptor: int, path: Path) -> Path:
 
 
 def _bytes(descriptor: int, size: int) -> bytes:
-    """Return the first `size` bytes of an open file; bytes that are appended meanwhile are not read."""
+    """Return the first `size` bytes of an open file; bytes appended meanwhile are not read."""
     content = os.read(descriptor, size)
     while len(content) < size and (more := os.read(descriptor, size - len(content))):
         content += more

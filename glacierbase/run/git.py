@@ -1,6 +1,6 @@
 """Run git so that no file of the branch under review becomes a command.
 
-A branch controls its files only: git refuses to track `.git` and the configuration in it.
+A branch controls only its files: git refuses to track `.git` and the configuration in it.
 
 Not trusted:
     A tracked folder that looks like a bare repository. git is started in the folder that contains `.git`, where it does
@@ -88,7 +88,7 @@ def git(folder: Path, *arguments: str, given: bytes = b"") -> bytes:
     except subprocess.TimeoutExpired as error:
         raise GitFailed(f"git {arguments[0]} did not end within {_TIMEOUT:g} seconds") from error
     except subprocess.CalledProcessError as error:
-        said = " ".join(error.stderr.decode(errors="replace").split())
-        what = said or f"git {arguments[0]} ended with exit code {error.returncode}"
+        printed = " ".join(error.stderr.decode(errors="replace").split())
+        what = printed or f"git {arguments[0]} ended with exit code {error.returncode}"
         raise GitFailed(what, error.returncode) from error
     return done.stdout

@@ -1,4 +1,4 @@
-"""The locks that a run holds, for the handler of a signal that is about to end the process."""
+"""The locks that a run holds, for a signal handler that is about to end the process."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Protocol
 
 
 class Describable(Protocol):
-    """A lock that can be named to a person."""
+    """A lock with a description for messages."""
 
     def describe(self) -> str:
         """Return the catalog of the lock and its holder."""
@@ -31,7 +31,7 @@ class HeldLocks:
             self._locks.append(lock)
 
     def discard(self, lock: Describable) -> None:
-        """Remove a lock; no error if it is not there."""
+        """Remove a lock, if it is listed."""
         with self._mutex:
             self._locks = [held for held in self._locks if held is not lock]
 

@@ -1,4 +1,4 @@
-"""What installed packages add to glacierbase: objects that entry points name, loaded when they are needed."""
+"""Objects that installed packages add to glacierbase by entry points, loaded when they are needed."""
 
 from __future__ import annotations
 
@@ -7,34 +7,34 @@ from typing import TYPE_CHECKING, TypeVar
 
 from glacierbase.errors import ConfigurationError
 
-# Importing it takes as long as reading a project, and most need no package.
+# This import takes as long as reading a project, and most projects need no package.
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-# Their groups, in which the name of an entry point is that of its object.
+# The groups of entry points. The name of an entry point is the name of its object.
 DIALECTS, EXECUTORS, STORES = "glacierbase.dialects", "glacierbase.executors", "glacierbase.stores"
 T = TypeVar("T")
 
 
 def names_in(group: str) -> tuple[str, ...]:
-    """Return the names that packages add to a group, sorted. Imports none of them."""
+    """Return the names that packages add to a group, sorted. No package is imported."""
     return tuple(sorted({entry.name for entry in _entries(group)}))
 
 
 def offered(group: str, name: str, kind: type[T]) -> T | None:
-    """Return the object that a package adds to a group under a name; None where no package does.
+    """Return the object that a package adds to a group under a name, or None.
 
     Args:
         kind: the class of the object, whose attribute `name` is the name of the entry point.
 
     Raises:
-        ConfigurationError: `BROKEN_PACKAGE`: it cannot be loaded or is something else, or several packages add one of this name.
+        ConfigurationError: `BROKEN_PACKAGE`: the object cannot be loaded or has another class, or several packages add the name.
     """
-    found = [entry for entry in _entries(group) if entry.name == name]
-    if len(found) > 1:
-        hint = f"uninstall all but one of them: {', '.join(sorted(map(_package, found)))}"
-        raise _broken(group, name, f"{len(found)} packages add it", hint)
-    for entry in found:
+    entries = [entry for entry in _entries(group) if entry.name == name]
+    if len(entries) > 1:
+        hint = f"uninstall all but one of them: {', '.join(sorted(map(_package, entries)))}"
+        raise _broken(group, name, f"{len(entries)} packages add it", hint)
+    for entry in entries:
         where = f"{entry.value} of the package {_package(entry)}"
         try:
             value = entry.load()

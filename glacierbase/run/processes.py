@@ -1,4 +1,4 @@
-"""Processes of this machine: the values that identify one in the lock row, and the proof that it has ended.
+"""Processes of this machine: the values that identify a process in the lock row, and the proof that it has ended.
 
 A holder is the JSON object of a lock row: `host`, `boot_id`, `pid_namespace`, `pid` and `pid_started`, and for an engine with a
 separate process `engine_pid` and `engine_pid_started`.
@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-# By the key of its id, how messages call it.
+# The names of processes in messages, by the keys of their ids.
 _PROCESSES = {"pid": "its process", "engine_pid": "its engine"}
 
 
@@ -35,7 +35,7 @@ def engine_process(pid: int) -> dict[str, Any]:
 def is_gone(holder: Mapping[str, Any]) -> bool:
     """Return whether this machine proves that the holder's process and its engine have ended. False for another machine."""
     if holder.get("engine_pid") is None:
-        # An application without a process here runs on another machine and may still be at work.
+        # An application without a process here runs on another machine and may still be running.
         return not holder.get("application") and _has_ended_here(holder, "pid")
     return _has_ended_here(holder, "pid") and is_engine_gone(holder)
 
@@ -55,7 +55,7 @@ def running_here(holder: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 def is_same_boot(holder: Mapping[str, Any]) -> bool:
-    """Return whether the holder runs, or ran, on the running kernel, and so by the same clock."""
+    """Return whether the holder runs or ran under the current boot of this kernel, and so by the same clock."""
     boot_id = _boot_id()
     return boot_id is not None and holder.get("boot_id") == boot_id
 
@@ -70,18 +70,18 @@ def _is_here(holder: Mapping[str, Any]) -> bool:
 
 
 def _is_alive(holder: Mapping[str, Any], key: str) -> bool:
-    """Return whether the process may be alive. One that is hidden (proc(5), `hidepid`) or another user's counts as alive."""
+    """Return whether the process may be alive. A process that is hidden (proc(5), `hidepid`) or another user's counts as alive."""
     pid, recorded = holder[key], holder.get(f"{key}_started")
     started = _pid_started(pid)
     if started is None:
         return _exists(pid) and not _is_zombie(pid)
-    # The kernel reuses process ids: the same id with another start is another process. A start that was not recorded, or that
-    # holds a masked secret by chance, shows nothing.
+    # The kernel reuses process ids: the same id with another start is another process. A start that was not recorded, or that was
+    # masked because it equals a secret, proves nothing.
     return started == recorded or not (isinstance(recorded, str) and recorded.isdecimal())
 
 
 def _exists(pid: int) -> bool:
-    """Return whether there is a process of this id (kill(2), signal 0)."""
+    """Return whether a process of this id exists (kill(2), signal 0)."""
     try:
         os.kill(pid, 0)
     except (ProcessLookupError, OverflowError):  # OverflowError: the number is too large for an id.
@@ -105,7 +105,7 @@ def _pid_namespace() -> str | None:
 def _pid_started(pid: int) -> str | None:
     """Return the start of the process in clock ticks since boot (proc(5): field 22 of stat).
 
-    None where the process is a zombie or its stat cannot be read.
+    Return None if the process is a zombie or its stat cannot be read.
     """
     fields = _stat(pid)
     return fields[19] if fields and fields[0] != "Z" else None
@@ -117,7 +117,7 @@ def _is_zombie(pid: int) -> bool:
 
 
 def _stat(pid: int) -> list[str] | None:
-    """Return the fields of stat after the name of the process; the first one is its state."""
+    """Return the fields of stat after the name of the process; the first is its state."""
     stat = _read(f"/proc/{pid}/stat")
     return stat.rpartition(")")[2].split() if stat else None
 

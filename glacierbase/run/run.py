@@ -52,7 +52,7 @@ class Run:
         """Return a new run of this process on the files of `project`.
 
         Args:
-            held: where the run lists the locks that it holds; default a collection that only this run has.
+            held: the collection in which the run lists its locks; default a new one.
         """
         return cls(
             id=uuid.uuid4().hex,
@@ -71,8 +71,8 @@ class Run:
         return _git_commit(Path(self.project))
 
     def holder(self, engine: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the holder of the lock row: who runs, and the process and `engine` that `glacierbase.run.processes` checks."""
-        found: dict[str, Any] = masked(
+        """Return the holder of the lock row: the user, and the process and `engine` that `glacierbase.run.processes` checks."""
+        values: dict[str, Any] = masked(
             {
                 **this_process(),
                 "host": self.host,
@@ -82,11 +82,11 @@ class Run:
                 **engine,
             }
         )
-        return found
+        return values
 
 
 def statement_tag(run_id: str, version: str, index: int) -> str:
-    """Return the tag of a migration's statement in the engine's own log."""
+    """Return the tag of a migration's statement in the engine's log."""
     return f"{run_tag(run_id)};{version};{index}"
 
 
@@ -123,7 +123,7 @@ def ci_url() -> str | None:
 
 
 def ci_actor() -> str | None:
-    """Return who started the CI job, as the CI service names them; None where it does not."""
+    """Return the CI service's name for the user who started the job, or None."""
     return _first(_ACTOR)
 
 

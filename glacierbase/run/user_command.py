@@ -1,4 +1,4 @@
-"""Commands that the user wrote: run without a shell, in a process group that is ended at a time limit."""
+"""Run the user's commands without a shell, in a process group that is ended at a time limit."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _POLL_SECONDS = 0.1
 # How long a command may take to end after SIGTERM, and its output to end after the command.
 _GRACE_SECONDS = 1.0
 
-# The process groups of the commands that run now. The lock is held while one of them is started and not listed yet.
+# The process groups of running commands. The lock is held while a command is started and not yet listed.
 _groups: set[int] = set()
 _starting = threading.Lock()
 
@@ -30,7 +30,7 @@ class Ending:
 
     Attributes:
         failure: in words, after the name of the command; empty if it exited with 0.
-        output: the last 64 KiB that it printed, on stdout and stderr.
+        output: the last 64 KiB of its stdout and stderr.
     """
 
     failure: str
@@ -49,11 +49,11 @@ def run_command(
 
     Args:
         words: the program and its arguments. A program with a `/` in its name is relative to `folder`.
-        content: what it reads from stdin; it need not read it.
+        content: its stdin, which it need not read.
         folder: its working directory.
         variables: added to the environment of this process.
-        seconds: the time limit. The command and its process group are ended then.
-        cancelled: returns True once the run is cancelled; the command is ended then as well.
+        seconds: the time limit, at which the command and its process group are ended.
+        cancelled: returns True once the run is cancelled, which also ends the command.
     """
     try:
         process = _started(words, folder, variables)
@@ -73,7 +73,7 @@ def run_command(
 
 
 def kill_running() -> None:
-    """Kill the commands that run now, with their process groups: from a signal handler that is about to end the process."""
+    """Kill the running commands with their process groups, from a signal handler that is about to end the process."""
     is_held = _starting.acquire(timeout=_GRACE_SECONDS)
     try:
         for group in tuple(_groups):
@@ -84,7 +84,7 @@ def kill_running() -> None:
 
 
 def _started(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
-    """Start a command in a thread, so that a signal handler of this one finds it in `_groups` even if it arrives meanwhile."""
+    """Start a command in a thread, so that a signal handler in this thread finds it in `_groups` even if it runs meanwhile."""
     caller = Caller()
     starting = caller.submit(lambda: _start(words, folder, variables))
     caller.end()
@@ -107,14 +107,14 @@ def _start(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> 
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
-            start_new_session=True,  # A process group of its own, which Ctrl-C on the terminal does not reach.
+            start_new_session=True,  # A separate process group, which Ctrl-C on the terminal does not reach.
         )
         _groups.add(process.pid)
     return process
 
 
 def _write(process: subprocess.Popen[bytes], content: bytes) -> None:
-    """Write the input of a command, which may not read it."""
+    """Write the input of a command, which may ignore it."""
     assert process.stdin
     with suppress(OSError), process.stdin:
         process.stdin.write(content)
@@ -144,7 +144,7 @@ def _signal_name(number: int) -> str:
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """End the process group: SIGTERM, then SIGKILL for what is left of it."""
+    """End the process group by SIGTERM, then its remaining processes by SIGKILL."""
     for number in (signal.SIGTERM, signal.SIGKILL):
         _signal(process.pid, number)
         with suppress(subprocess.TimeoutExpired):
@@ -152,17 +152,19 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _signal(group: int, number: int) -> None:
-    with suppress(ProcessLookupError, PermissionError):  # It is gone; on macOS PermissionError says so as well.
+    with suppress(
+        ProcessLookupError, PermissionError
+    ):  # The group has ended, for which macOS also raises PermissionError.
         os.killpg(group, number)
 
 
 class _Output:
-    """Reads the output of a command, and keeps its end."""
+    """Read the output of a command, and keep its end."""
 
     def __init__(self, process: subprocess.Popen[bytes]) -> None:
         assert process.stdout
         self._pipe = process.stdout
-        # One value, because the thread may replace it while it is read: what is kept, and whether something before was cut off.
+        # The kept output, and whether output before it was dropped: one value, because the thread may replace it while it is read.
         self._kept = (b"", False)
         self._thread = start_thread(self._read, "glacierbase-command-output")
 
@@ -175,11 +177,11 @@ class _Output:
 
     def text(self) -> str:
         """Return the output, once the command has ended."""
-        # A process that the command left behind may keep the pipe open.
+        # A process that outlives the command may keep the pipe open.
         self._thread.join(_GRACE_SECONDS)
         is_writing = self._thread.is_alive()
         kept, is_cut = self._kept
-        # A line that is not whole may hold a part of a secret, which would not be masked.
+        # An incomplete line may contain a part of a secret, which would not be masked.
         if is_cut:
             kept = kept.partition(b"\n")[2]
         if is_writing:

@@ -23,7 +23,7 @@ class NoAnswer(Exception):
 
 
 def in_context(call: Callable[P, T]) -> Callable[P, T]:
-    """Return the call for another thread: made in a copy of this thread's context, so that the same secrets are masked."""
+    """Return the call for another thread; it runs in a copy of this thread's context, so that the same secrets are masked."""
     context = copy_context()
     return lambda *args, **kwargs: context.copy().run(call, *args, **kwargs)
 
@@ -41,7 +41,7 @@ _Calls = queue.SimpleQueue[tuple[Future[Any], Callable[[], Any]] | None]
 class Caller:
     """A daemon thread that makes calls one after another. A call that hangs blocks neither its owner nor the end of the process.
 
-    The thread ends with its Caller, also with one that nobody ended.
+    The thread ends when its Caller is garbage-collected, if `end` was not called before.
     """
 
     def __init__(self) -> None:

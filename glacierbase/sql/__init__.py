@@ -8,14 +8,14 @@
 A grammar of glacierbase reads the tokens of the engine's lexer; no SQL is rendered from it.
 
 From text to values:
-- `dialects`, `tokens`: what hides a semicolon, what a comment is; words, strings and signs with their places.
-- `statement`: the answer as frozen values: operation, tables, clauses, what changes in the session.
+- `dialects`, `tokens`: the lexical facts of each engine; words, strings and signs with their places.
+- `statement`: the result as frozen values: operation, tables, clauses, effect on the session.
 - `cursor`: the tokens of one statement, and the clauses that several statements share.
 - `reading`: the grammar of a statement, chosen by its first words.
 - `queries`, `changes`: SELECT; INSERT, UPDATE, DELETE, MERGE, COPY.
 - `create`, `alter`, `snowflake`: tables, views and columns; what only Snowflake has.
 - `objects`: CREATE, ALTER, DROP and COMMENT ON by the kind of the object.
-- `maintenance`: OPTIMIZE, VACUUM and their kin; CALL.
+- `maintenance`: OPTIMIZE, VACUUM and the like; CALL.
 - `session`, `scripts`: USE, SET, SHOW, GRANT, transactions; BEGIN … END with the statements inside.
 
 What follows from statements:
@@ -23,8 +23,8 @@ What follows from statements:
 - `qualified`: the whole names of tables.
 - `targets`: the tables of statements as the history records them.
 - `about`: which parts of a table its statements are about.
-- `known`, `declared`: what statements declare of tables, followed over files; the shape that a table then has.
-- `column_types`: types of columns in one spelling.
+- `known`, `declared`: what statements declare of tables, accumulated over files; the resulting shape of a table.
+- `column_types`: column types in one spelling.
 
 From values to text:
 - `render`: shapes as Spark SQL: CREATE TABLE, and ALTER TABLE from one shape to another.
@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 
 def read(sql: str, dialect: str) -> ParsedStatement:
-    """Return what one statement does. Never raises for the text of a statement: what is not understood says so.
+    """Return what one statement does. No text of a statement raises; a result may be marked as not understood.
 
     Args:
         sql: one rendered statement, with or without a semicolon after it.

@@ -1,12 +1,12 @@
-"""Which parts of a table its statements are about, and what they say about each. Pure.
+"""Which parts of a table its statements are about, and what they declare of each. Pure.
 
-`Claims` tells which differences of a table are those of its statements: a change is theirs only if one of them is about the part
+`Claims` decides which differences of a table its statements explain: a statement explains a change only if it is about the part
 that changed. Columns are followed through the renames of the statements. A statement that is not understood, a script, a call and
 the like may have changed anything.
 
-`said_of` names the parts as `Difference.subject` does, with names in lower case: `type user_id`, `property owner`,
-`partitioning bucket(4, id)`. A subject without a name, such as `partitioning`, stands for all parts of its kind, and `EVERY_PART`
-for all parts of the table.
+`subjects_of` names the parts as `Difference.subject` does, with names in lower case: `type user_id`, `property owner`,
+`partitioning bucket(4, id)`. A subject without a name, such as `partitioning`, covers all parts of its kind, and `EVERY_PART`
+all parts of the table.
 """
 
 from __future__ import annotations
@@ -17,23 +17,22 @@ from typing import TypeVar
 
 from glacierbase.model.differences import Difference, partition_text, sort_text
 from glacierbase.model.names import name_of, name_parts
-from glacierbase.model.shape import Column as ShapeColumn
-from glacierbase.model.shape import Shape
+from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import MASK
 from glacierbase.sql.column_types import types_of
-from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.statement import (
     AlterColumn,
-    Column,
+    ColumnClause,
     Constraint,
     DropColumn,
     Fields,
     ParsedStatement,
     Part,
-    PartitionField,
+    PartitionClause,
     Property,
     RenameColumn,
-    SortField,
+    SortClause,
     Transform,
     WriteOrder,
 )
@@ -50,7 +49,7 @@ _ROWS = frozenset(
         "create_tag", "drop_tag",
     }
 )  # fmt: skip
-# Their clauses say all that they change.
+# Operations whose clauses list all that they change.
 _LISTED = frozenset(
     {
         "add_column", "drop_column", "rename_column", "alter_column_type", "alter_column_nullability",
@@ -60,7 +59,7 @@ _LISTED = frozenset(
         "drop_constraint", "cluster_by", "several", "set_location",
     }
 )  # fmt: skip
-# What Iceberg gives every new table. https://iceberg.apache.org/docs/latest/configuration/#write-properties
+# Properties of every new table of Iceberg. https://iceberg.apache.org/docs/latest/configuration/#write-properties
 _GIVEN = frozenset({"write.parquet.compression-codec"})
 
 
@@ -68,25 +67,25 @@ class Fit(IntEnum):
     """How well statements explain a difference."""
 
     NONE = 0
-    # One of them is about the part, or may be.
+    # A statement is about the part, or may be.
     ABOUT = 1
-    # One of them says what the part is now.
+    # A statement declares the present state of the part.
     SAME = 2
 
 
 class Claims:
-    """What statements say of one table, in their order.
+    """What statements declare of one table, in their order.
 
     Attributes:
         are_any: whether there is a statement.
-        creates, ends: whether one of them makes the table, or drops or renames it, or may.
+        creates, ends: whether a statement creates the table, or drops or renames it, or may.
     """
 
     def __init__(
         self, statements: Iterable[ParsedStatement], dialect: str, later: Iterable[ParsedStatement] = ()
     ) -> None:
         """Args:
-        later: statements of other files that ran after these ones: they may have renamed columns.
+        later: statements of other files that ran after these statements and may have renamed columns.
         """
         self._statements = tuple(statements)
         self._dialect = dialect
@@ -110,17 +109,17 @@ class Claims:
     def fit(self, difference: Difference, before: Shape | None, after: Shape) -> Fit:
         """Return how well the statements explain a difference between two shapes of the table."""
         fits = self._fits(difference, before, after)
-        found = max((fit for fit, part in fits if id(part) not in self._used), default=Fit.NONE)
+        best = max((fit for fit, part in fits if id(part) not in self._used), default=Fit.NONE)
         may_be = self._may_be_all or self._is_replaced(difference, before)
-        return max(found, Fit.ABOUT) if may_be or self._may_be_of_engine(difference, before, after) else found
+        return max(best, Fit.ABOUT) if may_be or self._may_be_of_engine(difference, before, after) else best
 
     def use(self, differences: Iterable[Difference], before: Shape | None, after: Shape) -> None:
-        """Take out the clauses that say these differences: each one has been done once."""
+        """Remove the clauses that explain these differences: a clause has one effect."""
         fits = [fit for difference in differences for fit in self._fits(difference, before, after)]
         self._used |= {id(part) for fit, part in fits if fit is Fit.SAME and part is not None}
 
     def is_about(self, difference: Difference, before: Shape | None, after: Shape) -> bool:
-        """Return whether a statement is about what differs, whenever it ran: a column that it alters was there before it.
+        """Return whether a statement is about a difference, whenever it ran: a column that it alters existed before it.
 
         A property must have the value that a statement sets.
         """
@@ -133,7 +132,7 @@ class Claims:
         if difference.what == "column" and difference.name:
             path = self._named(difference.name)
             keys = [
-                *(part.key for part in self._parts(Column)),
+                *(part.key for part in self._parts(ColumnClause)),
                 *(part.key for part in self._parts(AlterColumn)),
                 *(part.key for part in self._parts(RenameColumn)),
             ]
@@ -150,7 +149,7 @@ class Claims:
         elif what in ("type", "required", "comment", "default"):
             yield from self._attribute(difference, after)
         elif what == "order of columns":
-            named: list[Column | AlterColumn] = [*self._parts(Column), *self._parts(AlterColumn)]
+            named: list[ColumnClause | AlterColumn] = [*self._parts(ColumnClause), *self._parts(AlterColumn)]
             yield from (
                 (Fit.SAME, column) for column in named if column.position or column.operation == "replace_columns"
             )
@@ -191,16 +190,16 @@ class Claims:
             old, new = self._named(difference.before or ""), name_parts(difference.after or "")[-1].casefold()
             for renamed in self._parts(RenameColumn):
                 if self._path(renamed.key) == old and renamed.new_key.casefold() == new:
-                    yield Fit.SAME, renamed  # Another name is not the one that this clause has given.
+                    yield Fit.SAME, renamed  # Any other name was not given by this clause.
             return
         path = self._named(difference.name)
-        parts: list[Column | DropColumn | RenameColumn] = [
-            *self._parts(Column), *self._parts(DropColumn), *self._parts(RenameColumn),
+        parts: list[ColumnClause | DropColumn | RenameColumn] = [
+            *self._parts(ColumnClause), *self._parts(DropColumn), *self._parts(RenameColumn),
         ]  # fmt: skip
         for part in parts:
             if path[: len(part.key)] != self._path(part.key):
                 continue
-            if isinstance(part, Column) and difference.after is not None:
+            if isinstance(part, ColumnClause) and difference.after is not None:
                 column = next((column for column in after.columns if column.name == difference.name), None)
                 is_inside = len(path) > len(part.key)
                 yield (Fit.SAME if is_inside or (column and self._is_declared(part, column)) else Fit.ABOUT), part
@@ -210,8 +209,8 @@ class Claims:
         for statement in self._statements:
             if difference.after is None and statement.operation in CREATES | {"replace_columns"}:
                 yield Fit.SAME, None
-            elif statement.operation in CREATES and not any(isinstance(part, Column) for part in statement.parts):
-                yield Fit.ABOUT, None  # The columns are those of a query, or of another table.
+            elif statement.operation in CREATES and not any(isinstance(part, ColumnClause) for part in statement.parts):
+                yield Fit.ABOUT, None  # The columns come from a query or another table.
 
     def _attribute(self, difference: Difference, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
         what, path = difference.what, self._named(difference.name)
@@ -219,11 +218,11 @@ class Claims:
         for part in self._parts(AlterColumn):
             if self._path(part.key) == path and part.operation == _ALTERS[what]:
                 yield (Fit.SAME if column and self._is_altered(part, what, column) else Fit.ABOUT), part
-        for declared in self._parts(Column):  # It is replaced, or its table is.
+        for declared in self._parts(ColumnClause):  # The column or its table is replaced.
             if declared.operation != "add_column" and self._path(declared.key) == path:
                 yield Fit.ABOUT, declared
         if what == "required":
-            yield from ((Fit.ABOUT, one) for one in (*self._parts(Constraint), *self._parts(Fields)))
+            yield from ((Fit.ABOUT, part) for part in (*self._parts(Constraint), *self._parts(Fields)))
         for statement in self._statements:
             if what == "comment" and statement.operation == "comment_on" and statement.options.kind == "column":
                 text = statement.options.comment or None
@@ -233,16 +232,16 @@ class Claims:
         was = {self._text(partition_text(field)): field.name for field in (before.partitioning if before else ())}
         now = {self._text(partition_text(field)): field.name for field in after.partitioning}
         if was.keys() == now.keys():
-            return Fit.SAME  # The statements have renamed a column of it.
-        parts = list(self._parts(PartitionField))
+            return Fit.SAME  # The statements have renamed a column of the partitioning.
+        parts = list(self._parts(PartitionClause))
         drops = [field.transform if field.operation == "drop_partition_field" else field.replaces for field in parts]
         dropped = {
             text for transform in drops if transform for text in (self._transform(transform), transform.text.casefold())
         }
         added = {self._transform(field.transform) for field in parts if field.operation != "drop_partition_field"}
         gone = all(text in dropped or name.casefold() in dropped for text, name in was.items() if text not in now)
-        is_said = gone and all(text in added for text in now if text not in was)
-        return Fit.SAME if is_said else Fit.ABOUT if parts else Fit.NONE
+        is_declared = gone and all(text in added for text in now if text not in was)
+        return Fit.SAME if is_declared else Fit.ABOUT if parts else Fit.NONE
 
     def _sorting(self, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
         was, now = (
@@ -251,8 +250,8 @@ class Claims:
         if was == now:
             yield Fit.SAME, None
         for part in self._parts(WriteOrder):
-            said = [self._order(field) for field in part.fields]
-            yield (Fit.SAME if said == now and part.operation == "set_write_order" else Fit.ABOUT), part
+            declared = [self._order(field) for field in part.fields]
+            yield (Fit.SAME if declared == now and part.operation == "set_write_order" else Fit.ABOUT), part
         yield from ((Fit.ABOUT, fields) for fields in self._parts(Fields) if fields.operation == "cluster_by")
 
     def _identifiers(self, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
@@ -263,9 +262,9 @@ class Claims:
         if was == now:
             yield Fit.SAME, None
         for part in self._parts(Fields):
-            said = {self._named(field) for field in part.fields}
-            is_said = now == (was - said if part.operation == "drop_identifier_fields" else said)
-            yield (Fit.SAME if is_said else Fit.ABOUT), part
+            named = {self._named(field) for field in part.fields}
+            is_same = now == (was - named if part.operation == "drop_identifier_fields" else named)
+            yield (Fit.SAME if is_same else Fit.ABOUT), part
         yield from ((Fit.ABOUT, constraint) for constraint in self._parts(Constraint))
 
     def _version(self, difference: Difference) -> Iterator[tuple[Fit, Part | None]]:
@@ -276,7 +275,7 @@ class Claims:
             yield Fit.SAME, None
 
     def _is_replaced(self, difference: Difference, before: Shape | None) -> bool:
-        """Return whether the table was replaced, which leaves nothing of it but properties; it has the columns that are listed."""
+        """Return whether the table was replaced, which keeps its properties only; the statement lists the new columns."""
         is_kept = difference.what == "property" or (difference.what == "column" and difference.before is None)
         return (
             before is not None
@@ -285,8 +284,7 @@ class Claims:
         )
 
     def _may_be_of_engine(self, difference: Difference, before: Shape | None, after: Shape) -> bool:
-        """Return whether a statement about another part may have changed it: Delta and Hudi keep properties of their own, and
-        some writes add columns."""
+        """Return whether a statement about another part may be the cause: Delta and Hudi set properties, writes add columns."""
         formats = {shape.format for shape in (before, after) if shape}
         if difference.what in ("property", "format version"):
             return formats != {"iceberg"} and any(
@@ -301,24 +299,24 @@ class Claims:
         ]
         return any(statement.options.evolves for statement in writes) or (bool(writes) and formats != {"iceberg"})
 
-    def _is_declared(self, part: Column, column: ShapeColumn) -> bool:
+    def _is_declared(self, part: ColumnClause, column: Column) -> bool:
         is_nullable = part.nullable is not column.required
         return self._is_type(part.type, column) and is_nullable and column.comment in (part.comment or None, MASK)
 
-    def _is_altered(self, part: AlterColumn, what: str, column: ShapeColumn) -> bool:
+    def _is_altered(self, part: AlterColumn, what: str, column: Column) -> bool:
         if what == "type":
             return self._is_type(part.type, column)
         if what == "required":
             return part.nullable is not column.required
         return what == "default" or column.comment in (part.comment or None, MASK)
 
-    def _is_type(self, text: str | None, column: ShapeColumn) -> bool:
+    def _is_type(self, text: str | None, column: Column) -> bool:
         if text is None:
             return True
         try:
-            found = (set(types_of(written, self._dialect)) for written in (text, column.type))
-            return not next(found).isdisjoint(next(found))
-        except (NotUnderstood, RecursionError):
+            spellings = (set(types_of(written, self._dialect)) for written in (text, column.type))
+            return not next(spellings).isdisjoint(next(spellings))
+        except (UnsupportedClause, RecursionError):
             return text.casefold() == column.type.casefold()
 
     def _parts(self, kind: type[_P]) -> Iterator[_P]:
@@ -346,10 +344,10 @@ class Claims:
         return f"{function}({', '.join((*width, '.'.join(self._named(column))))}){order}".casefold()
 
     def _transform(self, transform: Transform) -> str:
-        """Return what a statement writes as a field, as `_text` returns that of a shape."""
+        """Return the text of a field in a statement, comparable with the `_text` of a shape's field."""
         return self._text(transform.normalised)
 
-    def _order(self, field: SortField) -> str:
+    def _order(self, field: SortClause) -> str:
         direction = field.direction or "asc"
         nulls = field.nulls or ("first" if direction == "asc" else "last")
         return f"{self._transform(field.transform)} {direction} nulls {nulls}"
@@ -371,9 +369,9 @@ def _may_be_all(statement: ParsedStatement) -> bool:
 
 
 EVERY_PART = "*"
-# Of a column: what a rename is about.
+# The subject of a rename of a column.
 _NAME = "name"
-# Facts of a column, each a part of its own; by the operation that changes it.
+# Facts of a column, each a separate part, by the operation that changes it.
 _FACTS = {
     "alter_column_type": "type", "alter_column_nullability": "required", "alter_column_comment": "comment",
     "alter_column_default": "default", "alter_column_position": "order of columns",
@@ -381,10 +379,10 @@ _FACTS = {
 COLUMN_FACTS = frozenset({"type", "required", "comment", "default"})
 
 
-def said_of(statement: ParsedStatement, sql: str, dialect: str) -> Iterator[tuple[str, str]]:
-    """Yield the subjects of a statement on one table, or of a rename of one, each with what it says about the subject.
+def subjects_of(statement: ParsedStatement, sql: str, dialect: str) -> Iterator[tuple[str, str]]:
+    """Yield the subjects of a statement on one table, or of a rename of one, each with what it declares of the subject.
 
-    Two statements that say the same have the same text, whatever the catalog and the namespace of the tables that they name.
+    Two statements that declare the same have the same text, whatever the catalog and the namespace of the tables that they name.
 
     Args:
         sql: the text of the statement.
@@ -397,8 +395,11 @@ def said_of(statement: ParsedStatement, sql: str, dialect: str) -> Iterator[tupl
         if operation == "replace_table":
             yield EVERY_PART, operation
         yield "property comment", options.comment or ""
-        yield "order of columns", ", ".join(_path(part.key) for part in statement.parts if isinstance(part, Column))
-        if not any(isinstance(part, Column) for part in statement.parts):
+        yield (
+            "order of columns",
+            ", ".join(_path(part.key) for part in statement.parts if isinstance(part, ColumnClause)),
+        )
+        if not any(isinstance(part, ColumnClause) for part in statement.parts):
             yield "column", _without_places(statement, sql, dialect)
     elif operation == "replace_columns":
         yield "column", operation
@@ -407,19 +408,19 @@ def said_of(statement: ParsedStatement, sql: str, dialect: str) -> Iterator[tupl
     elif operation == "set_location":
         yield "property location", options.location or ""
     for part in statement.parts:
-        yield from _said_by(part)
+        yield from _part_subjects(part)
 
 
 def field_text(transform: Transform) -> str | None:
-    """Return a partition field as `partition_text` writes it, in lower case; None where that does not follow from the statement."""
+    """Return a partition field as `partition_text` writes it, in lower case; None if the statement does not determine it."""
     is_clear = len(transform.columns) == 1 and len(transform.widths) <= 1
     return transform.normalised.lower() if is_clear else None
 
 
-def _said_by(part: Part) -> Iterator[tuple[str, str]]:
+def _part_subjects(part: Part) -> Iterator[tuple[str, str]]:
     match part:
-        case Column():
-            yield from _said_by_column(part)
+        case ColumnClause():
+            yield from _column_subjects(part)
         case DropColumn():
             yield f"column {_path(part.key)}", "drop"
         case RenameColumn():
@@ -433,9 +434,9 @@ def _said_by(part: Part) -> Iterator[tuple[str, str]]:
         case Property():
             key = "format version" if part.key == "format-version" else f"property {part.key.lower()}"
             yield key, "" if part.value is None else f"={part.value}"
-        case PartitionField():
+        case PartitionClause():
             for transform in filter(None, (part.transform, part.replaces)):
-                # A field may be dropped by its own name, which its column may have, too.
+                # A field may be dropped by its name, which may be that of its column.
                 text = field_text(transform) if transform.function or part.operation in _ADDS_FIELD else None
                 yield f"partitioning {text}" if text else "partitioning", f"{part.operation} {_plain(transform.text)}"
         case WriteOrder():
@@ -447,7 +448,7 @@ def _said_by(part: Part) -> Iterator[tuple[str, str]]:
             yield "sorting", ", ".join(part.fields)
         case Fields():
             if part.operation == "set_identifier_fields":
-                yield "identifiers", ""  # Other fields are identifiers no longer.
+                yield "identifiers", ""  # All other fields cease to be identifiers.
             yield from ((f"identifiers {field.lower()}", part.operation) for field in part.fields)
         case Constraint():
             yield "identifiers", part.text
@@ -458,7 +459,7 @@ def _said_by(part: Part) -> Iterator[tuple[str, str]]:
 _ADDS_FIELD = frozenset({"create_table", "add_partition_field"})
 
 
-def _said_by_column(column: Column) -> Iterator[tuple[str, str]]:
+def _column_subjects(column: ColumnClause) -> Iterator[tuple[str, str]]:
     name = _path(column.key)
     yield f"column {name}", "add"
     if column.type is not None:
@@ -483,12 +484,12 @@ def _path(key: tuple[str, ...]) -> str:
 
 
 def _plain(text: str) -> str:
-    """Return a type or a transform without the blanks and the case of letters, which say nothing."""
+    """Return a type or a transform without blanks, in lower case."""
     return "".join(text.split()).lower()
 
 
 def _without_places(statement: ParsedStatement, sql: str, dialect: str) -> str:
-    """Return the text of a statement, its tables without their catalogs and namespaces."""
+    """Return the text of a statement with its tables' names without catalog and namespace."""
     cursor = Cursor(sql, dialect)
     start = cursor.position
     while cursor.word() not in ("", ";"):
@@ -500,7 +501,7 @@ def _without_places(statement: ParsedStatement, sql: str, dialect: str) -> str:
 
 
 def covering(subject: str) -> Iterator[str]:
-    """Yield the subjects that are about a part: its own, then those that stand for it with others.
+    """Yield the subjects that are about a part: its own subject, then those that cover more than it.
 
     Args:
         subject: of the part, in lower case.
@@ -514,10 +515,10 @@ def covering(subject: str) -> Iterator[str]:
         name = subject.removeprefix(f"{what} ")
         yield "column"
         yield f"column {name}"
-        if what == "column":  # A rename says nothing about the type, and so on.
+        if what == "column":  # A rename is not about the type and other facts.
             yield f"{_NAME} {name}"
         parts = name_parts(name)
-        for end in range(1, len(parts)):  # A field inside of a column is declared in the type of that.
+        for end in range(1, len(parts)):  # A field inside a column is declared in the column's type.
             around = name_of(parts[:end])
             yield from (f"column {around}", f"type {around}")
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from glacierbase.sql.create import cluster_fields, column, column_list, column_type, constraint, expression, position
 from glacierbase.sql.cursor import (
     Cursor,
-    NotUnderstood,
+    UnsupportedClause,
     if_exists,
     if_not_exists,
     listed_paths,
@@ -33,11 +33,11 @@ from glacierbase.sql.statement import (
     Options,
     ParsedStatement,
     Part,
-    PartitionField,
+    PartitionClause,
     Place,
     Reference,
     RenameColumn,
-    SortField,
+    SortClause,
     WriteOrder,
 )
 
@@ -46,7 +46,7 @@ CONSTRAINTS = ("CONSTRAINT", "CHECK", "PRIMARY", "FOREIGN", "UNIQUE")
 
 @dataclass(slots=True)
 class Alteration:
-    """The clauses of an ALTER that are read so far.
+    """The clauses of an ALTER that have been read.
 
     Attributes:
         operation: of a clause without a part.
@@ -72,83 +72,83 @@ def alter_table(cursor: Cursor, options: Options, clauses: Clauses) -> ParsedSta
     """Read ALTER TABLE after the word TABLE, with the clauses of a dialect."""
     may_be_absent = if_exists(cursor)
     target = cursor.table()
-    found = Alteration(cursor, [target], replace(options, if_exists=may_be_absent, partition=partition(cursor)))
+    alteration = Alteration(cursor, [target], replace(options, if_exists=may_be_absent, partition=partition(cursor)))
     word = cursor.next()
     if word not in clauses:
-        raise NotUnderstood(f"ALTER TABLE … {word or 'without a clause'}")
-    clauses[word](found)
-    return found.parsed()
+        raise UnsupportedClause(f"ALTER TABLE … {word or 'without a clause'}")
+    clauses[word](alteration)
+    return alteration.parsed()
 
 
-def _add(found: Alteration) -> None:
-    cursor, place = found.cursor, found.cursor.place()
+def _add(alteration: Alteration) -> None:
+    cursor, place = alteration.cursor, alteration.cursor.place()
     if cursor.take("PARTITION", "FIELD"):
-        found.parts.append(PartitionField("add_partition_field", place, transform(cursor), _field_name(cursor)))
+        alteration.parts.append(PartitionClause("add_partition_field", place, transform(cursor), _field_name(cursor)))
     elif cursor.take_any("COLUMN", "COLUMNS"):
-        found.options = replace(found.options, if_not_exists=if_not_exists(cursor))
-        found.parts += added_columns(cursor)
+        alteration.options = replace(alteration.options, if_not_exists=if_not_exists(cursor))
+        alteration.parts += declared_columns(cursor, "add_column")
     elif cursor.word() in CONSTRAINTS:
-        found.parts.append(constraint(cursor, "add_constraint"))
+        alteration.parts.append(constraint(cursor, "add_constraint"))
     else:
-        found.options = replace(found.options, if_not_exists=if_not_exists(cursor))
-        _partitions(found, "add_partition")
+        alteration.options = replace(alteration.options, if_not_exists=if_not_exists(cursor))
+        _partitions(alteration, "add_partition")
 
 
 def _field_name(cursor: Cursor) -> str | None:
     return cursor.path()[0] if cursor.take("AS") else None
 
 
-def _partitions(found: Alteration, operation: str) -> None:
-    """Move past `PARTITION (…)`, one or more, with their locations."""
-    spec = partition(found.cursor)
+def _partitions(alteration: Alteration, operation: str) -> None:
+    """Move past one or more `PARTITION (…)` with their locations."""
+    spec = partition(alteration.cursor)
     if spec is None:
-        raise NotUnderstood(f"ALTER TABLE … {found.cursor.word()}")
-    found.operation, found.options = operation, replace(found.options, partition=spec)
-    cursor = found.cursor
+        raise UnsupportedClause(f"ALTER TABLE … {alteration.cursor.word()}")
+    alteration.operation, alteration.options = operation, replace(alteration.options, partition=spec)
+    cursor = alteration.cursor
     while cursor.word() not in ("", ";"):
         cursor.take(",")
         if cursor.take("LOCATION"):
             cursor.string()
         elif cursor.take("PURGE"):
-            found.options = replace(found.options, purge=True)
+            alteration.options = replace(alteration.options, purge=True)
         elif partition(cursor) is None:
-            raise NotUnderstood(f"{cursor.word()} after a partition")
+            raise UnsupportedClause(f"{cursor.word()} after a partition")
 
 
-def _drop(found: Alteration) -> None:
-    cursor, place = found.cursor, found.cursor.place()
+def _drop(alteration: Alteration) -> None:
+    cursor, place = alteration.cursor, alteration.cursor.place()
     if cursor.take("PARTITION", "FIELD"):
-        found.parts.append(PartitionField("drop_partition_field", place, transform(cursor)))
+        alteration.parts.append(PartitionClause("drop_partition_field", place, transform(cursor)))
     elif cursor.take("IDENTIFIER", "FIELDS"):
-        found.parts.append(Fields("drop_identifier_fields", place, listed_paths(cursor)))
+        alteration.parts.append(Fields("drop_identifier_fields", place, listed_paths(cursor)))
     elif cursor.word() in ("BRANCH", "TAG"):
-        found.parts.append(dropped_reference(cursor))
+        alteration.parts.append(dropped_reference(cursor))
     elif cursor.take_any("COLUMN", "COLUMNS"):
-        found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
-        found.parts += dropped_columns(cursor)
+        alteration.options = replace(alteration.options, if_exists=if_exists(cursor) or alteration.options.if_exists)
+        alteration.parts += dropped_columns(cursor)
     elif cursor.word() in CONSTRAINTS:
-        found.parts.append(dropped_constraint(found, place))
+        alteration.parts.append(dropped_constraint(alteration, place))
     elif cursor.take("FEATURE"):
-        found.parts.append(_feature(cursor, place))
+        alteration.parts.append(_feature(cursor, place))
     elif cursor.word() in ("ROW", "DEFAULT"):
-        other(found)
+        other(alteration)
     else:
-        found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
-        _partitions(found, "drop_partition")
+        alteration.options = replace(alteration.options, if_exists=if_exists(cursor) or alteration.options.if_exists)
+        _partitions(alteration, "drop_partition")
 
 
-def dropped_constraint(found: Alteration, place: Place) -> Constraint:
-    cursor, start, name = found.cursor, found.cursor.position, None
+def dropped_constraint(alteration: Alteration, place: Place) -> Constraint:
+    cursor, start, name = alteration.cursor, alteration.cursor.position, None
     if cursor.next() == "CONSTRAINT":
-        found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
+        alteration.options = replace(alteration.options, if_exists=if_exists(cursor) or alteration.options.if_exists)
         name = cursor.path()[0]
     else:
         cursor.take("KEY")
-        found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
+        alteration.options = replace(alteration.options, if_exists=if_exists(cursor) or alteration.options.if_exists)
         if cursor.word() == "(":
             cursor.parentheses()
     if cursor.take_any("CASCADE", "RESTRICT") == "CASCADE":
-        found.options = replace(found.options, cascade=True)
+        alteration.options = replace(alteration.options, cascade=True)
     return Constraint("drop_constraint", place, name, cursor.text_since(start))
 
 
@@ -157,99 +157,101 @@ def _feature(cursor: Cursor, place: Place) -> Feature:
     return Feature("other", place, name, cursor.take("TRUNCATE", "HISTORY"))
 
 
-def rename(found: Alteration) -> None:
-    cursor = found.cursor
+def rename(alteration: Alteration) -> None:
+    cursor = alteration.cursor
     if cursor.take("COLUMN"):
-        found.parts.append(renamed_column(cursor))
+        alteration.parts.append(renamed_column(cursor))
         return
     if cursor.dialect is SNOWFLAKE and cursor.take("CONSTRAINT"):
-        other(found)
+        other(alteration)
         return
     cursor.expect("TO")
     if partition(cursor):
-        found.operation = "other"
+        alteration.operation = "other"
         return
-    found.operation = "rename_table"
-    found.targets.append(cursor.table())
+    alteration.operation = "rename_table"
+    alteration.targets.append(cursor.table())
 
 
-def _alter(found: Alteration) -> None:
-    found.parts += altered_columns(found.cursor)
+def _alter(alteration: Alteration) -> None:
+    alteration.parts += altered_columns(alteration.cursor)
 
 
-def _replace(found: Alteration) -> None:
-    cursor, place = found.cursor, found.cursor.place()
+def _replace(alteration: Alteration) -> None:
+    cursor, place = alteration.cursor, alteration.cursor.place()
     if cursor.take("COLUMNS"):
-        found.parts += replaced_columns(cursor)
+        alteration.parts += declared_columns(cursor, "replace_columns")
     elif cursor.take("PARTITION", "FIELD"):
         old = transform(cursor)
         cursor.expect("WITH")
         new = transform(cursor)
-        found.parts.append(PartitionField("replace_partition_field", place, new, _field_name(cursor), replaces=old))
+        alteration.parts.append(
+            PartitionClause("replace_partition_field", place, new, _field_name(cursor), replaces=old)
+        )
     else:
-        found.parts.append(created_reference(cursor, or_replace=True))
+        alteration.parts.append(created_reference(cursor, or_replace=True))
 
 
-def _create(found: Alteration) -> None:
-    found.parts.append(created_reference(found.cursor, or_replace=found.cursor.take("OR", "REPLACE")))
+def _create(alteration: Alteration) -> None:
+    alteration.parts.append(created_reference(alteration.cursor, or_replace=alteration.cursor.take("OR", "REPLACE")))
 
 
-def _set(found: Alteration) -> None:
-    cursor, place = found.cursor, found.cursor.place()
+def _set(alteration: Alteration) -> None:
+    cursor, place = alteration.cursor, alteration.cursor.place()
     if cursor.take("TBLPROPERTIES"):
-        found.operation = "set_properties"
-        found.parts += properties(cursor, "set_properties")
+        alteration.operation = "set_properties"
+        alteration.parts += properties(cursor, "set_properties")
     elif cursor.take("LOCATION"):
-        found.operation, found.options = "set_location", replace(found.options, location=cursor.string())
+        alteration.operation, alteration.options = "set_location", replace(alteration.options, location=cursor.string())
     elif cursor.take("IDENTIFIER", "FIELDS"):
-        found.parts.append(Fields("set_identifier_fields", place, listed_paths(cursor)))
+        alteration.parts.append(Fields("set_identifier_fields", place, listed_paths(cursor)))
     elif cursor.word() in ("SERDE", "SERDEPROPERTIES", "TAGS", "ROW", "OWNER", "MANAGED", "FILEFORMAT"):
-        other(found)
+        other(alteration)
     else:
-        raise NotUnderstood(f"ALTER TABLE … SET {cursor.word()}")
+        raise UnsupportedClause(f"ALTER TABLE … SET {cursor.word()}")
 
 
-def _unset(found: Alteration) -> None:
-    cursor = found.cursor
+def _unset(alteration: Alteration) -> None:
+    cursor = alteration.cursor
     if cursor.word() == "TAGS":
-        other(found)
+        other(alteration)
         return
     cursor.expect("TBLPROPERTIES")
-    found.options = replace(found.options, if_exists=if_exists(cursor) or found.options.if_exists)
-    found.operation = "unset_properties"
-    found.parts += properties(cursor, "unset_properties")
+    alteration.options = replace(alteration.options, if_exists=if_exists(cursor) or alteration.options.if_exists)
+    alteration.operation = "unset_properties"
+    alteration.parts += properties(cursor, "unset_properties")
 
 
-def _write(found: Alteration) -> None:
-    cursor = found.cursor
+def _write(alteration: Alteration) -> None:
+    cursor = alteration.cursor
     while cursor.word() not in ("", ";"):
         place = cursor.place()
         if cursor.take("DISTRIBUTED", "BY", "PARTITION"):
-            found.parts.append(WriteOrder("set_distribution", place, distribution="partition"))
+            alteration.parts.append(WriteOrder("set_distribution", place, distribution="partition"))
         elif cursor.take("UNORDERED"):
-            found.parts.append(WriteOrder("set_write_order", place))
+            alteration.parts.append(WriteOrder("set_write_order", place))
         else:
             locally = cursor.take("LOCALLY")
             cursor.expect("ORDERED", "BY")
-            fields: tuple[SortField, ...] = tuple(sort_fields(cursor))
-            found.parts.append(WriteOrder("set_write_order", place, fields, locally=locally))
+            fields: tuple[SortClause, ...] = tuple(sort_fields(cursor))
+            alteration.parts.append(WriteOrder("set_write_order", place, fields, locally=locally))
 
 
-def _recover(found: Alteration) -> None:
-    found.cursor.expect("PARTITIONS")
-    found.operation = "add_partition"
+def _recover(alteration: Alteration) -> None:
+    alteration.cursor.expect("PARTITIONS")
+    alteration.operation = "add_partition"
 
 
-def cluster(found: Alteration) -> None:
-    place = found.cursor.place()
-    found.cursor.expect("BY")
-    found.parts.append(Fields("cluster_by", place, cluster_fields(found.cursor)))
+def cluster(alteration: Alteration) -> None:
+    place = alteration.cursor.place()
+    alteration.cursor.expect("BY")
+    alteration.parts.append(Fields("cluster_by", place, cluster_fields(alteration.cursor)))
 
 
-def other(found: Alteration) -> None:
-    """Move past a clause without a word of its own, which is about this table only."""
-    found.operation = "other"
-    found.cursor.skip_to(";")
+def other(alteration: Alteration) -> None:
+    """Move past a clause without an operation in `OPERATIONS`, which is about this table only."""
+    alteration.operation = "other"
+    alteration.cursor.skip_to(";")
 
 
 SPARK_CLAUSES: Clauses = {
@@ -261,9 +263,9 @@ SPARK_CLAUSES: Clauses = {
 
 
 _END = ("", ",", ")", ";")
-# Words after the name of a column; any other is the new name in Hive's CHANGE COLUMN.
+# Words after the name of a column; any other word is the new name in Hive's CHANGE COLUMN.
 _ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC", "UNSET", "DATA", "NOT")
-# Those after which an action begins even if the name before is one of them: `ALTER COLUMN type TYPE int`.
+# Words that begin an action even if the name before is one of `_ACTIONS`: `ALTER COLUMN type TYPE int`.
 _STARTS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", ".")
 _WITHOUT_WORD = (
     ("SYNC", "IDENTITY"), ("SET", "MASK"), ("DROP", "MASK"), ("SET", "TAGS"), ("UNSET", "TAGS"), ("SET", "TAG"), ("UNSET", "TAG"),
@@ -271,24 +273,14 @@ _WITHOUT_WORD = (
 )  # fmt: skip
 
 
-def added_columns(cursor: Cursor) -> Iterator[Part]:
-    """Yield the columns of ADD COLUMNS."""
+def declared_columns(cursor: Cursor, operation: str) -> Iterator[Part]:
+    """Yield the columns of ADD COLUMNS or REPLACE COLUMNS."""
     if cursor.word() == "(":
-        yield from column_list(cursor, "add_column")
+        yield from column_list(cursor, operation)
         return
-    yield column(cursor, "add_column")
+    yield column(cursor, operation)
     while cursor.take(","):
-        yield column(cursor, "add_column")
-
-
-def replaced_columns(cursor: Cursor) -> Iterator[Part]:
-    """Yield the columns of REPLACE COLUMNS."""
-    if cursor.word() == "(":
-        yield from column_list(cursor, "replace_columns")
-        return
-    yield column(cursor, "replace_columns")
-    while cursor.take(","):
-        yield column(cursor, "replace_columns")
+        yield column(cursor, operation)
 
 
 def dropped_columns(cursor: Cursor) -> Iterator[Part]:
@@ -303,7 +295,7 @@ def dropped_columns(cursor: Cursor) -> Iterator[Part]:
 
 
 def dropped_column(cursor: Cursor) -> DropColumn:
-    """Move past the name of a column that is dropped."""
+    """Read the name of a column that is dropped."""
     place, name = cursor.place(), cursor.table()
     return DropColumn("drop_column", place, name.parts, name.key)
 
@@ -323,7 +315,7 @@ def altered_columns(cursor: Cursor) -> Iterator[Part]:
             cursor.next()
         place, name = cursor.place(), cursor.table()
         if cursor.word() in _END:
-            raise NotUnderstood("ALTER COLUMN without an action")
+            raise UnsupportedClause("ALTER COLUMN without an action")
         if cursor.word() not in _ACTIONS:
             yield from _hive(cursor, name)
         while cursor.word() not in _END:
@@ -333,7 +325,7 @@ def altered_columns(cursor: Cursor) -> Iterator[Part]:
 
 
 def _hive(cursor: Cursor, old: Name) -> Iterator[Part]:
-    """Yield the changes of Hive's `CHANGE COLUMN name name type`, which repeats what it does not change."""
+    """Yield the changes of Hive's `CHANGE COLUMN name name type`, which repeats unchanged values."""
     new = column(cursor, "")
     change = AlterColumn("alter_column_type", new.place, old.parts, key=old.key)
     yield replace(change, type=new.type)
@@ -365,23 +357,23 @@ def _action(cursor: Cursor, place: Place, path: tuple[str, ...]) -> AlterColumn:
 
 
 def _type(cursor: Cursor) -> str:
-    found = column_type(cursor)
-    if not found:
-        raise NotUnderstood("TYPE without a type")
-    return found
+    text = column_type(cursor)
+    if not text:
+        raise UnsupportedClause("TYPE without a type")
+    return text
 
 
 def _without_word(cursor: Cursor, place: Place, path: tuple[str, ...]) -> AlterColumn:
-    """Move past an action that has no word of its own: a mask, tags, SYNC IDENTITY."""
+    """Move past an action without an operation in `OPERATIONS`: a mask, tags, SYNC IDENTITY."""
     words = (cursor.word(), cursor.word(1))
     if words not in _WITHOUT_WORD:
-        raise NotUnderstood(f"ALTER COLUMN … {words[0]}")
+        raise UnsupportedClause(f"ALTER COLUMN … {words[0]}")
     cursor.skip_to(",", ")", ";")
     return AlterColumn("other", place, path)
 
 
 def created_reference(cursor: Cursor, *, or_replace: bool) -> Reference:
-    """Read CREATE or REPLACE after that word."""
+    """Read CREATE or REPLACE of a branch or a tag after that word."""
     place, kind = cursor.place(), _reference_kind(cursor)
     absent_only = if_not_exists(cursor)
     name = ".".join(cursor.path())
@@ -396,7 +388,7 @@ def created_reference(cursor: Cursor, *, or_replace: bool) -> Reference:
 
 
 def dropped_reference(cursor: Cursor) -> Reference:
-    """Read DROP after that word."""
+    """Read DROP of a branch or a tag after that word."""
     place, kind = cursor.place(), _reference_kind(cursor)
     may_be_absent = if_exists(cursor)
     return Reference(f"drop_{kind}", place, ".".join(cursor.path()), if_exists=may_be_absent)
@@ -405,5 +397,5 @@ def dropped_reference(cursor: Cursor) -> Reference:
 def _reference_kind(cursor: Cursor) -> str:
     word = cursor.next()
     if word not in ("BRANCH", "TAG"):
-        raise NotUnderstood(f"{word or 'the end'} where BRANCH or TAG is expected")
+        raise UnsupportedClause(f"{word or 'the end'} where BRANCH or TAG is expected")
     return word.lower()

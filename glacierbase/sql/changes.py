@@ -5,7 +5,7 @@ https://spark.apache.org/docs/latest/sql-ref-syntax.html#dml-statements, https:/
 
 from __future__ import annotations
 
-from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end, if_exists, partition, storage
+from glacierbase.sql.cursor import Cursor, UnsupportedClause, check_end, if_exists, partition, storage
 from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.queries import QUERY_WORDS, Sources
 from glacierbase.sql.statement import Name, Options, ParsedStatement
@@ -14,7 +14,7 @@ _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 
 
 def query(cursor: Cursor) -> ParsedStatement:
-    """Read a query, and what may begin as one: `WITH … INSERT`, `FROM … INSERT …`."""
+    """Read a query, or a statement that begins like one: `WITH … INSERT`, `FROM … INSERT …`."""
     sources = Sources(cursor)
     if cursor.word() == "WITH":
         sources.definitions()
@@ -30,7 +30,7 @@ def query(cursor: Cursor) -> ParsedStatement:
 
 
 def _inserts(cursor: Cursor, sources: Sources) -> ParsedStatement:
-    """Read `INSERT … SELECT …`, once or more, after the FROM that they share."""
+    """Read one or more `INSERT … SELECT …` after the FROM that they share."""
     targets: list[Name] = []
     operation = ""
     while cursor.take("INSERT"):
@@ -49,9 +49,9 @@ def insert(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
         return _insert_all(cursor)
     sources = sources or Sources(cursor)
     operation, targets, options = _insert_target(cursor, sources)
-    found = sources.query()
+    sources.query()
     check_end(cursor)
-    return ParsedStatement(operation, targets, found.without(*targets), options=options)
+    return ParsedStatement(operation, targets, sources.without(*targets), options=options)
 
 
 def _insert_all(cursor: Cursor) -> ParsedStatement:
@@ -80,7 +80,7 @@ def _insert_target(cursor: Cursor, sources: Sources) -> tuple[str, tuple[Name, .
     if cursor.take("WITH", "("):  # Options of the writer.
         cursor.skip_to(")")
         cursor.expect(")")
-        evolves = True  # One of them may be `mergeSchema`.
+        evolves = True  # An option may be `mergeSchema`.
     if_exists_not = False
     spec = partition(cursor)
     if spec:
@@ -102,23 +102,23 @@ def _replaced(cursor: Cursor, sources: Sources, spec: str | None) -> Options:
     if cursor.take("USING"):
         cursor.parentheses()
     elif not cursor.take("WHERE") or not sources.until(*QUERY_WORDS):
-        raise NotUnderstood("REPLACE in an INSERT")
+        raise UnsupportedClause("REPLACE in an INSERT")
     return Options(where=True, partition=spec)
 
 
 def _columns(cursor: Cursor) -> tuple[str, ...]:
-    """Move past the columns that an INSERT lists; a query in parentheses stays."""
+    """Move past the columns that an INSERT lists, but not past a query in parentheses."""
     ahead = 1
     while cursor.word(ahead) == "(":
         ahead += 1
     if cursor.word() != "(" or (cursor.word(ahead) in QUERY_WORDS and cursor.word(ahead + 1) not in (",", ")")):
         return ()
     cursor.next()
-    found = [".".join(cursor.path())]
+    columns = [".".join(cursor.path())]
     while cursor.take(","):
-        found.append(".".join(cursor.path()))
+        columns.append(".".join(cursor.path()))
     cursor.expect(")")
-    return tuple(found)
+    return tuple(columns)
 
 
 def _is_directory(cursor: Cursor) -> bool:
@@ -168,7 +168,7 @@ def merge(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
     cursor.expect("INTO")
     target = cursor.table()
     if not cursor.skip_to("USING"):
-        raise NotUnderstood("MERGE without USING")
+        raise UnsupportedClause("MERGE without USING")
     cursor.next()
     sources.relation()
     check_end(cursor)
@@ -201,7 +201,7 @@ def load(cursor: Cursor) -> ParsedStatement:
 
 
 def copy(cursor: Cursor) -> ParsedStatement:
-    """Read COPY INTO after COPY. Into a stage or a location, it changes no table."""
+    """Read COPY INTO after COPY. A copy into a stage or a location changes no table."""
     cursor.take("FILES")
     cursor.expect("INTO")
     sources = Sources(cursor)

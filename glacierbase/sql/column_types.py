@@ -1,4 +1,4 @@
-"""Types of columns in one spelling, so that a declared type and the one that an engine reports can be compared.
+"""Column types in one spelling, so that a declared type can be compared with the type that an engine reports.
 
 Spark: https://spark.apache.org/docs/latest/sql-ref-datatypes.html. Iceberg stores bytes and shorts as integers, and chars and
 varchars as strings: https://iceberg.apache.org/docs/latest/spark-getting-started/#type-compatibility.
@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import NamedTuple
 
-from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 
-# Types of several words, each word with those that may follow.
+# Types of several words: the first word with the words that may follow.
 _FOLLOWING = {
     "DOUBLE": ("PRECISION",),
     "CHAR": ("VARYING",),
@@ -24,7 +24,7 @@ _SPARK = {
     "INTEGER": "int", "LONG": "bigint", "SHORT": "smallint", "BYTE": "tinyint", "REAL": "float", "DEC": "decimal",
     "NUMERIC": "decimal", "CHARACTER": "char", "TIMESTAMP_LTZ": "timestamp",
 }  # fmt: skip
-# What a table format may store instead.
+# Types that a table format may store instead.
 _STORED = {"tinyint": "int", "smallint": "int", "char": "string", "varchar": "string"}
 _SNOWFLAKE = {
     **dict.fromkeys(("DECIMAL", "DEC", "NUMERIC"), "NUMBER"),
@@ -39,7 +39,7 @@ _SNOWFLAKE = {
     "TIMESTAMPLTZ": "TIMESTAMP_LTZ",
     "TIMESTAMPTZ": "TIMESTAMP_TZ",
 }
-# The names of what is inside a type; those of a struct's fields are declared.
+# The names of the fields inside a type; a struct declares them.
 _INSIDE: Mapping[str, tuple[str, ...]] = {"STRUCT": (), "ARRAY": ("element",), "MAP": ("key", "value")}
 _INTEGERS = ("INT", "INTEGER", "BIGINT", "SMALLINT", "TINYINT", "BYTEINT")
 _ONE_CHARACTER = ("CHAR", "CHARACTER", "NCHAR")
@@ -60,11 +60,11 @@ def read_type(cursor: Cursor, *, stored: bool = False) -> str:
         stored: return the type as a table format without small integers and bounded strings stores it.
 
     Raises:
-        NotUnderstood: it has a form that is not supported.
+        UnsupportedClause: the type has a form that is not supported.
     """
     word = cursor.next()
     if not word.isidentifier():
-        raise NotUnderstood(f"{word or 'the end'} where a type is expected")
+        raise UnsupportedClause(f"{word or 'the end'} where a type is expected")
     while cursor.word() in _FOLLOWING.get(word, ()):
         word = f"{word} {cursor.next()}"
     if cursor.word() == "<":
@@ -81,31 +81,31 @@ def read_type(cursor: Cursor, *, stored: bool = False) -> str:
 
 
 def normalised(text: str, dialect: str) -> str:
-    """Return a type as an engine reports it in the spelling of `read_type`.
+    """Return a type that an engine reports in the spelling of `read_type`.
 
     Raises:
-        NotUnderstood: it has a form that is not supported.
+        UnsupportedClause: the type has a form that is not supported.
     """
     cursor = Cursor(text, dialect)
-    found = read_type(cursor)
+    spelling = read_type(cursor)
     if cursor.word() and not cursor.take("COLLATE"):
-        raise NotUnderstood(f"the type {text}")
-    return found
+        raise UnsupportedClause(f"the type {text}")
+    return spelling
 
 
 def types_of(text: str, dialect: str) -> tuple[str, ...]:
     """Return the spellings in which an engine may report a declared type.
 
-    Which of its types Snowflake means by TIMESTAMP is a parameter of account, user and session.
+    A parameter of account, user and session decides the meaning of TIMESTAMP on Snowflake.
     https://docs.snowflake.com/en/sql-reference/parameters#timestamp-type-mapping
 
     Raises:
-        NotUnderstood: it has a form that is not supported.
+        UnsupportedClause: the type has a form that is not supported.
     """
     declared = Cursor(text, dialect)
     read_type(declared)
     if declared.word():
-        raise NotUnderstood(f"the type {text}")
+        raise UnsupportedClause(f"the type {text}")
     if dialect == SNOWFLAKE.name and Cursor(text, dialect).word() == "TIMESTAMP":
         spelling = read_type(Cursor(text, dialect))
         return tuple(spelling.replace("_NTZ", f"_{kind}") for kind in ("NTZ", "LTZ", "TZ"))
@@ -126,23 +126,23 @@ def fields_of(text: str) -> tuple[Field, ...]:
     """Return the fields of a struct of Spark, the element of an array, or key and value of a map; none of another type.
 
     Raises:
-        NotUnderstood: it has a form that is not supported.
+        UnsupportedClause: the type has a form that is not supported.
     """
-    cursor, found = Cursor(text, SPARK.name), list[Field]()
+    cursor, fields = Cursor(text, SPARK.name), list[Field]()
     kind = cursor.next()
     names = _INSIDE.get(kind)
     if names is None or not cursor.take("<"):
         return ()
     while not cursor.take(">"):
-        name = names[len(found)] if names else _field_name(cursor)
+        name = names[len(fields)] if names else _field_name(cursor)
         start = cursor.position
         read_type(cursor)
-        found.append(Field(name, cursor.text_since(start), *_field_options(cursor)))
+        fields.append(Field(name, cursor.text_since(start), *_field_options(cursor)))
         if name == "key" and names:  # A key is never null.
-            found[-1] = found[-1]._replace(required=True)
+            fields[-1] = fields[-1]._replace(required=True)
         if cursor.word() != ">":
             cursor.expect(",")
-    return tuple(found)
+    return tuple(fields)
 
 
 def _nested(cursor: Cursor, word: str, stored: bool) -> str:
@@ -181,16 +181,16 @@ def _field_options(cursor: Cursor) -> tuple[bool, str | None]:
 
 
 def _parameters(cursor: Cursor) -> tuple[str, ...]:
-    found: list[str] = []
+    parameters: list[str] = []
     if not cursor.take("("):
         return ()
     while not cursor.take(")"):
         word = cursor.next()
         if not word.isdigit():
-            raise NotUnderstood(f"{word or 'the end'} where a length is expected")
-        found.append(word)
+            raise UnsupportedClause(f"{word or 'the end'} where a length is expected")
+        parameters.append(word)
         cursor.take(",")
-    return tuple(found)
+    return tuple(parameters)
 
 
 def _snowflake(word: str, parameters: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:

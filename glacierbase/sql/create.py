@@ -1,6 +1,6 @@
-"""CREATE and REPLACE of tables and views, of Spark, Delta, Hudi and Snowflake, and declarations of columns.
+"""CREATE and REPLACE of tables and views, in Spark, Delta, Hudi and Snowflake, and declarations of columns.
 
-Columns are declared by ADD COLUMNS, REPLACE COLUMNS and Hive's CHANGE COLUMN, too.
+ADD COLUMNS, REPLACE COLUMNS and Hive's CHANGE COLUMN also declare columns.
 
 https://spark.apache.org/docs/latest/sql-ref-syntax-ddl-create-table.html, https://docs.delta.io/latest/delta-utility.html,
 https://iceberg.apache.org/docs/latest/spark-ddl/, https://docs.snowflake.com/en/sql-reference/sql/create-table
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from glacierbase.sql.cursor import (
     Cursor,
-    NotUnderstood,
+    UnsupportedClause,
     if_not_exists,
     listed_paths,
     properties,
@@ -24,25 +24,25 @@ from glacierbase.sql.cursor import (
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.queries import QUERY_WORDS, Sources
 from glacierbase.sql.statement import (
-    Column,
+    ColumnClause,
     Constraint,
     Fields,
     Name,
     Options,
     ParsedStatement,
     Part,
-    PartitionField,
+    PartitionClause,
     Transform,
 )
 
 
 @dataclass(slots=True)
 class Creation:
-    """What is read of a CREATE so far.
+    """The parts of a CREATE that have been read.
 
     Attributes:
         sources: the tables that it copies or reads; None where a name is computed.
-        as_query: whether a query fills it.
+        as_query: whether a query fills the table.
     """
 
     target: Name
@@ -76,7 +76,7 @@ def create_view(cursor: Cursor, options: Options) -> ParsedStatement:
     if cursor.word() not in ("", ";"):
         _query(cursor, creation)
     elif creation.options.using is None:
-        raise NotUnderstood("a view without a query")
+        raise UnsupportedClause("a view without a query")
     return creation.parsed("replace_view" if options.or_replace else "create_view")
 
 
@@ -103,7 +103,7 @@ def _read_clause(cursor: Cursor, creation: Creation) -> None:
     elif _starts_query(cursor) or (word in ("WITH", "TABLE", "(") and cursor.dialect is SPARK):
         _query(cursor, creation)
     elif cursor.dialect is SPARK:
-        raise NotUnderstood(f"{word} in CREATE TABLE")
+        raise UnsupportedClause(f"{word} in CREATE TABLE")
     else:
         cursor.parentheses() if word == "(" else cursor.next()
 
@@ -157,17 +157,17 @@ def _clone(cursor: Cursor, creation: Creation) -> None:
 
 
 def _partitioned(cursor: Cursor, creation: Creation) -> None:
-    """Read `PARTITIONED BY (…)`: transforms, columns, and columns that are declared here, `(day date)`."""
+    """Read `PARTITIONED BY (…)`: transforms, columns, and declarations of columns, `(day date)`."""
     cursor.next()
     cursor.expect("BY", "(")
     while not cursor.take(")"):
         place = cursor.place()
         if cursor.word(1) in (",", ")", "(", "."):
-            creation.parts.append(PartitionField("create_table", place, transform(cursor)))
+            creation.parts.append(PartitionClause("create_table", place, transform(cursor)))
         else:
             declared = column(cursor, "create_table")
             field = Transform(f"`{declared.path[-1]}`", "", declared.path)
-            creation.parts += [declared, PartitionField("create_table", place, field)]
+            creation.parts += [declared, PartitionClause("create_table", place, field)]
         if cursor.word() != ")":
             cursor.expect(",")
 
@@ -216,7 +216,7 @@ def _location(cursor: Cursor, creation: Creation) -> None:
     if cursor.is_string():
         creation.options = replace(creation.options, location=cursor.string())
     elif cursor.dialect is SPARK:
-        raise NotUnderstood("a location that is no string")
+        raise UnsupportedClause("a location that is no string")
 
 
 def _properties(cursor: Cursor, creation: Creation) -> None:
@@ -257,7 +257,7 @@ _CLAUSES: Mapping[str, Mapping[str, Callable[[Cursor, Creation], None]]] = {
 }  # fmt: skip
 
 
-# What may follow the type of a column; the end of it is the next comma.
+# Words that may follow the type of a column, up to the next comma.
 OPTIONS = frozenset(
     {
         "NOT", "NULL", "COMMENT", "DEFAULT", "GENERATED", "PRIMARY", "UNIQUE", "CHECK", "CONSTRAINT", "REFERENCES",
@@ -265,7 +265,7 @@ OPTIONS = frozenset(
         "ORDER", "NOORDER", "FIRST", "AFTER", "ENFORCED", "RELY",
     }
 )  # fmt: skip
-# Two words that begin a clause of CREATE, ADD or DROP that is about no column; an empty second word stands for any.
+# The first two words of clauses of CREATE, ADD or DROP that are not about columns; an empty second word matches any.
 _NO_COLUMN = frozenset(
     {
         ("CONSTRAINT", ""), ("PRIMARY", "KEY"), ("FOREIGN", "KEY"), ("UNIQUE", "("), ("CHECK", "("), ("PARTITION", "FIELD"),
@@ -279,7 +279,7 @@ _ENDS = ("", ",", ")", ";")
 
 
 def is_about_columns(cursor: Cursor) -> bool:
-    """Return whether the clause that begins here is about a column; else it is about a constraint, a partition and so on."""
+    """Return whether the clause that begins here is about a column, not about a constraint, a partition and so on."""
     word, following = cursor.word(), cursor.word(1)
     return (word, following) not in _NO_COLUMN and (word, "") not in _NO_COLUMN
 
@@ -297,7 +297,7 @@ def column_list(cursor: Cursor, operation: str) -> Iterator[Part]:
 
 
 def constraint(cursor: Cursor, operation: str) -> Constraint:
-    """Move past a constraint up to the next comma, closing parenthesis or semicolon of the same depth."""
+    """Read a constraint up to the next comma, closing parenthesis or semicolon of the same depth."""
     place, name = cursor.place(), None
     if cursor.take("CONSTRAINT"):
         name = cursor.path()[0]
@@ -306,18 +306,18 @@ def constraint(cursor: Cursor, operation: str) -> Constraint:
     return Constraint(operation, place, name, cursor.text_since(start))
 
 
-def column(cursor: Cursor, operation: str) -> Column:
-    """Move past the declaration of a column."""
+def column(cursor: Cursor, operation: str) -> ColumnClause:
+    """Read the declaration of a column."""
     place, name = cursor.place(), cursor.table()
     cursor.take(":")
-    found: dict[str, str | bool] = {}
+    options: dict[str, str | bool] = {}
     spelling = column_type(cursor) if cursor.word() not in OPTIONS or cursor.word() in _ENDS else None
     while cursor.word() not in _ENDS:
-        _option(cursor, found)
-    return Column(
-        operation, place, name.parts, spelling or None, nullable=not found.get("required"), default=_text(found, "default"),
-        generated=_text(found, "generated"), comment=_text(found, "comment"), position=_text(found, "position"), key=name.key,
-        primary_key=bool(found.get("primary_key")),
+        _option(cursor, options)
+    return ColumnClause(
+        operation, place, name.parts, spelling or None, nullable=not options.get("required"), default=_text(options, "default"),
+        generated=_text(options, "generated"), comment=_text(options, "comment"), position=_text(options, "position"), key=name.key,
+        primary_key=bool(options.get("primary_key")),
     )  # fmt: skip
 
 
@@ -335,14 +335,14 @@ def column_type(cursor: Cursor) -> str:
 
 
 def position(cursor: Cursor) -> str | None:
-    """Move past FIRST or AFTER and a name, and return them; None where there is neither."""
+    """Read FIRST or AFTER and a name; return None where there is neither."""
     if cursor.take("FIRST"):
         return "first"
     return f"after {'.'.join(cursor.path())}" if cursor.take("AFTER") else None
 
 
 def expression(cursor: Cursor, *ends: str) -> str:
-    """Move past an expression that ends before one of these words, or where the clause ends, and return its text."""
+    """Read an expression up to one of these words or the end of the clause, and return its text."""
     start = cursor.position
     cursor.skip_to(",", ")", ";", *ends)
     return cursor.text_since(start)
@@ -354,51 +354,51 @@ def _angles(cursor: Cursor) -> None:
         depth += (word == "<") - (word == ">")
         if not depth:
             return
-    raise NotUnderstood("< that nothing closes")
+    raise UnsupportedClause("< that nothing closes")
 
 
-def _text(found: Mapping[str, str | bool], key: str) -> str | None:
-    value = found.get(key)
+def _text(options: Mapping[str, str | bool], key: str) -> str | None:
+    value = options.get(key)
     return value if isinstance(value, str) else None
 
 
-def _option(cursor: Cursor, found: dict[str, str | bool]) -> None:
-    """Move past one option of a column."""
+def _option(cursor: Cursor, options: dict[str, str | bool]) -> None:
+    """Read one option of a column into `options`."""
     word = cursor.next()
     if word in _READ:
-        _READ[word](cursor, found)
+        _READ[word](cursor, options)
     elif word in ("FIRST", "AFTER"):
-        found["position"] = "first" if word == "FIRST" else f"after {'.'.join(cursor.path())}"
+        options["position"] = "first" if word == "FIRST" else f"after {'.'.join(cursor.path())}"
     elif word not in OPTIONS and cursor.dialect is SPARK:
-        raise NotUnderstood(f"{word} in a column")
+        raise UnsupportedClause(f"{word} in a column")
     else:
         cursor.skip_to(",", ")", ";", *OPTIONS)
 
 
-def _not_null(cursor: Cursor, found: dict[str, str | bool]) -> None:
+def _not_null(cursor: Cursor, options: dict[str, str | bool]) -> None:
     if cursor.take_any("ENFORCED", "DEFERRABLE"):
         return
     cursor.expect("NULL")
-    found["required"] = True
+    options["required"] = True
 
 
-def _primary_key(cursor: Cursor, found: dict[str, str | bool]) -> None:
+def _primary_key(cursor: Cursor, options: dict[str, str | bool]) -> None:
     cursor.expect("KEY")
-    found["primary_key"] = True
+    options["primary_key"] = True
 
 
-def _column_comment(cursor: Cursor, found: dict[str, str | bool]) -> None:
-    found["comment"] = cursor.string()
+def _column_comment(cursor: Cursor, options: dict[str, str | bool]) -> None:
+    options["comment"] = cursor.string()
 
 
-def _default(cursor: Cursor, found: dict[str, str | bool]) -> None:
-    found["default"] = expression(cursor, *(OPTIONS - {"NULL", "AS"}))
+def _default(cursor: Cursor, options: dict[str, str | bool]) -> None:
+    options["default"] = expression(cursor, *(OPTIONS - {"NULL", "AS"}))
 
 
-def _generated(cursor: Cursor, found: dict[str, str | bool]) -> None:
+def _generated(cursor: Cursor, options: dict[str, str | bool]) -> None:
     cursor.skip_to("AS")
     cursor.expect("AS")
-    found["generated"] = expression(cursor, *OPTIONS)
+    options["generated"] = expression(cursor, *OPTIONS)
 
 
 _READ: Mapping[str, Callable[[Cursor, dict[str, str | bool]], None]] = {

@@ -1,6 +1,6 @@
 """Read the tokens of one statement in order: names, strings, and the clauses that several statements share.
 
-Those are properties, transforms, partition specifications and words of existence.
+The shared clauses are properties, transforms, partition specifications, IF EXISTS and IF NOT EXISTS.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from collections.abc import Iterator
 from copy import copy
 
 from glacierbase.sql.dialects import dialect_of
-from glacierbase.sql.statement import Name, Place, Property, SortField, Transform
+from glacierbase.sql.statement import Name, Place, Property, SortClause, Transform
 from glacierbase.sql.tokens import Source, Token, tokens
 
 _QUOTES = ("`", '"')
@@ -21,7 +21,7 @@ _DOUBLED = re.compile(r"()(['\"])\2")
 _OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
 
 
-class NotUnderstood(Exception):
+class UnsupportedClause(Exception):
     """A clause has a form that is not supported; the message names it."""
 
 
@@ -46,7 +46,7 @@ class Cursor:
         self._at = 0
 
     def holds_template(self) -> bool:
-        """Return whether a mark of Jinja stands outside of strings and comments: the text was never rendered."""
+        """Return whether Jinja's marks occur outside of strings and comments: the text was never rendered."""
         if not any(mark in self._sql for mark in _TEMPLATES):
             return False
         return any(self._sql.startswith(_TEMPLATES, token.start) for token in self._tokens)
@@ -58,33 +58,33 @@ class Cursor:
         return part
 
     def word(self, ahead: int = 0) -> str:
-        """Return the next token, or one after it: a word in capitals, a sign, or an opening quote; empty at the end."""
+        """Return the next token, or a later one: a word in capitals, a sign, or an opening quote; empty at the end."""
         at = self._at + ahead
         return self._tokens[at].word if 0 <= at < len(self._tokens) else ""
 
     def take(self, *words: str) -> bool:
         """Move past these words if they are next; return whether they were."""
-        found = all(self.word(ahead) == word for ahead, word in enumerate(words))
-        self._at += len(words) if found else 0
-        return found
+        are_next = all(self.word(ahead) == word for ahead, word in enumerate(words))
+        self._at += len(words) if are_next else 0
+        return are_next
 
     def take_any(self, *words: str) -> str:
-        """Move past the next token if it is one of these words, and return it; else return nothing."""
+        """Move past the next token if it is one of these words, and return it; else return an empty text."""
         return self.next() if self.word() in words else ""
 
     def next(self) -> str:
         """Move past the next token, and return it as `word` does."""
-        found = self.word()
+        word = self.word()
         self._at += 1
-        return found
+        return word
 
     def expect(self, *words: str) -> None:
         for word in words:
             if not self.take(word):
-                raise NotUnderstood(f"{self.word() or 'the end'} where {word} is expected")
+                raise UnsupportedClause(f"{self.word() or 'the end'} where {word} is expected")
 
     def name(self) -> str:
-        """Move past one part of a name, and return it as the engine stores it, or as it compares it."""
+        """Move past one part of a name, and return it as the engine compares it."""
         return self._compared(self._name_token())
 
     def names(self) -> tuple[str, ...]:
@@ -99,15 +99,15 @@ class Cursor:
         """Move past the name of a table or of another object.
 
         Raises:
-            NotUnderstood: there is none, or it is computed: `IDENTIFIER(…)`, a variable.
+            UnsupportedClause: there is no name, or it is computed: `IDENTIFIER(…)`, a variable.
         """
         if self.word() == "IDENTIFIER" and self.word(1) == "(":
-            raise NotUnderstood("the name is computed by IDENTIFIER")
+            raise UnsupportedClause("the name is computed by IDENTIFIER")
         if self.word()[:1] == "$":
-            raise NotUnderstood(f"the name is in the variable {self.word()}")
+            raise UnsupportedClause(f"the name is in the variable {self.word()}")
         texts = self._name_tokens()
         if any("${" in text for text in texts):
-            raise NotUnderstood("the name holds a variable of Spark's")
+            raise UnsupportedClause("the name holds a variable of Spark's")
         return Name(tuple(map(_unquoted, texts)), tuple(map(self._compared, texts)), tuple(texts))
 
     def is_string(self, ahead: int = 0) -> bool:
@@ -117,21 +117,21 @@ class Cursor:
     def string(self) -> str:
         """Move past a string literal, and return its value."""
         if not self.is_string():
-            raise NotUnderstood(f"{self.word() or 'the end'} where a string is expected")
+            raise UnsupportedClause(f"{self.word() or 'the end'} where a string is expected")
         opening, text = self.word(), self.text()
         self._at += 1
         inside = text[len(opening) : len(text) - (2 if opening == "$$" else 1)]
         escape = _ESCAPE if self.dialect.backslash_escapes else _DOUBLED
-        return inside if len(opening) > 1 else escape.sub(lambda found: found[1] or found[2], inside)
+        return inside if len(opening) > 1 else escape.sub(lambda match: match[1] or match[2], inside)
 
     def text(self) -> str:
         """Return the text of the next token.
 
         Raises:
-            NotUnderstood: there is none.
+            UnsupportedClause: the tokens end here.
         """
         if self._at == len(self._tokens):
-            raise NotUnderstood("the end where a value is expected")
+            raise UnsupportedClause("the end where a value is expected")
         token = self._tokens[self._at]
         return self._sql[token.start : token.end]
 
@@ -166,7 +166,7 @@ class Cursor:
                 return True
             depth += (word in _OPEN) - (word in _CLOSED)
             if depth < 0:
-                raise NotUnderstood(f"{word} that nothing opens")
+                raise UnsupportedClause(f"{word} that nothing opens")
             self._at += 1
         return False
 
@@ -180,23 +180,23 @@ class Cursor:
         start = self._at
         self.expect("(")
         if not self.skip_to(")"):
-            raise NotUnderstood("( that nothing closes")
+            raise UnsupportedClause("( that nothing closes")
         self._at += 1
         return self.text_since(start)
 
     def _name_tokens(self) -> list[str]:
-        found = [self._name_token()]
+        texts = [self._name_token()]
         while self.take("."):
-            found.append(self._name_token())
-        return found
+            texts.append(self._name_token())
+        return texts
 
     def _name_token(self) -> str:
         word = self.word()
         if word not in _QUOTES and not _BARE.fullmatch(word):
-            raise NotUnderstood(f"{word or 'the end'} where a name is expected")
+            raise UnsupportedClause(f"{word or 'the end'} where a name is expected")
         text = self.text()
         if text in ("``", '""'):
-            raise NotUnderstood("an empty name")
+            raise UnsupportedClause("an empty name")
         self._at += 1
         return text
 
@@ -218,12 +218,12 @@ _AFTER_STORAGE = (
 
 
 def if_exists(cursor: Cursor) -> bool:
-    """Move past IF EXISTS; return whether it was there."""
+    """Move past IF EXISTS; return whether it was present."""
     return cursor.take("IF", "EXISTS")
 
 
 def if_not_exists(cursor: Cursor) -> bool:
-    """Move past IF NOT EXISTS; return whether it was there."""
+    """Move past IF NOT EXISTS; return whether it was present."""
     return cursor.take("IF", "NOT", "EXISTS") or cursor.take("IF", "!", "EXISTS")
 
 
@@ -289,14 +289,14 @@ def _argument(cursor: Cursor) -> str:
     return cursor.text_since(start)
 
 
-def sort_fields(cursor: Cursor) -> Iterator[SortField]:
+def sort_fields(cursor: Cursor) -> Iterator[SortClause]:
     """Yield the fields of an order, in parentheses or not."""
     enclosed = cursor.take("(")
     while True:
         field = transform(cursor)
         direction = cursor.take_any("ASC", "DESC").lower()
         nulls = cursor.take_any("FIRST", "LAST").lower() if cursor.take("NULLS") else ""
-        yield SortField(field, direction, nulls)
+        yield SortClause(field, direction, nulls)
         if not cursor.take(","):
             break
     if enclosed:
@@ -306,12 +306,12 @@ def sort_fields(cursor: Cursor) -> Iterator[SortField]:
 def listed_paths(cursor: Cursor) -> tuple[str, ...]:
     """Move past columns between commas, in parentheses or not."""
     enclosed = cursor.take("(")
-    found = [".".join(cursor.path())]
+    paths = [".".join(cursor.path())]
     while cursor.take(","):
-        found.append(".".join(cursor.path()))
+        paths.append(".".join(cursor.path()))
     if enclosed:
         cursor.expect(")")
-    return tuple(found)
+    return tuple(paths)
 
 
 def partition(cursor: Cursor) -> str | None:
@@ -336,7 +336,7 @@ def storage(cursor: Cursor) -> None:
 
 
 def version(cursor: Cursor) -> bool:
-    """Move past `[FOR] VERSION AS OF` and its kin, before the version; return whether they were there."""
+    """Move past `[FOR] VERSION AS OF` and the like, before the version; return whether they were present."""
     ahead = int(cursor.word() == "FOR")
     if cursor.word(ahead) not in ("VERSION", "TIMESTAMP", "SYSTEM_VERSION", "SYSTEM_TIME"):
         return False
@@ -347,8 +347,8 @@ def version(cursor: Cursor) -> bool:
 
 
 def check_end(cursor: Cursor) -> None:
-    """Raise `NotUnderstood` unless the statement ends here."""
+    """Raise `UnsupportedClause` unless the statement ends here."""
     while cursor.take(";"):
         pass
     if cursor.word():
-        raise NotUnderstood(f"{cursor.word()} where the end is expected")
+        raise UnsupportedClause(f"{cursor.word()} where the end is expected")

@@ -1,4 +1,4 @@
-"""The tables and views that files leave behind together, and the shape that each has if it is as the files declare it."""
+"""The tables and views that exist after all files, and the shape of each as the files declare it."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.column_types import normalised, types_of
-from glacierbase.sql.cursor import Cursor, NotUnderstood, if_not_exists
+from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
 from glacierbase.sql.file import Named
 from glacierbase.sql.known import KnownColumn, KnownColumns, KnownField, KnownTable, KnownTables, Path
@@ -28,7 +28,7 @@ _MOST_WORDS = 6
 
 @dataclass(frozen=True, slots=True)
 class Declared:
-    """A table or view that the files leave behind.
+    """A table or view that exists after all files.
 
     Attributes:
         name: as the file writes it.
@@ -36,7 +36,7 @@ class Declared:
         uses: the statements of its session before it.
         versions: of the files that create or change it.
         known: what the statements declare of it; None for a view, and where it is not known.
-        why: why it is not known.
+        why: the reason why it is not known.
     """
 
     name: str
@@ -62,7 +62,7 @@ class DeclaredTables:
 
 
 def declared_tables(files: Iterable[tuple[str, Sequence[Named]]], dialect: str, names: WholeNames) -> DeclaredTables:
-    """Return what the files declare. What a statement may have changed that is not understood is not known afterwards.
+    """Return what the files declare. A table that a statement may have changed that is not understood is not known afterwards.
 
     Args:
         files: the version and the statements of each, from the first one of the catalog.
@@ -70,14 +70,14 @@ def declared_tables(files: Iterable[tuple[str, Sequence[Named]]], dialect: str, 
     follower = _Follower(dialect, names)
     for version, statements in files:
         follower.follow_file(version, statements)
-    return follower.found
+    return follower.declared
 
 
 class _Follower:
-    """Follows tables from statement to statement."""
+    """Follow tables from statement to statement."""
 
     def __init__(self, dialect: str, names: WholeNames) -> None:
-        self.found = DeclaredTables()
+        self.declared = DeclaredTables()
         self._dialect = dialect
         self._names = names
         self._known = KnownTables()
@@ -95,19 +95,19 @@ class _Follower:
                 self._list(whole, written, tuple(use.statement.text for use in uses), version)
                 self._explain(f"version {version}, statement {named.statement.index}: {_effect(parsed)}")
 
-    def _parsed(self, each: Named, version: str) -> ParsedStatement:
-        """Return what a statement does; of one that is not understood, also what it creates."""
-        statement, parsed = each.statement, each.parsed
+    def _parsed(self, named: Named, version: str) -> ParsedStatement:
+        """Return what a statement does; for one that is not understood, also what it creates."""
+        statement, parsed = named.statement, named.parsed
         if parsed.understood:
             return parsed
         place = f"version {version}, statement {statement.index}"
-        self.found.not_understood.append((version, f"{place} is not understood: {parsed.why}"))
+        self.declared.not_understood.append((version, f"{place} is not understood: {parsed.why}"))
         name = _created_name(statement.text, self._dialect)
         return replace(parsed, targets=(name,) if name else ())
 
     def _list(self, parsed: ParsedStatement, written: Sequence[str], uses: tuple[str, ...], version: str) -> None:
         """Add, remove or rename the tables that a statement is about."""
-        tables, keys = self.found.tables, [name.key for name in parsed.targets]
+        tables, keys = self.declared.tables, [name.key for name in parsed.targets]
         is_new = parsed.operation in _CREATES or (not parsed.understood and keys)
         if is_new and not (parsed.options.if_not_exists and keys[0] in tables):
             is_view = parsed.operation.endswith("_view") or parsed.options.kind.endswith("view")
@@ -124,13 +124,13 @@ class _Follower:
                 tables[key] = replace(tables[key], versions=(*tables[key].versions, version))
 
     def _explain(self, why: str) -> None:
-        """Keep what is known of each table, and the reason where that has ended."""
-        for key, table in self.found.tables.items():
+        """Store what is known of each table, or the reason why nothing is."""
+        for key, table in self.declared.tables.items():
             known = None if table.is_view or (table.why and not table.known) else self._known.before(table.whole)
             if known is None and not table.why:
-                self.found.tables[key] = replace(table, known=None, why="a view" if table.is_view else why)
+                self.declared.tables[key] = replace(table, known=None, why="a view" if table.is_view else why)
             else:
-                self.found.tables[key] = replace(table, known=known)
+                self.declared.tables[key] = replace(table, known=known)
 
 
 def _why(parsed: ParsedStatement, dialect: str) -> str:
@@ -149,13 +149,13 @@ def _why(parsed: ParsedStatement, dialect: str) -> str:
 
 
 def _effect(parsed: ParsedStatement) -> str:
-    """Return in words what a statement may have done to a table of which nothing is known afterwards."""
+    """Return a sentence on how a statement may have changed a table, so that nothing is known of it."""
     what = parsed.operation.replace("_", " ") if parsed.understood else f"it is not understood ({parsed.why})"
     return f"{what} may have changed it"
 
 
 def _created_name(sql: str, dialect: str) -> Name | None:
-    """Return the name of the table or view that a statement creates which is not understood further."""
+    """Return the name of the table or view that a statement creates which is otherwise not understood."""
     try:
         cursor = Cursor(sql, dialect)
         if cursor.next() not in ("CREATE", "REPLACE"):
@@ -164,7 +164,7 @@ def _created_name(sql: str, dialect: str) -> Name | None:
             if cursor.next() in ("TABLE", "VIEW"):
                 if_not_exists(cursor)
                 return cursor.table()
-    except NotUnderstood:
+    except UnsupportedClause:
         pass
     return None
 
@@ -174,7 +174,7 @@ _OF_FILES = {"parquet", "orc", "avro", "csv", "json", "text", "hive", "hudi"}
 # After USING; another word chooses the format of files in a table of Iceberg.
 _FORMATS = {"iceberg", "delta", "hudi"}
 _WITH_IDENTIFIERS = {"iceberg", "snowflake"}
-# Properties that say where and what a table is, and are not stored as such.
+# Properties that set where and what a table is, and are not stored as properties.
 _NOT_STORED = {"format-version", "location", "provider", "owner", "external"}
 _LITERALS = {"TRUE": True, "FALSE": False, "NULL": None}
 
@@ -184,7 +184,7 @@ class DeclaredShape:
     """A table as statements declare it.
 
     Attributes:
-        shape: what is not known is as it is in the actual shape.
+        shape: unknown parts are those of the actual shape.
         unknown: the parts that are not known: `columns`, `type of total`, `write order`.
     """
 
@@ -193,10 +193,10 @@ class DeclaredShape:
 
 
 def declared_shape(known: KnownTable, actual: Shape, dialect: str) -> DeclaredShape:
-    """Return a table as declared, in the spelling and with the names and ids of the table as it is.
+    """Return a table as declared, in the spelling and with the names and ids of the actual table.
 
-    No PARTITIONED BY, write order, identifier or comment means that there is none. Of properties, those count that a
-    statement names.
+    A statement without PARTITIONED BY, write order, identifier or comment declares that there is none. Properties that no
+    statement names are ignored.
     """
     return _Declaration(known, actual, dialect).made()
 
@@ -208,7 +208,7 @@ class _Declaration:
         self._dialect = dialect
         self._there = {self._path(column.name): column for column in actual.columns}
         self._made = DeclaredShape(actual)
-        # The description by an engine shows neither write order nor identifiers of Iceberg.
+        # An engine's description of an Iceberg table shows neither write order nor identifiers.
         self._is_partial = actual.format == "iceberg" and actual.uuid is None
 
     def made(self) -> DeclaredShape:
@@ -248,7 +248,7 @@ class _Declaration:
             there = self._there.get(path)
             yield self._column(path, known, there)
             if known.fields is None:
-                yield from (each for at, each in self._there.items() if at[:-1] and at[: len(path)] == path != at)
+                yield from (column for at, column in self._there.items() if at[:-1] and at[: len(path)] == path != at)
             else:
                 yield from self._columns(known.fields, path)
 
@@ -266,18 +266,18 @@ class _Declaration:
         return replace(declared, default=_default(known.default, there.default))
 
     def _type(self, name: str, known: KnownColumn, there: Column | None) -> str:
-        """Return a type as the table spells it where it has that type. A type with fields inside is compared by them."""
+        """Return a type, in the table's spelling if the table has it. Nested types are compared by their fields."""
         try:
             spellings = types_of(known.text or "", self._dialect)
             if there is None or not (known.fields and "<" in there.type):
                 actual = normalised(there.type, self._dialect) if there else ""
                 return there.type if there and actual in spellings else spellings[0]
-        except (NotUnderstood, RecursionError):
+        except (UnsupportedClause, RecursionError):
             self._made.unknown.append(f"type of {name}")
         return there.type if there else known.text or ""
 
     def _in_order(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
-        """Return the columns in the order of the table where its format has an order of its own."""
+        """Return the columns in the order of the table if its format determines the order."""
         if self._actual.format not in _OF_FILES:
             return columns
         order = {column.name: at for at, column in enumerate(self._actual.columns)}
@@ -306,7 +306,7 @@ class _Declaration:
         return shape
 
     def _with_properties(self, shape: Shape) -> Shape:
-        """Return the shape with the properties that statements name, and the comment. Snowflake's are not read."""
+        """Return the shape with the properties that statements name, and the comment. Snowflake's properties are not read."""
         known = self._known
         if known.properties is None:
             self._made.unknown.append("properties")
@@ -325,12 +325,12 @@ def _transform(known: KnownField) -> str:
 
 
 def _default(declared: str | None, actual: str | None) -> str | None:
-    """Return the default of a column as the table has it, if it is the declared one, as far as that can be said.
+    """Return the table's default of a column if it is the declared one, as far as that can be determined.
 
-    Engines store an expression in a spelling of their own, so that two of them are not compared.
+    Engines store expressions in another spelling, so that they are not compared.
     """
     stored = json.loads(actual) if actual else None
-    if str(stored).startswith("IDENTITY "):  # Of Snowflake: AUTOINCREMENT is no default in the statement.
+    if str(stored).startswith("IDENTITY "):  # Snowflake: AUTOINCREMENT is no default in the statement.
         return actual
     if declared is None or actual is None:
         return declared

@@ -1,10 +1,10 @@
-"""The facts by which engines read SQL: what hides a semicolon, what a comment is, which words open and close a block.
+"""The facts by which engines read SQL: strings, comments, and the words that open and close a block.
 
 Spark's facts are from its SQL reference (https://spark.apache.org/docs/latest/: sql-ref-literals, sql-ref-identifier,
-sql-ref-syntax-qry-select-hints, sql-ref-scripting) and from its grammar `SqlBaseLexer.g4`, and were tried on Spark 4.1 where
+sql-ref-syntax-qry-select-hints, sql-ref-scripting) and from its grammar `SqlBaseLexer.g4`, and were tested on Spark 4.1 where
 both are silent. Snowflake publishes no grammar; its facts are from its documentation (https://docs.snowflake.com/en/:
 sql-reference/data-types-text, identifiers-syntax, sql/begin, sql/put, sql/create-procedure, sql/create-task,
-sql/create-alert and snowflake-scripting/*; developer-guide/snowflake-scripting/*) and were not tried where it is silent.
+sql/create-alert and snowflake-scripting/*; developer-guide/snowflake-scripting/*) and were not tested where it is silent.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Enclosure:
         return re.compile(f"{self.escapes}|{re.escape(self.closes)}{opens}", re.DOTALL)
 
 
-# Those of standard SQL.
+# The enclosures of standard SQL.
 _ENCLOSURES = (
     Enclosure("string", "'", "'", "write ' where it ends, and '' inside the text", "''"),
     Enclosure("identifier", '"', '"', 'write " where it ends, and "" inside the name', '""'),
@@ -79,8 +79,8 @@ _SPACE = (
 class Dialect:
     """The facts by which an engine reads SQL.
 
-    Packages add dialects by the entry point group `glacierbase.dialects`. What has a default here is what most dialects share;
-    without `heads`, statements are split and run, and none of them is understood.
+    Packages add dialects by the entry point group `glacierbase.dialects`. The defaults are what most dialects share; without
+    `heads`, statements are split and run, and none of them is understood.
 
     Attributes:
         name: of the entry point.
@@ -91,14 +91,14 @@ class Dialect:
         misread: pattern of a line comment that the engine continues on the next line.
         solid: pattern of text that is one token, though it may contain the marks of an enclosure or several words.
         space: the whitespace characters.
-        heads: the first words of the statements that mean in this dialect what they mean in Spark and in Snowflake, and are read.
+        heads: the first words of the statements that have the same meaning as in Spark and Snowflake; only these are read.
         folds: returns an unquoted name as the engine compares it.
         quotes_fold: whether the engine compares a quoted name in the same way.
         names_follow_conf: whether `sparkConf` says what a name without a catalog means.
         has_rules: whether the rules of `lint` are about this dialect.
         solid_dots: whether a dot and the word after it are one token.
         blocks: the words that open a block as the first word of a statement, each with the words that close it.
-        scripts: those of them that also open a block outside of a block.
+        scripts: the words of `blocks` that also open a block outside of a block.
         before_statement: words inside a statement of a block after which the next statement starts.
         labels: whether a block may have a label before it, `name: LOOP`.
         transactions: the tokens after a BEGIN that opens a transaction, not a block.
@@ -223,8 +223,8 @@ def dialect_of(name: str) -> Dialect:
     Raises:
         ConfigurationError: `UNKNOWN_DIALECT`; `BROKEN_PACKAGE`: the package that adds it cannot be used.
     """
-    found = DIALECTS.get(name) or packages.offered(packages.DIALECTS, name, Dialect)
-    if found is None:
+    dialect = DIALECTS.get(name) or packages.offered(packages.DIALECTS, name, Dialect)
+    if dialect is None:
         allowed = ", ".join([*DIALECTS, *packages.names_in(packages.DIALECTS)])
         raise ConfigurationError("UNKNOWN_DIALECT", f"unknown SQL dialect {name}", f"allowed: {allowed}")
-    return found
+    return dialect

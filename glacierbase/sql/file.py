@@ -1,6 +1,6 @@
-"""The statements of a file: what each does, and the tables that it changes under the names that the engine completes. Pure.
+"""The statements of a file: what each does, and the tables that it changes, by their complete names. Pure.
 
-A name is completed by the catalog file, by USE before it, and by the rest of its statement.
+The catalog file, USE before a statement, and the rest of the statement complete a name.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Named:
     """A statement of a file, what it does, and the tables that it changes.
 
     Attributes:
-        names: of each table, the name that the history records, and the whole name by which it is read: None where it is not
+        names: for each table, the name that the history records, and the whole name by which it is read; None if it is not
             certain which table the statement means. Without a catalog, both are as written.
     """
 
@@ -38,17 +38,17 @@ def named(statements: Iterable[Statement], dialect: str, catalog: Catalog | None
     Args:
         catalog: that they run in; None where only their text matters.
     """
-    session, found = _Session(catalog) if catalog else None, []
+    session, named_statements = _Session(catalog) if catalog else None, []
     for statement in statements:
         parsed = read(statement.text, dialect)
         if session is None:
             names = [(target.recorded, target.recorded) for target in parsed.targets]
-            found.append(Named(statement, parsed, tuple(names)))
+            named_statements.append(Named(statement, parsed, tuple(names)))
         else:
             session.follow(parsed)
-            found.append(Named(statement, parsed, tuple(_names(parsed, session, dialect))))
+            named_statements.append(Named(statement, parsed, tuple(_names(parsed, session, dialect))))
     if session is None or dialect_of(dialect).names_follow_conf:
-        return tuple(found)
+        return tuple(named_statements)
     # Tables are read in the session of the file: before its first statement and after its last one.
     return tuple(
         Named(
@@ -56,25 +56,25 @@ def named(statements: Iterable[Statement], dialect: str, catalog: Catalog | None
             named.parsed,
             tuple((name, whole and session.lasting(whole)) for name, whole in named.names),
         )
-        for named in found
+        for named in named_statements
     )
 
 
 class _Session:
-    """What statements say of the current catalog (of Snowflake, the database) and namespace of their session."""
+    """The current catalog (on Snowflake, the database) and namespace of a session, as far as its statements determine them."""
 
     def __init__(self, of: Catalog) -> None:
         self._of = of
         self._follows_conf = dialect_of(of.dialect).names_follow_conf
-        # As recorded; None where no statement has chosen one.
+        # As recorded; None before a statement chooses one.
         self._catalog: str | None = None
         self._namespace: str | None = None
-        # Of "catalog" and "namespace": what statements have changed, and what of that is not known.
+        # Which of "catalog" and "namespace" statements have changed, and which of these are unknown now.
         self._moved: set[str] = set()
         self._unknown: set[str] = set()
 
     def follow(self, statement: ParsedStatement) -> None:
-        """Take in what a statement does to the names after it."""
+        """Apply the effect of a statement on later names."""
         if statement.operation == "use":
             self._use(statement)
         else:
@@ -99,7 +99,7 @@ class _Session:
         return None if is_moved else whole
 
     def completed_in(self, catalog: str, name: str, within: str) -> tuple[str, str | None]:
-        """Return what `complete` returns for a name that is relative to this catalog; `within` is its name with that."""
+        """Return what `complete` returns for a name that is relative to this catalog; `within` is the name with the catalog."""
         parts = name_parts(name)
         is_current = catalog.casefold() == (self._catalog or self._default()).casefold()
         if len(parts) == 1 and self._moved and (is_current or self._unknown):
@@ -118,10 +118,10 @@ class _Session:
             self._choose(selected.recorded.partition(".")[2], selected.written[0])
         elif not self._follows_conf:
             self._choose(None, selected.recorded)
-            self._forget("namespace")  # PUBLIC, if there is one.
+            self._forget("namespace")  # PUBLIC, if it exists.
         elif is_catalog(self._of, selected.parts[0]):
-            rest = Name(selected.parts[1:], selected.key[1:], selected.written[1:])
-            self._choose(rest.recorded or self._first(selected.parts[0]), selected.parts[0])
+            namespace = Name(selected.parts[1:], selected.key[1:], selected.written[1:])
+            self._choose(namespace.recorded or self._first(selected.parts[0]), selected.parts[0])
         elif kind == "catalog" or len(selected.parts) > 1:
             self._forget("catalog", "namespace")
         else:
@@ -149,12 +149,12 @@ class _Session:
         return "default" if catalog == DEFAULT_CATALOG else given
 
 
-def names_within(found: ParsedStatement, dialect: str) -> list[str]:
+def names_within(parsed: ParsedStatement, dialect: str) -> list[str]:
     """Return the recorded names of the tables that a statement changes, completed from the rest of the statement."""
-    names = [target.recorded for target in found.targets]
-    if found.operation == "rename_table" and dialect == SPARK.name:
+    names = [target.recorded for target in parsed.targets]
+    if parsed.operation == "rename_table" and dialect == SPARK.name:
         return [names[0], *(completed_like(new, name_parts(names[0])) for new in names[1:])]
-    if catalog := _catalog_of_call(found):
+    if catalog := _catalog_of_call(parsed):
         return [completed_like(name, [catalog, *name_parts(name)][:3]) for name in names]
     return names
 
@@ -167,18 +167,18 @@ def is_whole(catalog: Catalog, name: str) -> bool:
     return is_path(parts) or (len(parts) > 1 and is_catalog(catalog, parts[0]))
 
 
-def _catalog_of_call(found: ParsedStatement) -> str | None:
-    """Return the catalog of a procedure that is called; the tables in its arguments are relative to that."""
-    call = next((part for part in found.parts if isinstance(part, Call)), None)
+def _catalog_of_call(parsed: ParsedStatement) -> str | None:
+    """Return the catalog of a procedure that is called; the tables in its arguments are relative to it."""
+    call = next((part for part in parsed.parts if isinstance(part, Call)), None)
     return call.procedure[0] if call and len(call.procedure) > 2 else None
 
 
-def _names(found: ParsedStatement, session: _Session, dialect: str) -> Iterator[tuple[str, str | None]]:
+def _names(parsed: ParsedStatement, session: _Session, dialect: str) -> Iterator[tuple[str, str | None]]:
     """Yield each table as recorded, and as the engine completes its name."""
-    written, within = [target.recorded for target in found.targets], names_within(found, dialect)
-    if catalog := _catalog_of_call(found):
+    written, within = [target.recorded for target in parsed.targets], names_within(parsed, dialect)
+    if catalog := _catalog_of_call(parsed):
         yield from map(session.completed_in, repeat(catalog), written, within)
-    elif found.operation == "rename_table" and dialect == SPARK.name:
+    elif parsed.operation == "rename_table" and dialect == SPARK.name:
         old, whole = session.complete(written[0])
         yield old, whole
         for name, relative in zip(written[1:], within[1:], strict=True):

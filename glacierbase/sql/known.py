@@ -1,7 +1,7 @@
 """What statements declare of tables: columns, partition fields, write order, identifier fields, properties.
 
-It is folded over the statements of a catalog's files, in their order. What may have changed without a trace in the statements is
-forgotten, so that nothing is known wrongly: a part that is None is not known. Names are as the engine compares them.
+The statements of a catalog's files are folded in their order. A part that may have changed in another way becomes None, which
+means unknown, so that no value is wrong. Names are as the engine compares them.
 """
 
 from __future__ import annotations
@@ -11,22 +11,22 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from glacierbase.sql.column_types import fields_of, types_of
-from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.statement import (
     AlterColumn,
     Call,
-    Column,
+    ColumnClause,
     Constraint,
     DropColumn,
     Fields,
     Name,
     ParsedStatement,
     Part,
-    PartitionField,
+    PartitionClause,
     Property,
     RenameColumn,
-    SortField,
+    SortClause,
     Transform,
     WriteOrder,
 )
@@ -45,7 +45,7 @@ class KnownColumn:
 
     Attributes:
         text: its type, as declared.
-        fields: those directly inside, by name; None where the type is not understood.
+        fields: the fields directly inside, by name; None where the type is not understood.
         default: the text of its default expression.
     """
 
@@ -87,13 +87,13 @@ class KnownTable:
 
     Attributes:
         using: its format, where the statement that creates it names one.
-        columns: the top-level ones, by name, in order.
+        columns: the top-level columns, by name, in order.
         partitioning: the fields of new rows.
-        former: fields that files of the table may still have, and new rows do not.
+        former: fields by which older files of the table may be partitioned; new rows are not.
         ordering: the fields of the write order.
         identifiers: the paths of the identifier fields.
-        properties: those that statements set.
-        unset: the keys of those that statements removed.
+        properties: set by statements.
+        unset: the keys of properties that statements removed.
     """
 
     using: str | None = None
@@ -106,11 +106,11 @@ class KnownTable:
     unset: frozenset[str] = frozenset()
 
     def column(self, path: Path) -> KnownColumn | None:
-        """Return what is known of a column; None for a field inside of one, and for a column that is not known."""
+        """Return what is known of a column; None for a field inside a column, and for an unknown column."""
         return self.columns.get(path[0]) if self.columns and len(path) == 1 else None
 
     def use_of(self, path: Path) -> str | None:
-        """Return what of the table uses a column, or a field inside of it; None where nothing is known to."""
+        """Return what uses a column, or a field inside it, in the table; None if no use is known."""
         for partition in self.partitioning or ():
             if starts_with(partition.source, path):
                 return f"the partition field {partition.name} uses it"
@@ -127,7 +127,7 @@ NOTHING = KnownTable()
 
 
 def starts_with(path: Path, start: Path) -> bool:
-    """Return whether a path is that of a column, or of a field inside of it."""
+    """Return whether `path` is `start` or a field inside it."""
     return path[: len(start)] == start
 
 
@@ -135,7 +135,7 @@ def field_of(transform: Transform, name: str | None = None) -> KnownField | None
     """Return the field of a transform, or None where its column is not known.
 
     Args:
-        name: the one given by AS; default the one that Iceberg gives.
+        name: given by AS; default the name that Iceberg gives.
     """
     columns, widths = transform.columns, ",".join(transform.widths)
     if len(columns) != 1 or ("`" in transform.text and "." in columns[0]):
@@ -150,11 +150,11 @@ def known_type(text: str | None) -> str | None:
     """Return a type of Spark in one spelling, or None where it is not supported."""
     try:
         return types_of(text, SPARK.name)[0] if text else None
-    except (NotUnderstood, RecursionError):  # A type may be nested as deep as its file is long.
+    except (UnsupportedClause, RecursionError):  # A type may be nested as deep as its file is long.
         return None
 
 
-# Procedures of Iceberg that change files or snapshots, and no part of a shape.
+# Procedures of Iceberg that change files or snapshots, but no shape.
 # https://iceberg.apache.org/docs/latest/spark-procedures/
 _OF_FILES = frozenset(
     {
@@ -163,7 +163,7 @@ _OF_FILES = frozenset(
         "fast_forward", "compute_table_stats", "compute_partition_stats",
     }
 )  # fmt: skip
-# Whether writers shuffle rows: a clause about the write order changes it. What LOCALLY leaves of it depends on the version.
+# Whether writers shuffle rows: a clause about the write order changes it. The effect of LOCALLY on it depends on the version.
 _DISTRIBUTION = "write.distribution-mode"
 
 
@@ -171,19 +171,19 @@ def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable
     """Return a table after the statement that creates or replaces it.
 
     Args:
-        before: the table that is replaced, whose properties stay, and whose files may.
+        before: the table that is replaced; its properties are kept, and its files may be.
     """
     using, parts = statement.options.using, statement.parts
     if _is_copied(statement):
         return KnownTable(using)
     columns = _declared(parts)
-    fields = tuple(_field(part) for part in parts if isinstance(part, PartitionField))
+    fields = tuple(_field(part) for part in parts if isinstance(part, PartitionClause))
     former = (*before.former, *(before.partitioning or ())) if before else ()
     properties = {**((before and before.properties) or {}), **_properties(parts)}
     if statement.options.comment is not None:
         properties["comment"] = statement.options.comment
     unset = (before.unset if before else frozenset()) - properties.keys()
-    identifiers = tuple(part.key for part in parts if isinstance(part, Column) and part.primary_key)
+    identifiers = tuple(part.key for part in parts if isinstance(part, ColumnClause) and part.primary_key)
     table = KnownTable(using, columns or None, _all_known(fields), former, (), identifiers, properties, unset)
     for part in parts:
         if isinstance(part, Constraint):
@@ -207,34 +207,34 @@ def altered(table: KnownTable, statement: ParsedStatement) -> KnownTable:
 
 def _is_copied(statement: ParsedStatement) -> bool:
     """Return whether the columns are those of another table or of a query."""
-    has_columns = any(isinstance(part, Column) for part in statement.parts)
+    has_columns = any(isinstance(part, ColumnClause) for part in statement.parts)
     return not has_columns and statement.operation != "create_table_as" and statement.sources != ()
 
 
 def _declared(parts: Iterable[Part]) -> dict[str, KnownColumn]:
-    return {part.key[0]: _column(part) for part in parts if isinstance(part, Column)}
+    return {part.key[0]: _column(part) for part in parts if isinstance(part, ColumnClause)}
 
 
-def _column(part: Column) -> KnownColumn:
+def _column(part: ColumnClause) -> KnownColumn:
     return _known(part.type, not part.nullable, part.comment, part.default)
 
 
 def _known(text: str | None, required: bool, comment: str | None, default: str | None = None) -> KnownColumn:
     try:
         fields = {field.name: _known(*field[1:]) for field in fields_of(text or "")}
-    except (NotUnderstood, RecursionError):  # A type may be nested as deep as its file is long.
+    except (UnsupportedClause, RecursionError):  # A type may be nested as deep as its file is long.
         return KnownColumn(text, required, comment, default, None)
     return KnownColumn(text, required, comment, default, fields)
 
 
-def _field(part: PartitionField) -> KnownField | None:
+def _field(part: PartitionClause) -> KnownField | None:
     return field_of(part.transform, part.name)
 
 
 def _all_known(fields: Iterable[KnownField | None]) -> tuple[KnownField, ...] | None:
-    found = tuple(fields)
-    known = tuple(field for field in found if field is not None)
-    return known if len(known) == len(found) else None
+    all_fields = tuple(fields)
+    known = tuple(field for field in all_fields if field is not None)
+    return known if len(known) == len(all_fields) else None
 
 
 def _properties(parts: Sequence[Part]) -> dict[str, str]:
@@ -247,17 +247,17 @@ def _edited(
     """Return a table after an edit of the columns, or of the fields inside one, among which the path ends.
 
     Args:
-        edit: returns them, from what they are and the last name of the path. A KeyError means that one is not declared.
+        edit: returns the new columns, from the old ones and the last name of the path. KeyError: a column is not declared.
     """
 
     def inside(columns: KnownColumns | None, names: Path) -> KnownColumns:
         if columns is None:
             raise KeyError(names[0])
-        found = dict(columns)
+        edited = dict(columns)
         if len(names) == 1:
-            return edit(found, names[0])
-        parent = found[names[0]]
-        return {**found, names[0]: replace(parent, fields=inside(parent.fields, names[1:]))}
+            return edit(edited, names[0])
+        parent = edited[names[0]]
+        return {**edited, names[0]: replace(parent, fields=inside(parent.fields, names[1:]))}
 
     if table.columns is None:
         return table
@@ -280,7 +280,7 @@ def _placed(columns: dict[str, KnownColumn], name: str, position: str | None) ->
 
 
 def _add_column(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, Column)
+    assert isinstance(part, ColumnClause)
     added = _column(part)
     return _edited(
         table, part.key,
@@ -290,7 +290,9 @@ def _add_column(table: KnownTable, part: Part) -> KnownTable:
 
 def _drop_column(table: KnownTable, part: Part) -> KnownTable:
     assert isinstance(part, DropColumn)
-    return _edited(table, part.key, lambda columns, name: {key: each for key, each in columns.items() if key != name})
+    return _edited(
+        table, part.key, lambda columns, name: {key: column for key, column in columns.items() if key != name}
+    )
 
 
 def _rename_column(table: KnownTable, part: Part) -> KnownTable:
@@ -304,8 +306,8 @@ def _rename_column(table: KnownTable, part: Part) -> KnownTable:
         return known and tuple(replace(field, source=renamed(field.source)) for field in known)
 
     def edit(columns: dict[str, KnownColumn], name: str) -> KnownColumns:
-        columns[name]  # It must be there.
-        return {part.new_key if key == name else key: each for key, each in columns.items()}
+        columns[name]  # Raise KeyError if it is absent.
+        return {part.new_key if key == name else key: column for key, column in columns.items()}
 
     return replace(
         _edited(table, part.key, edit), partitioning=fields(table.partitioning), former=fields(table.former) or (),
@@ -333,30 +335,30 @@ def _changed(column: KnownColumn, part: AlterColumn) -> KnownColumn:
 
 
 def _add_field(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, PartitionField)
+    assert isinstance(part, PartitionClause)
     if table.partitioning is None:
         return table
     return replace(table, partitioning=_all_known((*table.partitioning, _field(part))))
 
 
 def _drop_field(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, PartitionField)
+    assert isinstance(part, PartitionClause)
     return _without(table, part.transform)
 
 
 def _replace_field(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, PartitionField)
+    assert isinstance(part, PartitionClause)
     return _add_field(_without(table, part.replaces) if part.replaces else table, part)
 
 
 def _without(table: KnownTable, transform: Transform) -> KnownTable:
     """Return a table without the partition field that has this name or transform."""
     dropped = field_of(transform)
-    found = [field for field in table.partitioning or () if dropped and _is_named(field, dropped)]
-    if len(found) != 1:
+    matching = [field for field in table.partitioning or () if dropped and _is_named(field, dropped)]
+    if len(matching) != 1:
         return replace(table, partitioning=None)
-    kept = tuple(field for field in table.partitioning or () if field is not found[0])
-    return replace(table, partitioning=kept, former=(*table.former, *found))
+    kept = tuple(field for field in table.partitioning or () if field is not matching[0])
+    return replace(table, partitioning=kept, former=(*table.former, *matching))
 
 
 def _is_named(known: KnownField, dropped: KnownField) -> bool:
@@ -368,12 +370,12 @@ def _is_named(known: KnownField, dropped: KnownField) -> bool:
 def _order(table: KnownTable, part: Part) -> KnownTable:
     assert isinstance(part, WriteOrder)
     table = _with_property(table, _DISTRIBUTION, None)
-    # What WRITE DISTRIBUTED BY leaves of the order depends on the version.
+    # The effect of WRITE DISTRIBUTED BY on the order depends on the version.
     ordering = None if part.operation == "set_distribution" else _all_known(map(_sort_field, part.fields))
     return replace(table, ordering=ordering)
 
 
-def _sort_field(part: SortField) -> KnownField | None:
+def _sort_field(part: SortClause) -> KnownField | None:
     """Return a field of a write order. https://iceberg.apache.org/docs/latest/spark-ddl/#alter-table--write-ordered-by"""
     known, direction = field_of(part.transform), part.direction or "asc"
     return known and replace(
@@ -382,8 +384,8 @@ def _sort_field(part: SortField) -> KnownField | None:
 
 
 def _with_property(table: KnownTable, key: str, value: str | None) -> KnownTable:
-    """Return a table with another value of a property; None stands for one that is not known."""
-    rest = {name: each for name, each in (table.properties or {}).items() if name != key}
+    """Return a table with a new value of a property; None for an unknown value."""
+    rest = {name: text for name, text in (table.properties or {}).items() if name != key}
     return replace(table, properties=rest if value is None else {**rest, key: value}, unset=table.unset - {key})
 
 
@@ -403,7 +405,7 @@ def _add_constraint(table: KnownTable, part: Part) -> KnownTable:
 
 
 def _drop_constraint(table: KnownTable, part: Part) -> KnownTable:
-    """Return a table after DROP PRIMARY KEY, or after that of a constraint by its name, which may be the key."""
+    """Return a table after DROP PRIMARY KEY, or after DROP CONSTRAINT, whose constraint may be the key."""
     assert isinstance(part, Constraint)
     return replace(table, identifiers=() if part.text.upper().startswith("PRIMARY") else None)
 
@@ -456,7 +458,7 @@ _CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
 
 _Key = tuple[str, ...]
 _CREATES = ("create_table", "create_table_as", "replace_table")
-# What changes nothing that is known of a table.
+# Operations that change nothing that is known of a table.
 _HARMLESS = frozenset(
     {
         "insert", "insert_overwrite", "insert_multi", "update", "delete", "truncate", "select", "show", "describe", "explain",
@@ -470,24 +472,24 @@ _WHOLE_NAME = 3
 
 
 class KnownTables:
-    """What is known of tables after the statements so far.
+    """What is known of tables after the statements followed so far.
 
     Attributes:
-        is_complete: whether these are all statements since the catalog's first one.
+        is_complete: whether these are all statements since the catalog's first.
     """
 
     def __init__(self, *, is_complete: bool = True) -> None:
         self.is_complete = is_complete
-        # By the last name: names that may stand for one table have the same.
+        # By the last part of the name, which is the same in all names of one table.
         self._tables: dict[str, dict[_Key, KnownTable]] = {}
         self._is_switched = False
 
     def start_file(self) -> None:
-        """Begin a file: what USE chose in the one before has ended."""
+        """Begin a file: the effect of USE in the file before has ended."""
         self._is_switched = False
 
     def before(self, name: Name) -> KnownTable | None:
-        """Return what is known of a table; None where nothing is."""
+        """Return what is known of a table; None if nothing is."""
         return self._get(name.key) if self._is_clear(name.key) else None
 
     def follow(self, statement: ParsedStatement) -> None:
@@ -514,7 +516,7 @@ class KnownTables:
             return
         table = created(statement, before)
         is_whole = self.is_complete or before or statement.operation != "replace_table"
-        # The table before, which is not known, may have had properties.
+        # The replaced table, which is not known, may have had properties.
         self._put(key, table if is_whole else replace(table, properties=None))
 
     def _rename(self, old: _Key, new: _Key) -> None:
@@ -534,7 +536,7 @@ class KnownTables:
         return self._tables.get(key[-1], {}).get(key)
 
     def _put(self, key: _Key, table: KnownTable | None) -> None:
-        """Replace what is known of a table, and forget each other one that the name may stand for."""
+        """Replace what is known of a table, and forget every other table that the name may mean."""
         others = self._tables.setdefault(key[-1], {})
         for other in [other for other in others if _may_be_same(other, key)]:
             del others[other]
@@ -546,7 +548,7 @@ class KnownTables:
         return len(key) >= _WHOLE_NAME or not self._is_switched
 
 
-def _may_be_same(one: _Key, other: _Key) -> bool:
-    """Return whether two names may stand for one table: the first parts of either may be left out."""
-    shorter = min(len(one), len(other))
-    return one[len(one) - shorter :] == other[len(other) - shorter :]
+def _may_be_same(key: _Key, other: _Key) -> bool:
+    """Return whether two names may mean one table: the first parts of either may be left out."""
+    shorter = min(len(key), len(other))
+    return key[len(key) - shorter :] == other[len(other) - shorter :]

@@ -1,4 +1,4 @@
-"""Maintenance of tables: OPTIMIZE, VACUUM, REFRESH, CACHE and their kin; CALL of the procedures of Iceberg and Hudi.
+"""Maintenance of tables: OPTIMIZE, VACUUM, REFRESH, CACHE and the like; CALL of the procedures of Iceberg and Hudi.
 
 https://docs.delta.io/latest/optimizations-oss.html, https://docs.delta.io/latest/delta-utility.html,
 https://spark.apache.org/docs/latest/sql-ref-syntax.html#auxiliary-statements,
@@ -11,7 +11,7 @@ import re
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.names import spark_identifier
-from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end, if_exists, version
+from glacierbase.sql.cursor import Cursor, UnsupportedClause, check_end, if_exists, version
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import Argument, Call, Name, Options, ParsedStatement, SessionEffect
@@ -31,7 +31,7 @@ def optimize(cursor: Cursor) -> ParsedStatement:
     cursor.take("FULL")
     where = cursor.word() == "WHERE"
     if cursor.word() not in ("", ";", "WHERE", "ZORDER"):
-        raise NotUnderstood(f"OPTIMIZE {target} {cursor.word()}")
+        raise UnsupportedClause(f"OPTIMIZE {target} {cursor.word()}")
     sources = Sources(cursor).rest().without(target)
     return ParsedStatement("optimize", (target,), sources, options=Options(where=where))
 
@@ -71,13 +71,13 @@ def restore(cursor: Cursor) -> ParsedStatement:
     target = table_or_path(cursor)
     cursor.take("TO")
     if not version(cursor):
-        raise NotUnderstood("RESTORE without a version")
+        raise UnsupportedClause("RESTORE without a version")
     cursor.skip_to(";")
     return ParsedStatement("restore", (target,))
 
 
 def analyze(cursor: Cursor) -> ParsedStatement:
-    """Read ANALYZE after that word. ANALYZE TABLES is about a namespace."""
+    """Read ANALYZE after that word. ANALYZE TABLES names a namespace."""
     if cursor.take("TABLES"):
         cursor.skip_to(";")
         return ParsedStatement("analyze")
@@ -108,7 +108,7 @@ def refresh(cursor: Cursor) -> ParsedStatement:
     if cursor.word(1) in ("", ".", ";") and "/" not in cursor.word():
         return ParsedStatement("refresh", (), (cursor.table(),))
     if cursor.word(1).isidentifier() and "/" not in cursor.word():
-        raise NotUnderstood(f"REFRESH {cursor.word()}")
+        raise UnsupportedClause(f"REFRESH {cursor.word()}")
     cursor.skip_to(";")  # The text of a path without quotes.
     return ParsedStatement("refresh")
 
@@ -173,7 +173,7 @@ def generate(cursor: Cursor) -> ParsedStatement:
     return ParsedStatement("other", (target,))
 
 
-# Of Iceberg, by the names of the first arguments. `table` is changed, except where a procedure only reads it.
+# Procedures of Iceberg, with the names of their first arguments. `table` is changed, except by `_READERS`.
 _ICEBERG = {
     "snapshot": ("source_table", "table"),
     "add_files": ("table", "source_table"),
@@ -188,7 +188,7 @@ _ICEBERG = {
     ),
 }  # fmt: skip
 _READERS = ("ancestors_of", "create_changelog_view", "rewrite_table_path")
-# Of Hudi; their first argument is `table`.
+# Procedures of Hudi; their first argument is `table`.
 _HUDI_READERS = re.compile(r"(?:show|stats|validate|export|commits_compare|query|sync_validate|help)(?:_.*)?")
 _HUDI = re.compile(
     r"(?:(?:run|rollback_to|create_savepoint|delete_savepoint|create_metadata|delete_metadata|init_metadata|repair|upgrade_table"
@@ -196,7 +196,7 @@ _HUDI = re.compile(
     r"|clean|hdfs_parquet_import|set_audit_lock)(?:_?[a-z_]*))"
 )
 _HUDI_COPIES = ("copy_to_table", "copy_to_temp_view")
-# These make a temporary view of what the table holds at that moment.
+# Procedures that create a temporary view of the table's present rows.
 _VIEW_MAKERS = ("create_changelog_view", "copy_to_temp_view")
 
 
@@ -212,7 +212,7 @@ def call(cursor: Cursor) -> ParsedStatement:
     check_end(cursor)
     part = Call("call", place, name.parts, tuple(arguments))
     if cursor.dialect is not SPARK:
-        raise NotUnderstood("what a procedure changes is in its body")
+        raise UnsupportedClause("what a procedure changes is in its body")
     changed, read = _tables(part)
     makes_view = name.parts[-1].lower() in _VIEW_MAKERS
     return ParsedStatement(
@@ -235,20 +235,20 @@ _Tables = tuple[tuple[Name, ...], tuple[Name, ...] | None]
 
 
 def _tables(called: Call) -> _Tables:
-    """Return the tables that a procedure changes, and those that it reads."""
+    """Return the tables that a procedure changes, and the tables that it reads."""
     *_, space, procedure = ("", *(part.lower() for part in called.procedure))
     if space == "system" and procedure in _ICEBERG:
         return _iceberg(called, procedure)
     if not space and (_HUDI_READERS.fullmatch(procedure) or _HUDI.fullmatch(procedure) or procedure in _HUDI_COPIES):
         return _hudi(called, procedure)
-    raise NotUnderstood(f"what the procedure {procedure} changes is not known")
+    raise UnsupportedClause(f"what the procedure {procedure} changes is not known")
 
 
 def _iceberg(called: Call, procedure: str) -> _Tables:
     order = _ICEBERG[procedure]
     table = _table(called, "table", order)
     if table is None:
-        raise NotUnderstood("a procedure without its table")
+        raise UnsupportedClause("a procedure without its table")
     source = _table(called, "source_table", order) if len(order) > 1 else None
     if procedure in _READERS:
         return (), (table,)
@@ -259,7 +259,7 @@ def _hudi(called: Call, procedure: str) -> _Tables:
     table = _table(called, "table", ("table",))
     if table is None:
         if called.argument("path"):
-            raise NotUnderstood("a table that is named by its path")
+            raise UnsupportedClause("a table that is named by its path")
         return (), ()
     if procedure in _HUDI_COPIES:
         new = _table(called, "new_table", ()) or _table(called, "view_name", ())
@@ -268,7 +268,7 @@ def _hudi(called: Call, procedure: str) -> _Tables:
 
 
 def _table(called: Call, name: str, order: tuple[str, ...]) -> Name | None:
-    """Return the table in an argument by its name, or by its position where all before it are positional."""
+    """Return the table in a named argument, or in the positional argument of the same place in `order`."""
     argument = called.argument(name)
     if argument is None and name in order:
         at = order.index(name)
@@ -277,7 +277,7 @@ def _table(called: Call, name: str, order: tuple[str, ...]) -> Name | None:
     if argument is None:
         return None
     if argument.string is None:
-        raise NotUnderstood(f"the argument {name} is no string")
+        raise UnsupportedClause(f"the argument {name} is no string")
     return _name(argument.string)
 
 
@@ -285,7 +285,7 @@ def _name(text: str) -> Name:
     try:
         cursor = Cursor(text, SPARK.name)
     except MigrationFileError as error:
-        raise NotUnderstood(error.message) from error
+        raise UnsupportedClause(error.message) from error
     name = cursor.table()
     check_end(cursor)
     return name

@@ -8,7 +8,7 @@ from dataclasses import replace
 from glacierbase.sql import snowflake
 from glacierbase.sql.alter import SPARK_CLAUSES, alter_table
 from glacierbase.sql.create import create_table, create_view
-from glacierbase.sql.cursor import Cursor, NotUnderstood, if_exists, if_not_exists, properties
+from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_exists, if_not_exists, properties
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, Dialect
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import (
@@ -26,7 +26,7 @@ _MODIFIERS = (
     "GLOBAL", "LOCAL", "TEMPORARY", "TEMP", "VOLATILE", "EXTERNAL", "TRANSIENT", "HYBRID", "DYNAMIC", "ICEBERG", "EVENT",
     "SECURE", "RECURSIVE", "MATERIALIZED", "STREAMING", "AGGREGATE", "LIVE", "PRIVATE",
 )  # fmt: skip
-# Those of them that make another kind.
+# Modifiers that are part of the kind.
 _QUALIFIERS = ("MATERIALIZED", "STREAMING", "LIVE", "DYNAMIC", "ICEBERG", "HYBRID", "EVENT", "EXTERNAL")
 _TEMPORARY = ("TEMPORARY", "TEMP", "VOLATILE")
 _NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")
@@ -36,7 +36,7 @@ _CREATED = {
     "FUNCTION": "create_function", "PROCEDURE": "create_procedure", "TASK": "create_task", "STREAM": "create_stream",
     "STAGE": "create_stage", "PIPE": "create_pipe", "ROLE": "create_role",
 }  # fmt: skip
-# Kinds of objects that are no tables, and hold none.
+# Kinds of objects that are not tables and contain none.
 _OTHERS = (
     "CATALOG", "VOLUME", "CONNECTION", "SHARE", "RECIPIENT", "PROVIDER", "CREDENTIAL", "STORAGE", "SERVICE", "LOCATION",
     "GROUP", "USER", "WAREHOUSE", "SEQUENCE", "TAG", "RESOURCE", "NETWORK", "INTEGRATION", "SECRET", "POLICY", "MASKING",
@@ -50,29 +50,29 @@ def create(cursor: Cursor) -> ParsedStatement:
     or_replace, or_alter = cursor.take("OR", "REPLACE"), cursor.take("OR", "ALTER") or cursor.take("OR", "REFRESH")
     is_global = cursor.word() == "GLOBAL"
     kind, options = _kind(cursor)
-    found = _created(cursor, kind, replace(options, or_replace=or_replace, or_alter=or_alter))
-    return _of_session(found, cursor.dialect, is_global=is_global) if options.temporary else found
+    parsed = _created(cursor, kind, replace(options, or_replace=or_replace, or_alter=or_alter))
+    return _of_session(parsed, cursor.dialect, is_global=is_global) if options.temporary else parsed
 
 
-def _of_session(found: ParsedStatement, dialect: Dialect, *, is_global: bool = False) -> ParsedStatement:
-    """Return a statement on a temporary object, which ends with its session, a global one with Spark.
+def _of_session(parsed: ParsedStatement, dialect: Dialect, *, is_global: bool = False) -> ParsedStatement:
+    """Return a statement on a temporary object, with its effect on the session; a global view lives as long as Spark.
 
-    A temporary table holds rows.
+    A temporary table holds rows, which no replay restores.
     """
-    is_text = dialect is SPARK and not is_global and not found.options.kind.endswith("table")
-    return replace(found, session=SessionEffect.SET if is_text else SessionEffect.UNKNOWN)
+    is_text = dialect is SPARK and not is_global and not parsed.options.kind.endswith("table")
+    return replace(parsed, session=SessionEffect.SET if is_text else SessionEffect.UNKNOWN)
 
 
 def replaced(cursor: Cursor) -> ParsedStatement:
     """Read REPLACE TABLE after its first word."""
     kind, options = _kind(cursor)
     if kind != "TABLE":
-        raise NotUnderstood(f"REPLACE {kind}")
+        raise UnsupportedClause(f"REPLACE {kind}")
     return _created(cursor, kind, replace(options, or_replace=True))
 
 
 def _kind(cursor: Cursor) -> tuple[str, Options]:
-    """Move past the kind of an object and the words before it; return its last word, and them as options."""
+    """Move past the kind of an object and the modifiers before it; return its last word, and the modifiers as options."""
     words: list[str] = []
     while cursor.word() in _MODIFIERS and cursor.word(1) not in ("", "VOLUME", "LOCATION"):
         words.append(cursor.next())
@@ -108,13 +108,13 @@ def _on_namespace(
 ) -> ParsedStatement:
     """Return a statement on a namespace.
 
-    On Snowflake, one that is created becomes the current one: https://docs.snowflake.com/en/sql-reference/sql/create-schema.
+    On Snowflake, a created namespace becomes the current one: https://docs.snowflake.com/en/sql-reference/sql/create-schema.
     """
-    found = ParsedStatement(operation, parts=parts, options=options, namespace=name)
+    parsed = ParsedStatement(operation, parts=parts, options=options, namespace=name)
     if cursor.dialect is not SNOWFLAKE:
-        return found
+        return parsed
     is_schema = options.kind == "schema" and name is not None and len(name.parts) == 1
-    return replace(found, session=SessionEffect.MOVE, moves=frozenset({"namespace"}) if is_schema else EVERY_MOVE)
+    return replace(parsed, session=SessionEffect.MOVE, moves=frozenset({"namespace"}) if is_schema else EVERY_MOVE)
 
 
 def _skip_body(cursor: Cursor) -> None:
@@ -125,9 +125,9 @@ def _skip_body(cursor: Cursor) -> None:
 
 
 def _other(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
-    """Read the rest of a statement on an object that is no table and holds none."""
+    """Read the rest of a statement on an object that is not a table and contains none."""
     if kind not in _OTHERS:
-        raise NotUnderstood(f"an object of the kind {kind}" if kind else "the end where an object is expected")
+        raise UnsupportedClause(f"an object of the kind {kind}" if kind else "the end where an object is expected")
     _skip_body(cursor)
     return ParsedStatement("other", (), None, options=options)
 
@@ -135,7 +135,7 @@ def _other(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
 def _index(cursor: Cursor, options: Options) -> ParsedStatement:
     """Read CREATE INDEX or DROP INDEX after the first word of its kind."""
     if not cursor.skip_to("ON"):
-        raise NotUnderstood("an index without ON")
+        raise UnsupportedClause("an index without ON")
     cursor.expect("ON")
     cursor.take("TABLE")
     target = cursor.table()
@@ -146,8 +146,8 @@ def _index(cursor: Cursor, options: Options) -> ParsedStatement:
 def drop(cursor: Cursor) -> ParsedStatement:
     """Read DROP after that word."""
     kind, options = _kind(cursor)
-    found = _dropped(cursor, kind, options)
-    return _of_session(found, cursor.dialect) if options.temporary else found
+    parsed = _dropped(cursor, kind, options)
+    return _of_session(parsed, cursor.dialect) if options.temporary else parsed
 
 
 def _dropped(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
@@ -199,7 +199,7 @@ def alter(cursor: Cursor) -> ParsedStatement:
 
 
 def _alter_other_relation(cursor: Cursor, options: Options) -> ParsedStatement:
-    """Read ALTER of a materialized view, a dynamic table and their kin, whose clauses have no words of their own."""
+    """Read ALTER of a materialized view, a dynamic table and the like; their clauses have no operation in `OPERATIONS`."""
     options = replace(options, if_exists=if_exists(cursor))
     targets, operation = [cursor.table()], "other"
     if cursor.take("RENAME", "TO"):
@@ -261,7 +261,7 @@ def comment(cursor: Cursor) -> ParsedStatement:
     kind, options = _kind(cursor)
     name = cursor.table()
     if not cursor.skip_to("IS"):
-        raise NotUnderstood("COMMENT ON without IS")
+        raise UnsupportedClause("COMMENT ON without IS")
     cursor.expect("IS")
     text = None if cursor.take("NULL") else cursor.string()
     options = replace(options, comment=text, if_exists=may_be_absent)
@@ -284,12 +284,12 @@ def undrop(cursor: Cursor) -> ParsedStatement:
     """Read UNDROP after that word. Databricks also names a table by its id."""
     kind, options = _kind(cursor)
     if cursor.take("WITH"):
-        raise NotUnderstood("a table that is named by its id")
+        raise UnsupportedClause("a table that is named by its id")
     return ParsedStatement("other", _tables_of(kind, cursor.table()), options=options)
 
 
 def _tables_of(kind: str, name: Name) -> tuple[Name, ...]:
-    """Return the table that an object of this kind is, or belongs to."""
+    """Return the table that an object of this kind is or belongs to."""
     if kind == "COLUMN" and len(name.parts) < 2:
-        raise NotUnderstood("a column without its table")
+        raise UnsupportedClause("a column without its table")
     return {"TABLE": (name,), "VIEW": (name,), "COLUMN": (name.owner(),)}.get(kind, ())

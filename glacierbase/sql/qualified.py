@@ -12,7 +12,7 @@ DEFAULT_CATALOG = "spark_catalog"
 
 
 def qualified(catalog: Catalog, table: str) -> str:
-    """Return the name of a table with its catalog in Spark, as a new session resolves it; in other dialects as it is.
+    """Return the name of a table with its catalog in Spark, as a new session resolves it; unchanged in other dialects.
 
     Args:
         table: its name as the history records names.
@@ -29,7 +29,7 @@ def qualified(catalog: Catalog, table: str) -> str:
 
 
 def is_catalog(catalog: Catalog, name: str) -> bool:
-    """Return whether a name is that of a catalog of Spark."""
+    """Return whether Spark has a catalog of this name."""
     return f"spark.sql.catalog.{name}" in catalog.spark_conf or name == DEFAULT_CATALOG
 
 

@@ -1,8 +1,8 @@
-"""The tables that a query reads: what stands after FROM and JOIN, without the names of common table expressions.
+"""The tables that a query reads: the relations after FROM and JOIN, without the names of common table expressions.
 
 This is a scan of the tokens with a stack of parentheses, not a parser of expressions: its time is linear, no nesting is too
 deep for it, and the clauses that vendors add to queries need no grammar. In parentheses that do not hold a query, such as
-`extract(day FROM ts)`, FROM is not that of a query.
+`extract(day FROM ts)`, FROM does not begin relations.
 """
 
 from __future__ import annotations
@@ -10,25 +10,25 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import dataclass, field
 
-from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Name
 
 QUERY_WORDS = frozenset({"SELECT", "WITH", "FROM", "VALUES", "TABLE", "MAP", "REDUCE"})
-# Words after which a comma separates no relations, with the words that must follow; none: any.
+# Words that end the list of relations, with the words that must follow; an empty tuple allows any.
 _ENDS: dict[str, tuple[str, ...]] = {
     "WHERE": (), "HAVING": (), "LIMIT": (), "OFFSET": (), "QUALIFY": (), "FETCH": (), "SELECT": (),
     "GROUP": ("BY",), "ORDER": ("BY",), "SORT": ("BY",), "CLUSTER": ("BY",), "DISTRIBUTE": ("BY",), "CONNECT": ("BY",),
     "START": ("WITH",), "LATERAL": ("VIEW",), "|": (">",), "WINDOW": (),
 }  # fmt: skip
-# What follows a column, and no JOIN.
+# Words after a column named JOIN, which never follow the keyword.
 _AFTER_COLUMN = frozenset(
     {
         "", ",", ")", ";", ".", "=", "+", "-", "*", "/", "%", "<", ">", "!", "FROM", "AS", "IS", "IN", "AND", "OR", "NOT",
         "LIKE", "BETWEEN",
     }
 )  # fmt: skip
-# What follows the name of a table, or its alias.
+# Words after the name of a table or its alias.
 _AFTER_NAME = frozenset(
     {
         "", ",", ")", ";", "AS", "JOIN", "LEFT", "RIGHT", "INNER", "FULL", "CROSS", "NATURAL", "ANTI", "SEMI", "ON", "USING",
@@ -47,7 +47,7 @@ class _Frame:
     """The state inside one pair of parentheses, or outside of all.
 
     Attributes:
-        is_query: whether FROM is that of a query.
+        is_query: whether FROM begins relations.
         start: whether a query may start here.
         relation: whether a relation is next.
         in_from: whether a comma separates relations.
@@ -67,16 +67,16 @@ class _Frame:
 
 
 class Sources:
-    """Collects the tables that the rest of a statement reads."""
+    """Collect the tables that the rest of a statement reads."""
 
     def __init__(self, cursor: Cursor) -> None:
         self._cursor = cursor
         self._frames = [_Frame(is_query=True)]
-        self._found: dict[tuple[str, ...], Name] = {}
+        self._tables: dict[tuple[str, ...], Name] = {}
         self._sure = True
-        # How many frames hide a name; a frame more for each nested query that defines it again.
+        # How many frames hide a name: each query that defines it, nested ones included.
         self._hidden: Counter[str] = Counter()
-        # The end of the parentheses that open together, and whether a query follows them.
+        # The end of a run of opening parentheses, and whether a query follows it.
         self._opened = (0, False)
 
     def query(self) -> Sources:
@@ -86,7 +86,7 @@ class Sources:
         return self
 
     def start(self) -> None:
-        """Note that a query may start here."""
+        """Allow a query to start here."""
         self._frames[0].start = True
 
     def relation(self) -> Sources:
@@ -96,13 +96,13 @@ class Sources:
         return self
 
     def relations(self) -> None:
-        """Note that relations start here, between commas."""
+        """Expect relations, separated by commas, from here."""
         self._frames[0].relation = self._frames[0].in_from = True
 
     def rest(self) -> Sources:
         """Move past expressions and clauses, to the end of the statement."""
         if self.until():
-            raise NotUnderstood(f"{self._cursor.word()} in a query")
+            raise UnsupportedClause(f"{self._cursor.word()} in a query")
         return self
 
     def definitions(self) -> None:
@@ -120,7 +120,7 @@ class Sources:
                 return True
             self._advance()
         if len(self._frames) > 1 or self._frames[0].relation:
-            raise NotUnderstood("the end inside a query")
+            raise UnsupportedClause("the end inside a query")
         return False
 
     def _next(self, matters: frozenset[str]) -> str:
@@ -133,12 +133,12 @@ class Sources:
     def add(self, name: Name) -> None:
         """Add a table that is read, unless it is a common table expression."""
         if len(name.key) > 1 or not self._hidden[name.key[0]]:
-            self._found.setdefault(name.key, name)
+            self._tables.setdefault(name.key, name)
 
     def without(self, *changed: Name) -> tuple[Name, ...] | None:
-        """Return the tables that are read, but not these; None where a name is computed."""
+        """Return the tables that are read, except these; None where a name is computed."""
         keys = {name.key for name in changed}
-        return tuple(name for key, name in self._found.items() if key not in keys) if self._sure else None
+        return tuple(name for key, name in self._tables.items() if key not in keys) if self._sure else None
 
     def _advance(self) -> None:
         word, frame = self._cursor.word(), self._frames[-1]
@@ -161,7 +161,7 @@ class Sources:
         self._cursor.next()
 
     def _opens_query(self) -> bool:
-        """Return whether a query follows the parentheses that open here, which are looked at once."""
+        """Return whether a query follows the parentheses that open here; a run of them is scanned once."""
         if self._cursor.position >= self._opened[0]:
             ahead = 1
             while self._cursor.word(ahead) == "(":
@@ -179,7 +179,7 @@ class Sources:
         closed = self._frames.pop()
         self._cursor.next()
         if not self._frames or closed.relation:
-            raise NotUnderstood(") in a query")
+            raise UnsupportedClause(") in a query")
         self._hidden.subtract(closed.hidden)
         if closed.defines is not None:
             frame = self._frames[-1]
@@ -231,14 +231,14 @@ class Sources:
             self._sure = self._sure and word == "TABLE" and not cursor.is_string(2)
             cursor.next()
         elif word in (":", "?", "{", "SELECT", "WITH") or word[:1] in (":", "$"):
-            raise NotUnderstood(f"{word} where a table is expected")
+            raise UnsupportedClause(f"{word} where a table is expected")
         else:
             name = cursor.table()
             if cursor.word() != "(":  # Else a function.
                 self.add(name)
 
     def _is_named_values(self) -> bool:
-        """Return whether VALUES is the name of a table of Spark, with an alias or without: no row follows."""
+        """Return whether VALUES is the name of a table in Spark, with or without an alias: no row follows."""
         cursor = self._cursor
         if cursor.dialect is not SPARK:
             return False
@@ -264,9 +264,9 @@ class Sources:
         elif word == ",":
             frame.relation = frame.in_from and not frame.rows
         elif word == "$" and cursor.word() == "{":
-            raise NotUnderstood("a variable of Spark's, which may hold any text")
+            raise UnsupportedClause("a variable of Spark's, which may hold any text")
         elif word == "-" and (cursor.word(), cursor.word(1)) == (">", ">"):
-            raise NotUnderstood("a chain of statements")
+            raise UnsupportedClause("a chain of statements")
         elif word in _ENDS:
             self._end_from(frame, word)
         elif word == "VALUES":
@@ -290,7 +290,7 @@ class Sources:
             frame.relation = frame.in_from = True
 
     def _is_no_clause(self, frame: _Frame) -> bool:
-        """Return whether FROM is that of IS DISTINCT FROM, or a column of Spark, which lets it be one: `SELECT from FROM t`."""
+        """Return whether FROM belongs to IS DISTINCT FROM, or is a column, which Spark allows: `SELECT from FROM t`."""
         before, cursor = self._cursor.word(-2), self._cursor
         if before == "DISTINCT" and cursor.word(-3) in ("IS", "NOT"):
             return True
@@ -304,7 +304,7 @@ class Sources:
             frame.is_query, frame.start, frame.in_from, frame.rows = True, True, False, False
 
     def _read_table_word(self, frame: _Frame, started: bool) -> None:
-        """Follow `TABLE t` as a query, and `TABLE t` or `TABLE(t)` as an argument of a function."""
+        """Expect a relation after TABLE where it begins a query or an argument of a function: `TABLE t`, `TABLE(t)`."""
         is_argument = not frame.is_query and self._cursor.word(-2) in ("(", ",", ">")
         frame.relation = (started or is_argument) and self._cursor.word() not in ("", ",", ")", ".", "=")
 

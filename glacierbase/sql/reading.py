@@ -1,9 +1,8 @@
 """Read one statement: choose the grammar by its first words.
 
-The grammar is one of heads: the first words of a statement name its operation and the tables that it changes, and each clause of an
-ALTER has a form of its own. sqlglot leaves all forms of Iceberg, Delta and Hudi opaque, has no scripts and no procedures, takes
-70 to 100 ms to import, and recurses; beside this grammar it could only say what a query reads, which `queries` says from the same
-tokens in linear time. So there is one grammar.
+The first words of a statement name its operation and the tables that it changes, and each clause of an ALTER has its own function.
+sqlglot leaves all forms of Iceberg, Delta and Hudi opaque, has no scripts and no procedures, takes 70 to 100 ms to import, and
+recurses; it could only determine what a query reads, which `queries` does from the same tokens in linear time.
 """
 
 from __future__ import annotations
@@ -12,7 +11,7 @@ from collections.abc import Callable, Mapping
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.sql import changes, maintenance, objects, session, snowflake
-from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end
+from glacierbase.sql.cursor import Cursor, UnsupportedClause, check_end
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
 from glacierbase.sql.scripts import Script
 from glacierbase.sql.statement import ParsedStatement, not_understood
@@ -22,14 +21,14 @@ _QUERY_STARTS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(", "MAP", "REDUC
 
 
 def read_statement(sql: str, dialect: str) -> ParsedStatement:
-    """Return what a statement does, as `glacierbase.sql.read` does."""
+    """Implement `glacierbase.sql.read`."""
     dialect_of(dialect)
     try:
         cursor = Cursor(sql, dialect)
         if cursor.holds_template():
-            raise NotUnderstood("a template that is not rendered")
+            raise UnsupportedClause("a template that is not rendered")
         return read_words(cursor)
-    except NotUnderstood as why:
+    except UnsupportedClause as why:
         return not_understood(str(why))
     except MigrationFileError as error:
         return not_understood(error.message)
@@ -39,7 +38,7 @@ def read_words(cursor: Cursor) -> ParsedStatement:
     """Read a statement that begins here and ends with the tokens.
 
     Raises:
-        NotUnderstood: its operation or its tables cannot be determined.
+        UnsupportedClause: its operation or its tables cannot be determined.
     """
     while cursor.take(";"):
         pass
@@ -47,21 +46,21 @@ def read_words(cursor: Cursor) -> ParsedStatement:
     if _starts_script(cursor):
         return _ended(Script(cursor, read_words).parsed(), cursor)
     if cursor.dialect.name not in _HEADS and word not in cursor.dialect.heads:
-        raise NotUnderstood(f"a statement of {cursor.dialect.name} that begins with {word or 'nothing'}")
+        raise UnsupportedClause(f"a statement of {cursor.dialect.name} that begins with {word or 'nothing'}")
     if word in _QUERY_STARTS:
         return changes.query(cursor)
     if cursor.dialect is SPARK and (cursor.take("SET", "TAG", "ON") or cursor.take("UNSET", "TAG", "ON")):
         return _ended(objects.tag(cursor), cursor)
     grammar = _HEADS.get(cursor.dialect.name, _SHARED).get(word)
     if grammar is None:
-        raise NotUnderstood(f"a statement that begins with {word or 'nothing'}")
+        raise UnsupportedClause(f"a statement that begins with {word or 'nothing'}")
     cursor.next()
     return _ended(grammar(cursor), cursor)
 
 
-def _ended(found: ParsedStatement, cursor: Cursor) -> ParsedStatement:
+def _ended(parsed: ParsedStatement, cursor: Cursor) -> ParsedStatement:
     check_end(cursor)
-    return found
+    return parsed
 
 
 def _starts_script(cursor: Cursor) -> bool:
@@ -77,7 +76,7 @@ def _explain(cursor: Cursor) -> ParsedStatement:
         cursor.next()
     cursor.take_any("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
     if cursor.word() == "EXPLAIN" or _starts_script(cursor):
-        raise NotUnderstood(f"EXPLAIN {cursor.word()}")
+        raise UnsupportedClause(f"EXPLAIN {cursor.word()}")
     return ParsedStatement("explain", (), read_words(cursor).sources)
 
 

@@ -1,4 +1,4 @@
-"""Shapes as Spark SQL: the statements that make a table anew or turn one shape into another, and what they cannot say.
+"""Shapes as Spark SQL: the statements that create a table or turn one shape into another, and what they cannot express.
 
 https://iceberg.apache.org/docs/latest/spark-ddl/
 """
@@ -15,7 +15,7 @@ from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
-# Also what would be escaped where the statements are printed, which must not change them.
+# Also the characters that printing would escape: printed statements must run unchanged.
 _ESCAPED = re.compile(rf"['\\\x00-\x1f]|\$(?=\{{)|{UNSAFE.pattern}")
 _ESCAPES = {"'": r"\'", "\\": r"\\", "\n": r"\n"}
 _PRIMITIVE = re.compile(
@@ -24,14 +24,14 @@ _PRIMITIVE = re.compile(
 _WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
 # `timestamp` may be another type, by the setting spark.sql.timestampType.
 _SPELLED = {"timestamp": "timestamp_ltz"}
-# By Iceberg's name of the transform: the function in PARTITIONED BY, and what it appends to the name of the field.
+# By Iceberg's name of the transform: the function in PARTITIONED BY, and the suffix that it gives to the name of the field.
 _FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
 _APPENDED = {"bucket": "_bucket", "truncate": "_trunc"}
-# A property that Iceberg sets for every new table, and the keys that say where a table is, or who owns it.
+# A property that Iceberg sets for every new table; the keys of locations; keys that are not set as properties.
 _NEW = "write.parquet.compression-codec"
 _PLACES = re.compile(r"location|write\.(?:.+\.)?path")
 _NOT_SET = ("owner", "comment")
-# Keys that Spark refuses as properties, and keys of Iceberg's own that it drops.
+# Keys that Spark refuses as properties, and reserved keys that Iceberg drops.
 _REFUSED = frozenset(
     {
         "provider", "external", "is_managed_location", "collation", "table_type", "format-version", "uuid", "snapshot-count",
@@ -42,7 +42,7 @@ _REFUSED = frozenset(
 
 
 def create_statements(shape: Shape) -> list[str]:
-    """Return the statements that make a table of this shape, without semicolons. Its ids and location may differ."""
+    """Return the statements that create a table of this shape, without semicolons. Its ids and location may differ."""
     table = table_name(shape.table)
     inline = _inline(shape.partitioning)
     properties = {key: value for key, value in shape.properties.items() if _is_set(key)}
@@ -63,19 +63,19 @@ def create_statements(shape: Shape) -> list[str]:
 
 
 def not_creatable(shape: Shape) -> list[str]:
-    """Return what Spark SQL has no words for; empty where the statements make the whole table."""
-    found = [f"{column.name} is of type {column.type}" for column in shape.columns if not _has_type(column)]
-    found += [f"{column.name} has a default" for column in shape.columns if column.default is not None]
+    """Return what Spark SQL cannot express; empty if the statements create the whole table."""
+    reasons = [f"{column.name} is of type {column.type}" for column in shape.columns if not _has_type(column)]
+    reasons += [f"{column.name} has a default" for column in shape.columns if column.default is not None]
     fields: tuple[PartitionField | SortField, ...] = (*shape.partitioning, *shape.sorting)
-    found += [f"{field.source} has the transform {field.transform}" for field in fields if not _has_function(field)]
-    found += [
+    reasons += [f"{field.source} has the transform {field.transform}" for field in fields if not _has_function(field)]
+    reasons += [
         f"{column.name} refuses nulls" for column in shape.columns if column.required and _is_element(column, shape)
     ]
-    found += [f"it has the property {key}" for key in shape.properties if key in _REFUSED]
-    return [*found, *_unsayable_names(shape)]
+    reasons += [f"it has the property {key}" for key in shape.properties if key in _REFUSED]
+    return [*reasons, *_unsupported_names(shape)]
 
 
-def _unsayable_names(shape: Shape) -> Iterator[str]:
+def _unsupported_names(shape: Shape) -> Iterator[str]:
     paths = [name_parts(column.name) for column in shape.columns]
     texts = (
         *name_parts(shape.table),
@@ -90,17 +90,17 @@ def _unsayable_names(shape: Shape) -> Iterator[str]:
 
 
 def places(shape: Shape) -> dict[str, str]:
-    """Return the properties that say where the table's files are; another table must not have the same."""
+    """Return the properties that locate the table's files; no other table may have the same."""
     return {key: value for key, value in shape.properties.items() if _PLACES.fullmatch(key)}
 
 
 def literal(text: str) -> str:
-    """Return a text as a string of Spark SQL, in which neither escapes nor `${…}` mean anything else."""
-    return "'" + _ESCAPED.sub(lambda found: _ESCAPES.get(found[0]) or _units(found[0]), text) + "'"
+    """Return a text as a string literal of Spark SQL, in which escapes and `${…}` are not interpreted."""
+    return "'" + _ESCAPED.sub(lambda match: _ESCAPES.get(match[0]) or _units(match[0]), text) + "'"
 
 
 def _units(character: str) -> str:
-    """Return the UTF-16 units of a character as escapes, which all versions of Spark have."""
+    """Return the UTF-16 units of a character as escapes, which all versions of Spark support."""
     return re.sub("(....)", r"\\u\1", character.encode("utf-16-be", "surrogatepass").hex())
 
 
@@ -131,7 +131,7 @@ _Inside = Mapping[tuple[str, ...], Sequence[Column]]
 
 
 def columns_inside(columns: Iterable[Column]) -> _Inside:
-    """Return the fields inside each column and field, by its path; those of the table itself are at the empty path."""
+    """Return the fields inside each column and field, by its path; the top-level columns are at the empty path."""
     inside: dict[tuple[str, ...], list[Column]] = {}
     for column in columns:
         inside.setdefault(tuple(name_parts(column.name)[:-1]), []).append(column)
@@ -139,7 +139,7 @@ def columns_inside(columns: Iterable[Column]) -> _Inside:
 
 
 def type_of(column: Column, inside: _Inside) -> str:
-    """Return the type of a column, with the comments of the fields inside and whether they refuse nulls."""
+    """Return the type of a column, with the comments and NOT NULL of the fields inside."""
     fields = inside.get(tuple(name_parts(column.name)), ())
     kind = column.type.partition("<")[0]
     if kind == "struct":
@@ -150,7 +150,7 @@ def type_of(column: Column, inside: _Inside) -> str:
 
 
 def _column(column: Column, between: str, inside: _Inside) -> str:
-    """Return the declaration of a column, or of a field of a struct, where a colon is `between` name and type."""
+    """Return the declaration of a column, or of a struct's field, which has a colon `between` name and type."""
     *_, name = name_parts(column.name)
     required = " NOT NULL" if column.required else ""
     comment = "" if column.comment is None else f" COMMENT {literal(column.comment)}"
@@ -158,7 +158,7 @@ def _column(column: Column, between: str, inside: _Inside) -> str:
 
 
 def _inline(fields: Sequence[PartitionField]) -> int:
-    """Return how many of the first fields PARTITIONED BY can make; ADD PARTITION FIELD makes the others.
+    """Return how many of the first fields PARTITIONED BY can create; ADD PARTITION FIELD creates the others.
 
     PARTITIONED BY chooses their names, and refuses a second time unit of one column as redundant.
     """
@@ -183,8 +183,8 @@ def transformed(field: PartitionField | SortField) -> str:
     source = path(field.source)
     if field.transform == "identity":
         return source
-    if found := _WITH_WIDTH.fullmatch(field.transform):
-        return f"{found[1]}({found[2]}, {source})"
+    if match := _WITH_WIDTH.fullmatch(field.transform):
+        return f"{match[1]}({match[2]}, {source})"
     return f"{_FUNCTIONS[field.transform]}({source})"
 
 
@@ -202,7 +202,7 @@ def _has_type(column: Column) -> bool:
 
 
 def _is_element(column: Column, shape: Shape) -> bool:
-    """Return whether the column is the element of an array, or the value of a map, which Spark SQL lets be null."""
+    """Return whether the column is the element of an array or the value of a map, which are always nullable in Spark SQL."""
     *above, name = name_parts(column.name)
     kinds: Iterator[str] = (column.type for column in shape.columns if name_parts(column.name) == above)
     kind = next(kinds, "").partition("<")[0]
@@ -216,7 +216,7 @@ def path(name: str) -> str:
 
 _Key = int | str
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
-# https://iceberg.apache.org/spec/#schema-evolution, as far as ALTER COLUMN does it.
+# https://iceberg.apache.org/spec/#schema-evolution, as far as ALTER COLUMN supports it.
 _WIDER = {("int", "bigint"), ("float", "double")}
 
 
@@ -225,7 +225,7 @@ class ColumnAlters:
 
     Attributes:
         clauses: of ALTER TABLE, in the order in which they run.
-        impossible: what no clause does.
+        impossible: the changes for which there is no clause.
         before, after: the columns of both shapes.
     """
 
@@ -233,7 +233,7 @@ class ColumnAlters:
         self.before, self.after = _Columns(before), _Columns(after)
         self._inside = columns_inside(after)
         self._kept = [key for key in self.before.by_key if key in self.after.by_key]
-        # What each column is called at this point of the statements, and what is inside each in which order.
+        # The present name of each column, and the order of the fields inside it, after the clauses yielded so far.
         self._name = {key: self.before.last(key) for key in self.before.by_key}
         self._order = {key: list(inside) for key, inside in self.before.inside.items()}
         self.impossible: list[str] = []
@@ -296,7 +296,7 @@ class ColumnAlters:
                 continue
             self._name[key] = self.after.last(key)
             if self.after.is_part(key):
-                continue  # Its counterpart was named when it was to be dropped.
+                continue  # `_drop` has reported its counterpart as impossible.
             if column.required or column.default is not None:
                 self.impossible.append(f"{column.name} cannot be added as a column that refuses nulls or has a default")
             else:
@@ -319,19 +319,19 @@ class ColumnAlters:
 
 
 class _Columns:
-    """The columns of a shape, by what makes one the same: its field id, or its name where it has none.
+    """The columns of a shape by their identity: the field id, or the name of a column without one.
 
     Attributes:
         keys: by name.
-        inside: what is directly inside each column, in order; of the table itself under None.
+        inside: the fields directly inside each column, in order; the top-level columns under None.
     """
 
     def __init__(self, columns: Iterable[Column]) -> None:
         self.by_key: dict[_Key, Column] = {
             column.name if column.id is None else column.id: column for column in columns
         }
-        self.keys: dict[str, _Key] = {each.name: key for key, each in self.by_key.items()}
-        paths = {tuple(name_parts(each.name)): key for key, each in self.by_key.items()}
+        self.keys: dict[str, _Key] = {column.name: key for key, column in self.by_key.items()}
+        paths = {tuple(name_parts(column.name)): key for key, column in self.by_key.items()}
         self._parents = {key: paths.get(parts[:-1]) for parts, key in paths.items()}
         self._last = {key: parts[-1] for parts, key in paths.items()}
         self.inside: dict[_Key | None, list[_Key]] = {}
@@ -347,7 +347,7 @@ class _Columns:
         return self._last[key]
 
     def is_part(self, key: _Key) -> bool:
-        """Return whether it is the element of an array, or the key or value of a map."""
+        """Return whether the column is the element of an array, or the key or value of a map."""
         parent = self._parents[key]
         return parent is not None and _kind(self.by_key[parent].type) != "struct"
 
@@ -362,7 +362,7 @@ def is_widening(before: str, after: str) -> bool:
 
 def _impossible_changes(before: Column, after: Column) -> Iterator[str]:
     kinds = _kind(before.type), _kind(after.type)
-    is_nested = "<" in before.type and kinds[0] == kinds[1]  # What is inside is compared by itself.
+    is_nested = "<" in before.type and kinds[0] == kinds[1]  # The fields inside are compared separately.
     if before.type != after.type and not is_nested and not is_widening(before.type, after.type):
         yield f"{after.name} cannot change from {before.type} to {after.type}"
     if after.required and not before.required:
@@ -385,7 +385,7 @@ class Alters:
 
     Attributes:
         statements: in the order in which they run, without semicolons.
-        impossible: what no statement does.
+        impossible: the changes for which there is no statement.
     """
 
     statements: tuple[str, ...]
@@ -395,7 +395,7 @@ class Alters:
 def alter_statements(before: Shape, after: Shape) -> Alters:
     """Return the statements that give a table of the shape `before` the shape `after`.
 
-    Columns are the same if their field ids are. The name of the table stays, and so do ids that a statement gives.
+    Columns are the same if their field ids are. The name of the table does not change; new fields get new ids.
     """
     columns = ColumnAlters(before.columns, after.columns)
     texts = [
@@ -417,7 +417,7 @@ def alter_statements(before: Shape, after: Shape) -> Alters:
 
 
 def _drop_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
-    """Yield first what no column identifies afterwards: Iceberg refuses to drop such a column, or to let it be null."""
+    """Drop identifier fields before the columns that they name: Iceberg refuses to drop an identifier or make it nullable."""
     kept = {columns.after.keys[identifier] for identifier in after.identifiers}
     if gone := [identifier for identifier in before.identifiers if columns.before.keys[identifier] not in kept]:
         yield f"DROP IDENTIFIER FIELDS {', '.join(map(path, gone))}"
@@ -439,7 +439,7 @@ _Field = tuple[str, "int | str", str]
 
 
 def _fields(shape: Shape, columns: dict[str, int | str]) -> dict[_Field, PartitionField]:
-    """Return the fields that partition, by what makes one the same: name, column and transform."""
+    """Return the partition fields by their identity: name, column and transform."""
     return {
         (field.name, columns.get(field.source, field.source), field.transform): field for field in shape.partitioning
     }
@@ -447,16 +447,16 @@ def _fields(shape: Shape, columns: dict[str, int | str]) -> dict[_Field, Partiti
 
 def _drop_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     kept = _fields(after, columns.after.keys)
-    for key, each in _fields(before, columns.before.keys).items():
+    for key, field in _fields(before, columns.before.keys).items():
         if key not in kept:
-            yield f"DROP PARTITION FIELD {spark_identifier(each.name)}"
+            yield f"DROP PARTITION FIELD {spark_identifier(field.name)}"
 
 
 def _add_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     known = _fields(before, columns.before.keys)
-    for key, each in _fields(after, columns.after.keys).items():
+    for key, field in _fields(after, columns.after.keys).items():
         if key not in known:
-            yield f"ADD PARTITION FIELD {transformed(each)} AS {spark_identifier(each.name)}"
+            yield f"ADD PARTITION FIELD {transformed(field)} AS {spark_identifier(field.name)}"
 
 
 def _sort(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
@@ -477,7 +477,7 @@ def _keys(fields: tuple[SortField, ...], columns: dict[str, int | str]) -> list[
 def _properties(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     old, new = dict(before.properties), dict(after.properties)
     if (before.sorting and not after.sorting) or _sorts_by_dropped(before, columns):
-        old[_DISTRIBUTION] = "none"  # By WRITE UNORDERED.
+        old[_DISTRIBUTION] = "none"  # Set by WRITE UNORDERED.
     wanted = {key: value for key, value in new.items() if old.get(key) != value and key not in _NOT_SET}
     if (after.format_version or 0) > (before.format_version or 0):
         wanted = {"format-version": str(after.format_version), **wanted}

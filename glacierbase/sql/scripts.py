@@ -1,4 +1,4 @@
-"""Scripts, `BEGIN … END`: the statements inside and what they change together.
+"""Scripts, `BEGIN … END`: the statements inside, and their effects together.
 
 https://spark.apache.org/docs/latest/sql-ref-scripting.html, https://docs.snowflake.com/en/developer-guide/snowflake-scripting/blocks
 """
@@ -7,18 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from glacierbase.sql.cursor import Cursor, NotUnderstood
+from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import EVERY_MOVE, InnerStatement, Name, ParsedStatement, SessionEffect, not_understood
 
 # Words after which the next statement starts at once.
 _BEFORE_STATEMENT = ("LOOP", "REPEAT", "ELSE", "THEN", "DO", "EXCEPTION")
-# The words that end what stands after these.
+# The words that end the expression after these words.
 _CONDITIONS = {
     "IF": ("THEN",), "ELSEIF": ("THEN",), "WHEN": ("THEN",), "WHILE": ("DO", "LOOP"), "UNTIL": ("END",), "FOR": ("DO", "LOOP"),
 }  # fmt: skip
-# Statements of scripts that only change variables and cursors, or leave.
+# Statements of scripts that only change variables and cursors, or leave a block.
 _WITHOUT_TABLES = (
     "SET", "LEAVE", "ITERATE", "BREAK", "CONTINUE", "EXIT", "OPEN", "FETCH", "CLOSE", "SIGNAL", "RESIGNAL", "RETURN", "LET",
     "NULL", "RAISE", "DECLARE", "AWAIT", "CANCEL",
@@ -28,7 +28,7 @@ Read = Callable[[Cursor], ParsedStatement]
 
 
 class Script:
-    """Reads a script statement by statement."""
+    """Read a script statement by statement."""
 
     def __init__(self, cursor: Cursor, read: Read) -> None:
         self._cursor = cursor
@@ -45,12 +45,12 @@ class Script:
         """Return what the script does; it is not understood if one of its statements is not.
 
         Raises:
-            NotUnderstood: the script cannot be divided into statements.
+            UnsupportedClause: the script cannot be divided into statements.
         """
         while self._cursor.word() and (self._depth or not self._begun):
             self._step()
         if self._depth:
-            raise NotUnderstood("BEGIN without END")
+            raise UnsupportedClause("BEGIN without END")
         inner = tuple(self._inner)
         if why := next((statement.parsed.why for statement in inner if not statement.parsed.understood), None):
             return not_understood(why, inner)
@@ -85,7 +85,7 @@ class Script:
         elif word in _WITHOUT_TABLES or self._declares or self._assigns():
             start = cursor.position
             self._declaration()
-            if word == "SET":  # Of a variable of the script, or of the session.
+            if word == "SET":  # A variable of the script or of the session.
                 self._session = SessionEffect.UNKNOWN
                 self._read_since(start)
         else:
@@ -110,7 +110,7 @@ class Script:
         if self._cursor.word() != ";":
             self._cursor.next()  # A label.
         if self._depth < 0 or self._cursor.word() not in ("", ";"):
-            raise NotUnderstood("END in a script")
+            raise UnsupportedClause("END in a script")
 
     def _condition(self, word: str) -> None:
         cursor = self._cursor
@@ -140,14 +140,14 @@ class Script:
         return word.endswith(":=") or (following, self._cursor.word(2)) == (":", "=")
 
     def _declaration(self) -> None:
-        """Move past a statement on variables, whose expressions may hold queries. A cursor holds one without parentheses."""
+        """Move past a statement on variables, whose expressions may contain queries; a cursor's has no parentheses."""
         self._expression(";")
 
     def _expression(self, *ends: str) -> None:
         """Move to one of these words past expressions, or past a query that starts here."""
         cursor = self._cursor
         sources = Sources(cursor)
-        # These may also be words of a CASE; WITH would begin a query in the middle.
+        # The end words may also belong to a CASE; WITH would begin a query in the middle.
         unclear = [] if {"WHEN", "THEN", "END"}.isdisjoint(ends) else ["CASE"]
         if cursor.word() in ("SELECT", "WITH", "FROM", "VALUES", "TABLE"):
             sources.start()
@@ -156,7 +156,7 @@ class Script:
         while sources.until(*ends, *unclear) and cursor.word() == "CASE":
             _skip_case(cursor, sources)
         if cursor.word() not in ends:
-            raise NotUnderstood(f"{cursor.word() or 'the end'} in a script")
+            raise UnsupportedClause(f"{cursor.word() or 'the end'} in a script")
         self._reads(sources.without())
 
     def _reads(self, sources: tuple[Name, ...] | None) -> None:
@@ -168,28 +168,28 @@ class Script:
     def _statement(self) -> None:
         start = self._cursor.position
         self._cursor.skip_to(";")
-        found = self._read_since(start)
-        self._targets.update({name.key: name for name in found.targets})
-        self._reads(found.sources)
-        if found.session is not SessionEffect.NONE:
+        parsed = self._read_since(start)
+        self._targets.update({name.key: name for name in parsed.targets})
+        self._reads(parsed.sources)
+        if parsed.session is not SessionEffect.NONE:
             self._session = SessionEffect.UNKNOWN
 
     def _read_since(self, start: int) -> ParsedStatement:
         """Return what the statement from this position to the next token does."""
         try:
-            found = self._read(self._cursor.part(start))
-        except NotUnderstood as why:
-            found = not_understood(str(why))
-        self._inner.append(InnerStatement(self._cursor.text_since(start), found))
-        return found
+            parsed = self._read(self._cursor.part(start))
+        except UnsupportedClause as why:
+            parsed = not_understood(str(why))
+        self._inner.append(InnerStatement(self._cursor.text_since(start), parsed))
+        return parsed
 
 
 def _skip_case(cursor: Cursor, sources: Sources) -> None:
-    """Move past `CASE … END`, an expression, and those inside it."""
+    """Move past the expression `CASE … END` and the ones inside it."""
     depth = 0
     while True:
         depth += 1 if cursor.next() == "CASE" else -1
         if not depth:
             return
         if not sources.until("CASE", "END"):
-            raise NotUnderstood("CASE without END")
+            raise UnsupportedClause("CASE without END")

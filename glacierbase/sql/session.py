@@ -1,11 +1,11 @@
-"""Statements that change no table: USE, SET, SHOW, DESCRIBE, GRANT, transactions and their kin."""
+"""Statements that change no table: USE, SET, SHOW, DESCRIBE, GRANT, transactions and the like."""
 
 from __future__ import annotations
 
 import re
 from copy import copy
 
-from glacierbase.sql.cursor import Cursor, NotUnderstood, check_end, partition
+from glacierbase.sql.cursor import Cursor, UnsupportedClause, check_end, partition
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.maintenance import table_or_path
 from glacierbase.sql.queries import Sources
@@ -17,7 +17,7 @@ _KINDS = {
     **{word: word.lower() for word in ("ROLE", "WAREHOUSE", "SECONDARY")},
 }
 _SPARK_KINDS = {**_KINDS, "DATABASE": "namespace"}
-# All words of an expression whose value is the same whenever it is computed; a function is not among them.
+# The words that may occur in an expression of constant value; functions are not among them.
 _CONSTANT_WORDS = frozenset({"NULL", "TRUE", "FALSE", "DATE", "TIMESTAMP", "INTERVAL", "AND", "OR", "NOT"})
 
 # Spark computes others, such as DATE 'today': https://spark.apache.org/docs/latest/sql-ref-literals.html#datetime-literal
@@ -50,7 +50,7 @@ def _selection(cursor: Cursor, kind: str) -> ParsedStatement:
 
 
 def _moved(kind: str, selected: Name | None) -> frozenset[str]:
-    """Return what USE may move: a catalog that is selected has a namespace of its own, and a whole name holds both."""
+    """Return what USE may change: a selected catalog has its own current namespace, and a whole name selects both."""
     if kind not in ("", "catalog", "namespace"):
         return frozenset()
     is_namespace = kind == "namespace" and selected is not None and len(selected.parts) == 1
@@ -88,7 +88,7 @@ def _moved_by_setting(text: str) -> frozenset[str]:
 
 
 def _assignment(operation: str, cursor: Cursor, *words: str) -> ParsedStatement:
-    """Read up to a value, which follows `=` or one of the words, and the value: an expression or a query."""
+    """Read up to a value, which follows `=` or one of the words, and then the value: an expression or a query."""
     ahead = copy(cursor)
     ahead.skip_others(frozenset({"=", *words}))
     ahead.next()
@@ -97,7 +97,7 @@ def _assignment(operation: str, cursor: Cursor, *words: str) -> ParsedStatement:
 
 
 def _is_constant(cursor: Cursor) -> bool:
-    """Return whether the rest is a value that does not depend on when it is computed, or nothing."""
+    """Return whether the rest is empty or a value that does not depend on when it is computed."""
     while word := cursor.word():
         is_name = word[0] in ("_", "`", '"') or word[0].isalpha()
         if is_name and not cursor.is_string() and word not in _CONSTANT_WORDS:
@@ -180,15 +180,15 @@ def describe(cursor: Cursor) -> ParsedStatement:
 
 
 def add_resource(cursor: Cursor) -> ParsedStatement:
-    """Read ADD JAR and its kin after ADD; the rest is a path."""
+    """Read ADD JAR and the like after ADD; the rest is a path."""
     if not cursor.take_any("JAR", "JARS", "FILE", "FILES", "ARCHIVE", "ARCHIVES"):
-        raise NotUnderstood(f"ADD {cursor.word()}")
+        raise UnsupportedClause(f"ADD {cursor.word()}")
     _skip_all(cursor)
     return ParsedStatement("add_resource", session=SessionEffect.SET)
 
 
 def list_resources(cursor: Cursor) -> ParsedStatement:
-    """Read LIST JARS and its kin after LIST."""
+    """Read LIST JARS and the like after LIST."""
     _skip_all(cursor)
     return ParsedStatement("other")
 

@@ -1,4 +1,4 @@
-"""What only Snowflake has: its clauses of ALTER TABLE, files in stages, ALTER SESSION.
+"""Statements that only Snowflake has: its clauses of ALTER TABLE, files in stages, ALTER SESSION.
 
 https://docs.snowflake.com/en/sql-reference/sql/alter-table, https://docs.snowflake.com/en/sql-reference/sql/alter-iceberg-table
 """
@@ -12,9 +12,9 @@ from glacierbase.sql.alter import (
     CONSTRAINTS,
     Alteration,
     Clauses,
-    added_columns,
     altered_columns,
     cluster,
+    declared_columns,
     dropped_column,
     dropped_constraint,
     other,
@@ -42,86 +42,86 @@ def session(cursor: Cursor) -> ParsedStatement:
     return ParsedStatement(operation, session=SessionEffect.SET)
 
 
-def _add(found: Alteration) -> None:
-    cursor = found.cursor
+def _add(alteration: Alteration) -> None:
+    cursor = alteration.cursor
     if cursor.word() in CONSTRAINTS and not is_about_columns(cursor):
-        found.parts.append(constraint(cursor, "add_constraint"))
+        alteration.parts.append(constraint(cursor, "add_constraint"))
     elif is_about_columns(cursor):
-        found.parts += _columns(found)
+        alteration.parts += _columns(alteration)
     else:
-        other(found)
+        other(alteration)
 
 
-def _columns(found: Alteration) -> Iterator[Part]:
-    """Yield the columns of ADD; COLUMN and IF NOT EXISTS may stand before each."""
-    cursor = found.cursor
+def _columns(alteration: Alteration) -> Iterator[Part]:
+    """Yield the columns of ADD, each with or without COLUMN and IF NOT EXISTS before it."""
+    cursor = alteration.cursor
     while True:
         if cursor.word(1) not in ("", ".", ",") and cursor.word(2) not in ("", ",", ";"):
             cursor.take("COLUMN")
         if if_not_exists(cursor):
-            found.options = replace(found.options, if_not_exists=True)
+            alteration.options = replace(alteration.options, if_not_exists=True)
         if cursor.word() == "(":
-            yield from added_columns(cursor)
+            yield from declared_columns(cursor, "add_column")
         else:
             yield column(cursor, "add_column")
         if not cursor.take(","):
             return
 
 
-def _drop(found: Alteration) -> None:
-    cursor, place = found.cursor, found.cursor.place()
+def _drop(alteration: Alteration) -> None:
+    cursor, place = alteration.cursor, alteration.cursor.place()
     if cursor.take("CLUSTERING", "KEY"):
-        found.parts.append(Fields("cluster_by", place, ()))
+        alteration.parts.append(Fields("cluster_by", place, ()))
     elif cursor.word() in CONSTRAINTS and not is_about_columns(cursor):
-        found.parts.append(dropped_constraint(found, place))
+        alteration.parts.append(dropped_constraint(alteration, place))
     elif is_about_columns(cursor):
-        found.parts += _dropped_columns(found)
+        alteration.parts += _dropped_columns(alteration)
     else:
-        other(found)
+        other(alteration)
 
 
-def _dropped_columns(found: Alteration) -> Iterator[Part]:
-    cursor = found.cursor
+def _dropped_columns(alteration: Alteration) -> Iterator[Part]:
+    cursor = alteration.cursor
     while True:
         if cursor.word(1) not in ("", ",", ";"):
             cursor.take("COLUMN")
         if if_exists(cursor):
-            found.options = replace(found.options, if_exists=True)
+            alteration.options = replace(alteration.options, if_exists=True)
         yield dropped_column(cursor)
         if not cursor.take(","):
             return
 
 
-def _swap(found: Alteration) -> None:
-    found.cursor.expect("WITH")
-    found.operation = "other"
-    found.targets.append(found.cursor.table())
+def _swap(alteration: Alteration) -> None:
+    alteration.cursor.expect("WITH")
+    alteration.operation = "other"
+    alteration.targets.append(alteration.cursor.table())
 
 
-def _alter(found: Alteration) -> None:
-    cursor = found.cursor
+def _alter(alteration: Alteration) -> None:
+    cursor = alteration.cursor
     if cursor.word() in CONSTRAINTS and not is_about_columns(cursor):
-        other(found)
+        other(alteration)
         return
     enclosed = cursor.take("(")
-    found.parts += altered_columns(cursor)
+    alteration.parts += altered_columns(cursor)
     if enclosed:
         cursor.expect(")")
 
 
-def _set(found: Alteration) -> None:
-    cursor = found.cursor
+def _set(alteration: Alteration) -> None:
+    cursor = alteration.cursor
     if cursor.word(1) != "=":
-        other(found)
+        other(alteration)
         return
-    found.operation = "set_properties"
+    alteration.operation = "set_properties"
     while cursor.word() not in ("", ";"):
-        found.parts.append(_property(cursor))
+        alteration.parts.append(_property(cursor))
         cursor.take(",")
 
 
 def _property(cursor: Cursor) -> Property:
-    """Move past `KEY = value`, whose value is a literal, a word, or parentheses."""
+    """Read `KEY = value`, whose value is a literal, a word, or parentheses."""
     place, key = cursor.place(), cursor.next()
     cursor.expect("=")
     value_place = cursor.place()
@@ -135,20 +135,20 @@ def _property(cursor: Cursor) -> Property:
     return Property("set_properties", place, key, value, value_place)
 
 
-def _unset(found: Alteration) -> None:
-    cursor = found.cursor
+def _unset(alteration: Alteration) -> None:
+    cursor = alteration.cursor
     if cursor.word() in ("TAG", "CONTACT") and cursor.word(1) not in ("", ",", ";"):
-        other(found)
+        other(alteration)
         return
-    found.operation = "unset_properties"
+    alteration.operation = "unset_properties"
     while cursor.word() not in ("", ";"):
-        found.parts.append(Property("unset_properties", cursor.place(), cursor.next()))
+        alteration.parts.append(Property("unset_properties", cursor.place(), cursor.next()))
         cursor.take(",")
 
 
-def _refresh(found: Alteration) -> None:
-    other(found)
-    found.operation = "refresh"
+def _refresh(alteration: Alteration) -> None:
+    other(alteration)
+    alteration.operation = "refresh"
 
 
 CLAUSES: Clauses = {

@@ -1,4 +1,4 @@
-"""What a statement does, as frozen values: its operation, its tables, and the clauses that rules look at.
+"""What a statement does, as frozen values: its operation, its tables, and the clauses that rules check.
 
 Texts are as written; names are without quotes.
 """
@@ -56,12 +56,12 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class Column(Part):
-    """A column that is declared: of `add_column`, `replace_columns`, and of `create_table` and its kin.
+class ColumnClause(Part):
+    """A column that is declared: by `add_column`, `replace_columns`, `create_table` and the like.
 
     Attributes:
-        path: of a nested field, several names.
-        key: the path as the engine compares it, as of all parts below.
+        path: several names for a nested field.
+        key: the path as the engine compares it, here and in the classes below.
         type: None where the statement declares none, as in a view.
         nullable: False for NOT NULL.
         default: the text of its default expression.
@@ -101,7 +101,7 @@ class RenameColumn(Part):
 
 @dataclass(frozen=True, slots=True)
 class AlterColumn(Part):
-    """One change of a column. The operation tells which attribute holds it; the others are None.
+    """One change of a column. The operation determines which attribute holds it; the others are None.
 
     Attributes:
         type: of `alter_column_type`.
@@ -122,7 +122,7 @@ class AlterColumn(Part):
 
 @dataclass(frozen=True, slots=True)
 class Property(Part):
-    """A table property: of `set_properties`, `unset_properties` (no value), and of `create_table` and its kin.
+    """A table property: of `set_properties`, `unset_properties` (no value), `create_table` and the like.
 
     Attributes:
         place: of the key.
@@ -166,13 +166,13 @@ class Transform:
 
 
 @dataclass(frozen=True, slots=True)
-class PartitionField(Part):
+class PartitionClause(Part):
     """A partition field: of `add_partition_field`, `drop_partition_field`, `replace_partition_field`, and of `create_table`.
 
     Attributes:
-        transform: the new one, or the one that is dropped; a column's name may also be that of a field.
-        name: the one given by AS.
-        replaces: of `replace_partition_field`, the field before.
+        transform: the new field, or the dropped one; a column's name may also be that of a field.
+        name: given by AS.
+        replaces: the old field of `replace_partition_field`.
     """
 
     transform: Transform
@@ -181,7 +181,7 @@ class PartitionField(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class SortField:
+class SortClause:
     """A field of a write order.
 
     Attributes:
@@ -204,7 +204,7 @@ class WriteOrder(Part):
         locally: LOCALLY ORDERED BY.
     """
 
-    fields: tuple[SortField, ...] = ()
+    fields: tuple[SortClause, ...] = ()
     distribution: str = ""
     locally: bool = False
 
@@ -252,7 +252,7 @@ class Argument:
     """An argument of a call.
 
     Attributes:
-        name: in lower case; None of a positional one.
+        name: in lower case; None for a positional argument.
         text: as written.
         string: its value where it is a string literal.
     """
@@ -334,7 +334,7 @@ class Name:
         return recorded_name(".".join(self.written))
 
     def owner(self) -> Name:
-        """Return the name without its last part: of a column, its table."""
+        """Return the name without its last part: the table of a column."""
         return Name(self.parts[:-1], self.key[:-1], self.written[:-1])
 
     def __str__(self) -> str:
@@ -344,12 +344,11 @@ class Name:
 
 @dataclass(frozen=True, slots=True)
 class Options:
-    """The words of a statement that stand outside of its clauses; False or None where they are absent.
+    """The words of a statement outside of its clauses; False or None where they are absent.
 
     Attributes:
-        kind: of the object, in lower case: `table`, `view`, `materialized view`, `dynamic table`, `namespace`, …; of USE
-            `catalog`, `namespace`, `role`, `warehouse` or `secondary`, and empty where the name may be that of a catalog or
-            of a namespace.
+        kind: of the object, in lower case: `table`, `view`, `materialized view`, `dynamic table`, `namespace`, …; for USE
+            `catalog`, `namespace`, `role`, `warehouse` or `secondary`, and empty if the name may be a catalog or a namespace.
         using: the table format after USING, in lower case.
         location: the text of LOCATION, or of SET LOCATION.
         where: whether UPDATE, DELETE or OPTIMIZE has a WHERE; False means all rows.
@@ -390,18 +389,18 @@ class ParsedStatement:
     """What one statement does.
 
     Attributes:
-        operation: one of `OPERATIONS`; `other` for a statement that has no word of its own, or is not understood.
-        targets: the tables and views that it changes; of a rename, both names.
-        sources: those that it only reads; None where they are not determined.
+        operation: one of `OPERATIONS`; `other` for a statement that is not in that list, or is not understood.
+        targets: the tables and views that it changes; for a rename, both names.
+        sources: the tables and views that it only reads; None where they are not determined.
         namespace: the namespace that it creates, changes or drops; None for other statements, and where the name is computed.
         parts: its clauses, in the order of the text. ADD COLUMNS (a, b) has two; where their operations differ, the
             operation of the statement is `several`.
         options: its words outside of the clauses, such as IF EXISTS.
         session: what it changes for the statements after it.
         selected: the name that USE or SET CATALOG selects, of the kind `options.kind`; None where it is computed.
-        moves: which of the current `catalog` and `namespace` are, or may be, others after it.
-        inner: the statements of a script that run one by one, those that are not understood as well; none where the script cannot
-            be divided into statements.
+        moves: which of the current `catalog` and `namespace` it changes, or may change.
+        inner: the statements of a script that run one by one, including those that are not understood; none if the script
+            cannot be divided into statements.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
     """
@@ -439,7 +438,7 @@ class InnerStatement:
 
 
 def not_understood(why: str, inner: tuple[InnerStatement, ...] = ()) -> ParsedStatement:
-    """Return the answer for a statement whose operation or tables cannot be determined."""
+    """Return the result for a statement whose operation or tables cannot be determined."""
     return ParsedStatement(
         "other", sources=None, session=SessionEffect.UNKNOWN, moves=EVERY_MOVE, inner=inner, understood=False, why=why
     )

@@ -1,4 +1,4 @@
-"""The tables that statements change, as the history records them, and those whose own log shows an effect."""
+"""The tables that statements change, as the history records them, and the tables whose log shows an effect."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from glacierbase.sql.file import Named
     from glacierbase.sql.statement import ParsedStatement
 
-# Operations whose effect is a commit to their one table, or its beginning or end. A rename leaves no commit under the new name.
+# Operations that commit to, create or drop their only table. A rename leaves no commit under the new name.
 _LOGGED = frozenset(
     {
         "create_table", "create_table_as", "replace_table", "drop_table", "rename_table", "add_column", "drop_column",
@@ -40,7 +40,7 @@ def target_tables(statements: Iterable[Named]) -> str | None:
 
 @lru_cache(4096)  # Most tables have many events.
 def table_names(recorded: str | None) -> tuple[str, ...]:
-    """Return the names in a list that `target_tables` made; none where it is not readable."""
+    """Return the names in a list of `target_tables`; none if it is not readable."""
     try:
         names = json.loads(recorded or "[]")
     except ValueError:
@@ -49,9 +49,9 @@ def table_names(recorded: str | None) -> tuple[str, ...]:
 
 
 def logged_tables(statements: Iterable[Named]) -> tuple[str, ...]:
-    """Return the tables in whose own logs the effects of the statements can be seen, as recorded; none if one has no such table."""
-    found = [_logged(named.parsed) for named in statements]
-    return () if None in found else tuple(dict.fromkeys(name for name in found if name))
+    """Return the tables whose logs show the effects of the statements, as recorded; none if a statement has no such table."""
+    logged = [_logged(named.parsed) for named in statements]
+    return () if None in logged else tuple(dict.fromkeys(name for name in logged if name))
 
 
 def _logged(statement: ParsedStatement) -> str | None:

@@ -55,18 +55,18 @@ class Token(NamedTuple):
 
 def check_characters(source: Source) -> None:
     """Raise a `MigrationFileError` at the first NUL or half of a character."""
-    found = _NO_CHARACTER.search(source.sql)
-    if found and found.group() == "\0":
+    match = _NO_CHARACTER.search(source.sql)
+    if match and match.group() == "\0":
         hint = "remove it; if every letter has one, save the file as UTF-8"
-        raise source.error(found.start(), "NUL_CHARACTER", "NUL character", hint)
-    if found:
-        what = f"half of a character (U+{ord(found.group()):04X})"
+        raise source.error(match.start(), "NUL_CHARACTER", "NUL character", hint)
+    if match:
+        what = f"half of a character (U+{ord(match.group()):04X})"
         hint = "write the character itself instead of \\u escapes"
-        raise source.error(found.start(), "SURROGATE_CHARACTER", what, hint)
+        raise source.error(match.start(), "SURROGATE_CHARACTER", what, hint)
 
 
 def tokens(facts: Dialect, source: Source) -> Iterator[Token]:
-    """Yield all that the engine reads, which excludes whitespace and comments.
+    """Yield the tokens that the engine reads, without whitespace and comments.
 
     Raises:
         MigrationFileError: a string, a quoted identifier or a comment is never closed, or `MISREAD_COMMENT`.

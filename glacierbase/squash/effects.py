@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from enum import Enum
 
 from glacierbase.model.names import completed_like, name_parts
-from glacierbase.sql.statement import Call, Column, ParsedStatement
+from glacierbase.sql.statement import Call, ColumnClause, ParsedStatement
 
 
 class EffectKind(Enum):
@@ -100,5 +100,5 @@ def _tables(found: ParsedStatement) -> tuple[str, ...]:
 
 
 def _has_query(found: ParsedStatement) -> bool:
-    is_replaced = found.operation == "replace_table" and not any(isinstance(part, Column) for part in found.parts)
+    is_replaced = found.operation == "replace_table" and not any(isinstance(part, ColumnClause) for part in found.parts)
     return found.operation == "create_table_as" or is_replaced

@@ -13,7 +13,7 @@ from glacierbase.apply.drift import changed_from_outside
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import read_state
 from glacierbase.history.status import newest_number
 from glacierbase.migrations.compiled import compile_migration
@@ -170,7 +170,9 @@ def _at_version(opened: OpenCatalog, last: Migration, again: Sequence[str]) -> H
     make_plan(migrations, history, Selection(out_of_order=None), plans_only=plans_only)  # Raises what `migrate` would.
     records = history.records
     where = f"environment {opened.target.catalog.environment}"
-    here = [migration for migration in fitted(migrations, history).migrations if migration.number <= last.number]
+    here = [
+        migration for migration in resolve_squashes(migrations, history).migrations if migration.number <= last.number
+    ]
     is_settled = {number: record.state in SETTLED for number, record in records.items()}
     if unsettled := [migration.version for migration in here if not is_settled.get(migration.number)]:
         hint = f"`{command('migrate', '--to', last.version)}`, or squash to a lower version"

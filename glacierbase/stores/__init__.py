@@ -6,9 +6,9 @@ lock. Every implementation passes `tests/engines/contract/`.
 - `choice`: choose the store of a catalog, and open it.
 - `sql`: through the SQL of an executor.
 - `iceberg/`: through PyIceberg, without an engine.
-- `tables`: names, columns and properties of the two tables; what makes them unreadable.
+- `tables`: names, columns and properties of the two tables; checks that they are readable.
 - `bounded`: a store whose calls end within a time limit.
-- `live`: the tables of users as they are now.
+- `live`: the current tables of users.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class LockRow:
 
 
 class Store(Protocol):
-    """History and lock of one catalog. Every read is uncached: it sees what was committed before it began.
+    """History and lock of one catalog. Every read is uncached: it returns what was committed before it began.
 
     All methods but `now` raise `EngineError` where the tables cannot be read or written.
 
@@ -77,7 +77,7 @@ class Store(Protocol):
 
     @property
     def commit_seconds(self) -> float | None:
-        """How long a commit to a table may be under way after the process that sent it has ended; None where no bound is known."""
+        """How long a commit to a table may continue after its process has ended; None where no bound is known."""
 
     def now(self) -> datetime:
         """Return the time of the lease clock: the server's if all runs share one and the lock was read, else this machine's."""
@@ -96,10 +96,10 @@ class Store(Protocol):
         """
 
     def lock_rows(self) -> tuple[LockRow, ...] | None:
-        """Return what the lock table holds, unchecked, or None if there is no lock table."""
+        """Return the rows of the lock table, unchecked, or None if there is no lock table."""
 
     def table_version(self, table: str) -> TableVersion | None:
-        """Return the version of a user's table, uncached; None if this store cannot read it: it is in another catalog, or gone.
+        """Return the version of a user's table, uncached; None if it is in another catalog or does not exist.
 
         Args:
             table: its name as recorded in the history.
@@ -111,11 +111,11 @@ class Store(Protocol):
     def create(self, free: LockRow) -> None:
         """Create what is missing: the namespace, the history table, and the lock table with the row `free` in one commit.
 
-        Several first runs may do so at the same time: afterwards both tables exist once, the lock with one row.
+        Several first runs may call this at the same time: afterwards both tables exist once, the lock with one row.
         """
 
     def drop(self, *, namespace: bool) -> None:
-        """Remove both tables and their files, and with `namespace` also the namespace, which must be empty then."""
+        """Remove both tables and their files; with `namespace` also the namespace, which must then be empty."""
 
     def append(self, events: Sequence[Event]) -> None:
         """Append the events in one commit."""
@@ -127,17 +127,17 @@ class Store(Protocol):
         """
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
-        """Replace the row by `new` if its claim is still that of `expected`; return whether it is `new` now.
+        """Replace the row by `new` if its claim is still that of `expected`; return whether the row is `new` now.
 
         Of several callers with the same `expected`, exactly one gets True.
         """
 
     def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
-        """Let the lock table hold `new` alone if it still holds what was seen: no row, or any number. Return whether it does so.
+        """Replace all rows of the lock table by `new` if they are still those in `seen`; return whether `new` is the only row.
 
-        The fence of `new` is above those of all rows. Several callers with the same rows seen do not all get True, unless they
-        have the same `new`. Where the engine compares nothing for an INSERT (Snowflake), several may add a row to an empty
-        table: it then holds several, with which no run acquires the lock.
+        The fence of `new` is above those of all rows. Of several callers with the same `seen`, at least one gets False, unless
+        they have the same `new`. Where the engine compares nothing for an INSERT (Snowflake), several may add a row to an empty
+        table: no run acquires the lock of a table with several rows.
         """
 
 
@@ -145,17 +145,17 @@ class Closable(Store, Protocol):
     """A store that holds connections or sessions."""
 
     def close(self) -> None:
-        """Close them. Never raises."""
+        """Close the connections. Never raises."""
 
 
 class StoreType:
     """A kind of store, which catalog files name as `store.type`. A package derives a class from this one.
 
-    An object of that class is named by an entry point of the group `glacierbase.stores`. One with the name of a package's type of
-    engine keeps history and lock of that engine's catalogs unless `store.type` says something else.
+    An entry point of the group `glacierbase.stores` names an object of that class. A store with the name of a package's type of
+    engine holds history and lock of that engine's catalogs, unless `store.type` names another store.
 
     Attributes:
-        name: that of the entry point.
+        name: the name of the entry point.
         needs_engine: whether the store works through the engine; else read-only commands run without it.
     """
 
@@ -174,7 +174,7 @@ class StoreType:
         raise NotImplementedError
 
     def ddl(self, catalog: Catalog, free: LockRow) -> tuple[str, ...]:  # noqa: ARG002 (the port's)
-        """Return the SQL that creates the tables and grants the least rights on them; nothing where no SQL does.
+        """Return the SQL that creates the tables and grants the least rights on them; none if SQL cannot.
 
         Args:
             free: the row of the lock.

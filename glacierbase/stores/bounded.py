@@ -12,14 +12,14 @@ from glacierbase.model.shape import TableVersion
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores import LockRow, Store
 
-# Longer than any call takes: where HTTP or SQL has a time-out, that ends the call first.
+# Longer than any call takes: the time-outs of HTTP and SQL, where they exist, end a call first.
 CALL_SECONDS = 300.0
-# After a signal. Orchestrators wait 10 to 30 s before they kill.
+# The limit after a signal. Orchestrators wait 10 to 30 s before they kill a process.
 CANCELLED_SECONDS = 10.0
 
 
 class BoundedStore:
-    """Wraps the `Store` that `open_store` opens, and opens it again after a call without an answer.
+    """Wrap the `Store` that `open_store` opens, and open it again after a call without an answer.
 
     A connection whose last answer was lost may be dead, or hold an open transaction.
     """
@@ -120,6 +120,6 @@ class BoundedStore:
             return result(self._caller.submit(call), CALL_SECONDS, self._cancelled, CANCELLED_SECONDS)
         except NoAnswer as error:
             self._caller.end()
-            self._caller = Caller()  # The thread of the other one may hang without limit.
+            self._caller = Caller()  # The thread of the old one may hang without limit.
             why = "before the run was stopped" if self._cancelled() else f"within {CALL_SECONDS:.0f} s"
             raise OutcomeUnknown("NoAnswer", f"the catalog did not answer {why}") from error

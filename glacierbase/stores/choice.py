@@ -21,7 +21,7 @@ _DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 
 
 class _Tables(StoreType):
-    """Tables that the engine's SQL can create, whatever accesses them."""
+    """Tables that the engine's SQL can create, whichever store accesses them."""
 
     def ddl(self, catalog: Catalog, free: LockRow) -> tuple[str, ...]:
         from glacierbase.stores import sql
@@ -57,8 +57,8 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
     """Open the history and lock of `catalog`. The store is closed with the engine, which is started only if the store needs it.
 
     Raises:
-        ConfigurationError: `store.type` is iceberg and PyIceberg cannot open the catalog; or as the engine's start does.
-        EngineUnavailable: as the engine's start does.
+        ConfigurationError: `store.type` is iceberg and PyIceberg cannot open the catalog; or as for the start of the engine.
+        EngineUnavailable: as for the start of the engine.
     """
     chosen = _chosen(catalog)
     if chosen.needs_engine:
@@ -78,7 +78,7 @@ def opens_without_engine(catalog: Catalog) -> bool:
     """Return whether history and lock of the catalog are read without its engine.
 
     Raises:
-        ConfigurationError: no installed package has its store, or the one that has it cannot be used.
+        ConfigurationError: no installed package has its store, or the package cannot be used.
     """
     return not _chosen(catalog).needs_engine
 
@@ -92,14 +92,14 @@ def _chosen(catalog: Catalog) -> StoreType:
     name = catalog.store.type
     if name == "auto":
         name = _preferred(catalog)
-    found = _OWN.get(name) or _added(name)
-    if found is None or (found is _OWN["sql"] and catalog.dialect not in DIALECTS):
+    store_type = _OWN.get(name) or _added(name)
+    if store_type is None or (store_type is _OWN["sql"] and catalog.dialect not in DIALECTS):
         raise ConfigurationError(
             "NO_STORE",
             f"catalog {catalog.name}: glacierbase has no store for history and lock on {catalog.executor_type}",
             f"install the package that adds one by an entry point of the group {STORES}",
         )
-    return found
+    return store_type
 
 
 def _preferred(catalog: Catalog) -> str:
@@ -114,9 +114,9 @@ def _added(name: str) -> StoreType | None:
 
 
 def renaming_warnings(catalog: Catalog) -> tuple[str, ...]:
-    """Return a warning where the catalog of history and lock commits by looking whether a file exists, then renaming one.
+    """Return a warning if the catalog of history and lock commits by checking that a file does not exist, then renaming one.
 
-    Between the two, on file systems that replace an existing file, another run can commit as well.
+    On file systems that replace an existing file, another run can commit between the two steps.
     """
     kind = _renaming(catalog)
     if kind is None:
@@ -129,7 +129,7 @@ def renaming_warnings(catalog: Catalog) -> tuple[str, ...]:
 
 
 def _renaming(catalog: Catalog) -> str | None:
-    """Return what kind of catalog commits by renaming, or None where the store's does not."""
+    """Return the kind of the store's catalog if it commits by renaming, else None."""
     key = f"spark.sql.catalog.{catalog.store.catalog}"
     implementation = catalog.spark_conf.get(key, "")
     if implementation == _DELTA:

@@ -1,4 +1,4 @@
-"""The tables of users as they are now: through PyIceberg where it can open their catalog, else through the engine."""
+"""Read the current tables of users: through PyIceberg where it can open their catalog, else through the engine."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from glacierbase.stores.iceberg.versions import Past, identifier
 
 T = TypeVar("T")
 
-# Each reader has connections of its own, and reads at least so many tables.
+# Readers work in parallel, each with its own connections; a reader is added for so many tables.
 _READERS, _TABLES_EACH = 4, 4
-# After failures in a row that took so many seconds the catalog is taken to be unreachable. Quick ones are about their tables.
+# After consecutive failures that took so many seconds, the catalog counts as unreachable. Quick failures concern their tables.
 _PATIENCE = 25.0
 
 
@@ -35,8 +35,8 @@ class Reading:
     """A table as it was read.
 
     Attributes:
-        shape: None where there is no such table.
-        unread: why it was not read; None where it was.
+        shape: None if the table does not exist.
+        unread: why the table was not read; None if it was.
     """
 
     shape: Shape | None = None
@@ -44,16 +44,16 @@ class Reading:
 
 
 class LiveTables:
-    """Reads the tables of one catalog. A table that cannot be read does not keep the others from being read.
+    """Read the tables of one catalog. A table that cannot be read does not prevent the others from being read.
 
-    A context manager, which closes what it opened.
+    A context manager, which closes its connections and its session.
     """
 
     def __init__(self, catalog: Catalog, engine: Engine | None = None) -> None:
         """Contact nothing.
 
         Args:
-            engine: started for the first table that requires it; without one, such tables are not read.
+            engine: started for the first table that requires it; without an engine, such tables are not read.
         """
         self._catalog = catalog
         self._engine = engine
@@ -67,37 +67,37 @@ class LiveTables:
 
     def read(self, tables: Iterable[str]) -> Mapping[str, Reading]:
         """Read tables by the names that the history records, uncached."""
-        found = self._ask(tables, lambda shapes, table: shapes.read(table))
-        return {table: self._reading(table, answer) for table, answer in found.items()}
+        answers = self._read_all(tables, lambda shapes, table: shapes.read(table))
+        return {table: self._reading(table, answer) for table, answer in answers.items()}
 
     def past(self, since: Mapping[str, str | None]) -> Mapping[str, Past]:
-        """Return the versions of tables since those with these metadata files; of those for which they can be read."""
-        found = self._ask(since, lambda shapes, table: shapes.past(table, since[table]))
-        return {table: answer for table, answer in found.items() if isinstance(answer, Past)}
+        """Return the versions of tables since the given metadata files; tables that cannot be read are left out."""
+        answers = self._read_all(since, lambda shapes, table: shapes.past(table, since[table]))
+        return {table: answer for table, answer in answers.items() if isinstance(answer, Past)}
 
     def names_beside(self, tables: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
-        """Return the names of all tables in the namespace of each table; of those for which they can be read."""
-        found = self._ask(tables, lambda shapes, table: shapes.names_beside(table))
-        return {table: answer for table, answer in found.items() if isinstance(answer, tuple)}
+        """Return the names of all tables in the namespace of each table; namespaces that cannot be read are left out."""
+        answers = self._read_all(tables, lambda shapes, table: shapes.names_beside(table))
+        return {table: answer for table, answer in answers.items() if isinstance(answer, tuple)}
 
-    def _ask(
-        self, tables: Iterable[str], ask: Callable[[TableShapes, str], T]
+    def _read_all(
+        self, tables: Iterable[str], read: Callable[[TableShapes, str], T]
     ) -> Mapping[str, T | GlacierbaseError | None]:
-        """Return what `ask` returns for each table, or the error that it raises; None for those that require the engine."""
+        """Return what `read` returns for each table, or the error that it raises; None for tables that require the engine."""
         names = list(dict.fromkeys(tables))
         near = [table for table in names if self.is_near(table)]
         count = min(_READERS, -(-len(near) // _TABLES_EACH))
         while len(self._readers) < count:
             self._readers.append(_Reader(self._catalog))
-        answers = [each.begin(near[number::count], ask) for number, each in enumerate(self._readers[:count])]
-        found: dict[str, T | GlacierbaseError | None] = dict.fromkeys(names)
-        for answer in answers:  # Each call inside has a time limit of its own.
+        answers = [reader.begin(near[number::count], read) for number, reader in enumerate(self._readers[:count])]
+        by_table: dict[str, T | GlacierbaseError | None] = dict.fromkeys(names)
+        for answer in answers:  # Each call inside has its own time limit.
             more: Mapping[str, T | GlacierbaseError] = result(answer, float("inf"))
-            found.update(more)
-        return found
+            by_table.update(more)
+        return by_table
 
     def _reading(self, table: str, answer: Shape | GlacierbaseError | None) -> Reading:
-        """Return the answer of a reader, or that of the engine where the reader could not open the table."""
+        """Return the answer of a reader, or the engine's where the reader could not open the table."""
         is_far = not self.is_near(table)
         if self._engine is None and is_far:
             return Reading(unread="only its engine can read it")
@@ -126,7 +126,7 @@ class LiveTables:
 
 
 class _Reader:
-    """Asks for one table after the other in a thread. Once the catalog is unreachable, it asks for nothing."""
+    """Read one table after the other in a thread. Once the catalog is unreachable, no more tables are read."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._shapes = TableShapes(catalog)
@@ -135,36 +135,36 @@ class _Reader:
         self._unreachable: GlacierbaseError | None = None
 
     def begin(
-        self, tables: Sequence[str], ask: Callable[[TableShapes, str], T]
+        self, tables: Sequence[str], read: Callable[[TableShapes, str], T]
     ) -> Future[Mapping[str, T | GlacierbaseError]]:
-        """Begin to ask for tables."""
-        return self._caller.submit(lambda: {table: self._answer(table, ask) for table in tables})
+        """Begin to read tables."""
+        return self._caller.submit(lambda: {table: self._answer(table, read) for table in tables})
 
     def close(self) -> None:
-        """Ask for no further table, and close the connections after the call that has begun."""
+        """Read no further table, and close the connections after the call that has begun."""
         self._unreachable = self._unreachable or OutcomeUnknown("NotAsked", "the command ended before")
         self._caller.submit(self._shapes.close)
         self._caller.end()
 
-    def _answer(self, table: str, ask: Callable[[TableShapes, str], T]) -> T | GlacierbaseError:
+    def _answer(self, table: str, read: Callable[[TableShapes, str], T]) -> T | GlacierbaseError:
         if self._unreachable is not None:
             return self._unreachable
         begin = monotonic()
         try:
-            found = ask(self._shapes, table)
+            answer = read(self._shapes, table)
         except GlacierbaseError as error:
-            if isinstance(error, OutcomeUnknown):  # Others are answers.
+            if isinstance(error, OutcomeUnknown):  # Any other error is an answer.
                 self._failing_seconds += monotonic() - begin
             if self._failing_seconds >= _PATIENCE:
                 why = f"not asked, because the catalog did not answer for another table: {error.message}"
                 self._unreachable = OutcomeUnknown("NotAsked", why)
             return error
         self._failing_seconds = 0.0
-        return found
+        return answer
 
 
 class TableShapes:
-    """Reads the tables of one catalog file. Most need no engine; `needs_engine` returns which do."""
+    """Read the tables of one catalog file. `needs_engine` returns which of them require the engine."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -181,12 +181,12 @@ class TableShapes:
     def may_need_engine(self, table: str) -> bool:
         """Return whether `read` requires a session, or may require one. Contacts nothing."""
         first = next(iter(name_parts(qualified(self._catalog, table))), "")
-        # It opens tables of other formats, too.
+        # The session catalog also opens tables of other formats.
         is_shared = self._catalog.spark_conf.get(f"spark.sql.catalog.{first}", "").endswith(".SparkSessionCatalog")
         return is_shared or self.needs_engine(table)
 
     def read(self, table: str, session: Session | None = None) -> Shape | None:
-        """Return the shape of a table, uncached, under its qualified name; None where there is no such table.
+        """Return the shape of a table, uncached, under its qualified name; None if the table does not exist.
 
         Args:
             table: its name as the history records names. It must not depend on a `USE`.
@@ -202,16 +202,16 @@ class TableShapes:
         if not self.needs_engine(table):
             try:
                 return self._reads().read(name)
-            except (ConfigurationError, TableNotFound):  # A package is not installed, or it is no table of Iceberg.
+            except (ConfigurationError, TableNotFound):  # A package is not installed, or it is not an Iceberg table.
                 pass
         return _described(session, name)
 
     def past(self, table: str, since: str | None) -> Past | None:
-        """Return the versions of a table since one; None where only the engine can read the table.
+        """Return the versions of a table since an older one; None if only the engine can read the table.
 
         Args:
             table: as for `read`.
-            since: the location of the metadata after which they are wanted.
+            since: the location of the metadata file before the first wanted version.
 
         Raises:
             ConfigurationError, EngineError: as for `read`.
@@ -219,7 +219,7 @@ class TableShapes:
         return None if self.needs_engine(table) else self._reads().past(qualified(self._catalog, table), since)
 
     def names_beside(self, table: str) -> tuple[str, ...]:
-        """Return the qualified names of all tables in the namespace of a table; none where only the engine can read it.
+        """Return the qualified names of all tables in the namespace of a table; none if only the engine can read it.
 
         Raises:
             ConfigurationError, EngineError: as for `read`.
@@ -227,7 +227,7 @@ class TableShapes:
         return () if self.needs_engine(table) else self._reads().names_beside(qualified(self._catalog, table))
 
     def close(self) -> None:
-        """Close the connections. Sessions are their owner's."""
+        """Close the connections. Sessions are closed by their owner."""
         if self._reader:
             self._reader.close()
 
@@ -237,7 +237,7 @@ class TableShapes:
 
 
 def _described(session: Session, table: str) -> Shape | None:
-    """Return the shape of a table as the engine describes it; of Iceberg, that of the metadata file which the engine names."""
+    """Return the shape of a table as the engine describes it; for Iceberg, from the metadata file that the engine names."""
     shape = session.shape(table)
     if shape is None or shape.format != "iceberg":
         return shape
@@ -245,7 +245,7 @@ def _described(session: Session, table: str) -> Shape | None:
     try:
         location = str(session.query(f"SELECT file FROM {log}")[-1][0])
         lines = session.query(f"SELECT value FROM text.{spark_identifier(location)}")
-        found = shape_from_json(table, "\n".join(str(row[0]) for row in lines))
+        parsed = shape_from_json(table, "\n".join(str(row[0]) for row in lines))
     except (ConfigurationError, EngineError, ValueError, IndexError):  # Compressed, or PyIceberg is not installed.
         return shape
-    return replace(found, metadata_location=location)
+    return replace(parsed, metadata_location=location)

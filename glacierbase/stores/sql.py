@@ -36,7 +36,7 @@ logger = logging.getLogger("glacierbase")
 
 
 def open_store(catalog: Catalog, executor: Executor) -> SqlStore:
-    """Open the history and lock of `catalog` in a new session, which sees everything that was committed before."""
+    """Open the history and lock of `catalog` in a new session, which reads everything that was committed before."""
     return SqlStore(catalog, executor.open_session(bookkeeping=True), SYNTAX[executor.dialect])
 
 
@@ -137,20 +137,20 @@ class SqlStore:
             columns.append(self._syntax.read_time.format(name) if times[-1] else name)
         sql = f"SELECT {', '.join([*columns, *beside])} FROM {table}"
         try:
-            found = self._found(table, sql)
+            selected = self._selected(table, sql)
         except StatementRefused:
             check_columns(table, row, (str(row[0]) for row in self._session.query(f"DESCRIBE TABLE {table}")))
             raise
-        self._known[table] = found is not None
-        if found is None:
+        self._known[table] = selected is not None
+        if selected is None:
             return None
         kinds = [*times, *(False for _ in beside)]
         return [
             [instant(value) if time and value is not None else value for value, time in zip(values, kinds, strict=True)]
-            for values in found
+            for values in selected
         ]
 
-    def _found(self, table: str, sql: str) -> list[Row] | None:
+    def _selected(self, table: str, sql: str) -> list[Row] | None:
         """Return the rows that `sql` selects from the table; None if there is no such table."""
         try:
             try:
@@ -176,7 +176,7 @@ class SqlStore:
             self._make(tables.lock, tables.create_lock(free))
 
     def _has(self, table: str) -> bool:
-        """Return whether the table exists with its properties; queried only if the last read does not show it."""
+        """Return whether the table exists with its properties. A query is sent only if the last read does not show it."""
         known = None if self._syntax.properties else self._known.get(table)
         return self._is_there(table) if known is None else known
 
@@ -211,7 +211,7 @@ class SqlStore:
         """Return whether the table exists.
 
         Raises:
-            ConfigurationError: it lacks properties that the lock depends on.
+            ConfigurationError: the table lacks properties that the lock depends on.
         """
         try:
             rows = self._session.query(self._syntax.show_properties.format(table))
@@ -240,7 +240,7 @@ class SqlStore:
 
         def change() -> bool:
             self._session.execute(f"UPDATE {self._tables.lock} SET {sets} WHERE {where}", parameters)
-            return False  # The port does not return how many rows were changed.
+            return False  # The port does not return the number of changed rows.
 
         return settle(change, self.read_lock, expected, new)
 
@@ -253,13 +253,13 @@ class SqlStore:
         except StatementRefused as error:
             if self.lock_rows() == tuple(seen):
                 raise
-            logger.info("%s: %s", self._tables.lock, error.message)  # Another one was first.
+            logger.info("%s: %s", self._tables.lock, error.message)  # Another run was first.
         return self.lock_rows() == (new,)
 
     def _collapse(self, new: LockRow) -> None:
-        """Write `new` over all rows, add it once more, and delete the first ones: equal rows cannot be told apart.
+        """Overwrite all rows with a marked `new`, insert `new`, and delete the marked rows: equal rows are indistinguishable.
 
-        At each moment the table holds a row, and no run acquires the lock while it holds several.
+        The table always holds a row, and no run acquires the lock while it holds several.
         """
         quoted, lock = self._syntax.quoted, self._tables.lock
         names = [quoted(field.name) for field in fields(LockRow)]
@@ -267,7 +267,7 @@ class SqlStore:
         sets, fence = ", ".join(f"{name} = ?" for name in names), quoted("fence")
         is_lower = f"{fence} IS NULL OR {fence} < ?"
         self._session.execute(f"UPDATE {lock} SET {sets} WHERE {is_lower}", [*astuple(over), over.fence])
-        if set(self.lock_rows() or ()) != {over}:  # Another one was first.
+        if set(self.lock_rows() or ()) != {over}:  # Another run was first.
             return
         values = ", ".join("?" for _ in names)
         self._session.execute(f"INSERT INTO {lock} ({', '.join(names)}) VALUES ({values})", astuple(new))
@@ -290,12 +290,12 @@ class Syntax:
         quoted: returns a name as an identifier.
         types: column types, by the type of the values.
         read_time: the expression for a timestamp in microseconds since the epoch, which does not depend on a time zone.
-        now: the same for the server's clock, if all runs share one; else empty.
+        now: the expression for the server's clock in the same unit, if all runs share it; else empty.
         refresh: the statement that empties the engine's cache of a table, run before every read; empty without a cache.
         properties: the properties that the tables must have, whatever defaults the catalog has.
         with_properties: the clause of CREATE TABLE that sets them.
         show_properties: the query for the (key, value) properties of a table.
-        show_tables: the query for the tables of a namespace, the name in the second column.
+        show_tables: the query for the tables of a namespace, with the name in the second column.
         show_namespace: the query that returns rows if the namespace exists.
         add_row: the statement that adds the row of a lock table which has none.
         purge: the clause of DROP TABLE that deletes the files.
@@ -343,7 +343,7 @@ SYNTAX = {
         show_properties="SHOW TBLPROPERTIES {}",
         show_tables="SHOW TABLES IN {}",
         show_namespace="DESCRIBE NAMESPACE {namespace}",
-        # Iceberg compares what was read with what is there only for a MERGE that may change a row; it refuses no INSERT.
+        # Iceberg detects conflicts only for a MERGE that may change a row; it refuses no INSERT.
         add_row="MERGE INTO {lock} AS held USING ({row}) AS made ON held.`format_version` = made.`format_version`"
         " WHEN MATCHED THEN UPDATE SET `beat` = held.`beat` WHEN NOT MATCHED THEN INSERT ({names}) VALUES ({values})",
         purge=" PURGE",
@@ -374,7 +374,7 @@ SYNTAX = {
         show_properties="SELECT 1 FROM {} LIMIT 0",
         show_tables="SHOW TERSE TABLES IN SCHEMA {}",
         show_namespace="SELECT 1 FROM {catalog}.INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = UPPER({name})",
-        # Several may add a row at once, and none of them acquires the lock then.
+        # Several runs may add a row at once; then none of them acquires the lock.
         add_row="INSERT INTO {lock} ({names}) SELECT {values} FROM ({row}) AS made WHERE NOT EXISTS (SELECT 1 FROM {lock})",
         purge="",
         compact=[],

@@ -1,4 +1,4 @@
-"""What all stores have in common: names, columns and properties of the two tables; and what makes them unreadable."""
+"""The common part of all stores: names, columns and properties of the two tables, and checks that they are readable."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ICEBERG_PROPERTIES = {
 }
 
 _HISTORY, _LOCK = "history_", "lock_"
-# The columns that every row has a value in.
+# The columns that have a value in every row.
 _REQUIRED: Mapping[type, Sequence[str]] = {
     kind: [field.name for field in fields(kind) if "None" not in str(field.type)] for kind in (Event, LockRow)
 }
@@ -69,18 +69,18 @@ def instant(micros: int) -> datetime:
 
 
 def in_order(events: Iterable[Event]) -> tuple[Event, ...]:
-    """Return the events by fence and sequence. Those of a damaged table may lack them, and come first."""
+    """Return the events by fence and sequence. Events of a damaged table may lack them, and come first."""
     return tuple(sorted(events, key=lambda event: (event.fence or 0, event.sequence or 0)))
 
 
-def check_properties(table: str, must: Mapping[str, str], found: Mapping[str, str]) -> None:
+def check_properties(table: str, must: Mapping[str, str], properties: Mapping[str, str]) -> None:
     """Check the properties of a table.
 
     Raises:
         ConfigurationError: a catalog's default or an ALTER TABLE changed a property that the lock depends on.
     """
     # The format version is part of the table's metadata, and not always listed among its properties.
-    wrong = {key: value for key, value in must.items() if key != "format-version" and found.get(key) != value}
+    wrong = {key: value for key, value in must.items() if key != "format-version" and properties.get(key) != value}
     if wrong:
         pairs = ", ".join(f"'{key}'='{value}'" for key, value in wrong.items())
         raise ConfigurationError(
@@ -91,7 +91,7 @@ def check_properties(table: str, must: Mapping[str, str], found: Mapping[str, st
 
 
 def ensure(make: Callable[[], object], exists: Callable[[], bool]) -> None:
-    """Create something that another first run may create at the same time: an error counts only if it does not exist afterwards."""
+    """Create an object that another first run may create at the same time: an error counts only if it does not exist then."""
     started = time.monotonic()
     for attempt in range(_TRIES):
         try:
@@ -105,7 +105,7 @@ def ensure(make: Callable[[], object], exists: Callable[[], bool]) -> None:
 
 
 def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expected: LockRow, new: LockRow) -> bool:
-    """Change the lock's row to `new`; return whether it is `new` now.
+    """Change the lock's row to `new`; return whether the row is `new` now.
 
     Args:
         change: writes `new` if the row's claim is still that of `expected`; returns True if the row is known to be `new`.
@@ -136,14 +136,14 @@ def _is_final(error: EngineError, attempt: int, started: float) -> bool:
 
 
 def the_row(rows: Sequence[LockRow] | None, table: str) -> LockRow | None:
-    """Return the one row of a lock table; None where there is no table, or no row in it.
+    """Return the one row of a lock table; None if the table does not exist or is empty.
 
     Args:
-        rows: what the table holds.
+        rows: of the table.
         table: its name, for the message.
 
     Raises:
-        NeedsRepair: it holds several rows, or one without a value that every row has.
+        NeedsRepair: the table holds several rows, or the row lacks a value that every row has.
     """
     if not rows:
         return None
@@ -156,21 +156,21 @@ def the_row(rows: Sequence[LockRow] | None, table: str) -> LockRow | None:
 
 
 def without_value(row: LockRow | Event) -> str | None:
-    """Return the first column that is null and never written so; None where there is none."""
+    """Return the first column that is null although it is always written with a value; None without one."""
     return next((name for name in _REQUIRED[type(row)] if getattr(row, name) is None), None)
 
 
-def check_columns(table: str, row: type, found: Iterable[str]) -> None:
+def check_columns(table: str, row: type, columns: Iterable[str]) -> None:
     """Check that a table has all columns of its rows.
 
     Args:
         row: `Event` or `LockRow`.
-        found: the names of the columns that it has.
+        columns: the names of the columns that the table has.
 
     Raises:
-        NeedsRepair: one of them was dropped or renamed.
+        NeedsRepair: a column was dropped or renamed.
     """
-    names = {name.lower() for name in found}
+    names = {name.lower() for name in columns}
     lacking = ", ".join(field.name for field in fields(row) if field.name not in names)
     if not lacking:
         return

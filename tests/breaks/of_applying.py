@@ -259,7 +259,7 @@ BREAKS = (
     Break(
         "a run that died inside a statement is still running",
         "history/records.py",
-        "if record.state is State.RUNNING and record.last.fence != holding_fence:",
+        "if record.state is State.RUNNING and record.last.fence != held_fence:",
         "if False:",
         "unit/apply/test_migrator_outcomes.py::test_a_run_that_died_inside_a_statement_is_unknown",
     ),
@@ -280,7 +280,7 @@ BREAKS = (
     Break(
         "a late commit is not waited for",
         "apply/recover.py",
-        "        if found[0] is False:\n",
+        "        if outcome[0] is False:\n",
         "        if False:\n",
         "unit/apply/test_recover.py::test_a_commit_that_lands_late_is_waited_for",
     ),
@@ -329,7 +329,7 @@ BREAKS = (
     Break(
         "a statement that is done may be edited",
         "apply/plan.py",
-        "if now[index - 1 : index] != (each,)]",
+        "if now[index - 1 : index] != (recorded,)]",
         "if False]",
         "unit/apply/test_migrator.py::test_a_done_statement_of_a_failed_file_must_stay",
     ),

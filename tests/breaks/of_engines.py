@@ -8,8 +8,8 @@ BREAKS = (
     Break(
         "Iceberg's compare-and-set does not compare",
         "stores/iceberg/store.py",
-        "if not found or Counter(LockRow(*values).claim for values in _values(found[1], LockRow)) != claims:",
-        "if not found:",
+        "if not answer or Counter(LockRow(*values).claim for values in _values(answer[1], LockRow)) != claims:",
+        "if not answer:",
         "engines/contract/test_store_contract.py::test_compare_and_set_changes_nothing_when_the_row_is_another[iceberg]",
     ),
     Break(
@@ -74,7 +74,7 @@ BREAKS = (
     Break(
         "of every table a failed statement is taken back",
         "executors/spark/errors.py",
-        "    return kind if takes_back(session, sql, not_found=kind is TableNotFound) else OutcomeUnknown",
+        "    return kind if had_no_effect(session, sql, not_found=kind is TableNotFound) else OutcomeUnknown",
         "    return kind",
         (
             "engines/test_taken_back.py::"

@@ -10,11 +10,11 @@ from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import read_headers
 from glacierbase.migrations.statements import split_statements, steps
 from glacierbase.model.catalog import LintOptions
+from glacierbase.model.finding import Finding
 from glacierbase.model.migration import Migration
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.examine import examine
 from glacierbase.review.lint import Examined, judge
-from glacierbase.review.results import Finding
 from glacierbase.review.rule import Facts, Rule
 
 HEADER = "-- MIGRATION_DESCRIPTION: Say what the table is for\n-- MIGRATION_AUTHOR: Data Platform\n\n"

@@ -163,13 +163,13 @@ def _own(root: Path) -> list[str]:
     from pyspark.sql import SparkSession
 
     from glacierbase import Project
-    from glacierbase.executors.spark.executor import BorrowedExecutor
+    from glacierbase.executors.spark.executor import ExternalExecutor
     from tests.support.project_folder import only_catalog
 
     (root / "warehouse").mkdir()
     spark = SparkSession.builder.config(map=Project.load(root).spark_conf()).getOrCreate()
     before = spark.sql("SET -v").collect()
-    executor: Executor = BorrowedExecutor(only_catalog(root), spark)
+    executor: Executor = ExternalExecutor(only_catalog(root), spark)
     found = replaced(executor.open_session, "lake.sub", is_fixed=False)
     executor.close()
     after = spark.sql("SET -v").collect()

@@ -1,4 +1,4 @@
-"""Snowflake: standard and Snowflake-managed Iceberg tables, through its own connector.
+"""Snowflake: standard and Snowflake-managed Iceberg tables, through Snowflake's connector.
 
 - `session`: sessions of the connector, the progress of a query, and evidence in the query history.
 - `errors`: exceptions of the connector as engine errors.

@@ -1,6 +1,6 @@
-"""Maps the connector's exceptions to engine errors: the message, and whether it proves that the statement had no effect.
+"""Map the connector's exceptions to engine errors: the message, and whether it proves that the statement had no effect.
 
-The connector's exception classes differ between versions 4 and 5. Error number and SQL state come from the server and do not.
+The connector's exception classes differ between versions 4 and 5; error number and SQL state come from the server.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from typing import Any
 from glacierbase.errors import EngineError, MigrationFileError, OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.sql.tokens import words
 
-# Each of these takes effect as a whole or not at all: https://docs.snowflake.com/en/sql-reference/transactions. A script, a
+# Statements that take effect as a whole or not at all: https://docs.snowflake.com/en/sql-reference/transactions. A script, a
 # procedure, a task and file operations are several steps, and CREATE OR ALTER is not atomic:
 # https://docs.snowflake.com/en/sql-reference/sql/create-table#create-or-alter-table-usage-notes
 _ATOMIC = re.compile(
@@ -54,7 +54,7 @@ def _state(error: BaseException) -> str | None:
 def _kind(number: Any, state: str | None, message: str, sql: str) -> type[EngineError]:
     if state is None:
         return OutcomeUnknown
-    # Nothing of a script ran only if the script itself could not be parsed.
+    # No part of a script ran only if the script itself could not be parsed.
     if not is_atomic(sql) and (number != _SYNTAX or _INSIDE.search(message)):
         return OutcomeUnknown
     if number in _NOT_FOUND:

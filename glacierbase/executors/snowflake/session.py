@@ -26,17 +26,17 @@ from glacierbase.run.waiting import Caller, result
 from glacierbase.sql import read
 from glacierbase.sql.statement import SessionEffect
 
-# Of a bookkeeping session. Snowflake aborts a query whose client has vanished, and waits at most 30 s for a table's lock.
+# For a bookkeeping session: Snowflake aborts a query whose client has vanished, and waits at most 30 s for a table's lock.
 # https://docs.snowflake.com/en/sql-reference/parameters
 _BOOKKEEPING_PARAMETERS = {"ABORT_DETACHED_QUERY": True, "LOCK_TIMEOUT": 30}
-# Of every session; the catalog file overrides them. A login ends within a minute, and no telemetry is sent.
+# For every session; the catalog file overrides them. A login ends within a minute, and no telemetry is sent.
 _DEFAULTS = {"login_timeout": 60}
 _DEFAULT_PARAMETERS = {"CLIENT_TELEMETRY_ENABLED": False}
 # A bookkeeping session is idle while a migration's statement runs; Snowflake ends an idle session after four hours.
 # https://docs.snowflake.com/en/user-guide/session-policies
 _BOOKKEEPING_KEYWORDS = {"client_session_keep_alive": True}
 _LOG_OUT_SECONDS = 10.0
-# Whether a logout checks for running queries first; version 5 of the connector warns if it is not set.
+# Whether a logout first checks for running queries; version 5 of the connector warns if this is not set.
 _LOGS_OUT = "enable_server_session_keep_alive_auto_detection"
 
 # Authenticators whose login a person confirms.
@@ -47,16 +47,16 @@ _INTERACTIVE = re.compile("(?i)browser|mfa|authorization_code")
 _STATE = ("role", "warehouse", "database", "schema")
 # The states of a statement that has ended.
 ENDED = frozenset({"SUCCESS", "FAILED_WITH_ERROR", "FAILED_WITH_INCIDENT"})
-# Those that prove the outcome; FAILED_WITH_INCIDENT is an internal error of Snowflake.
+# The states that prove the outcome; FAILED_WITH_INCIDENT is an internal error of Snowflake.
 _PROVES = frozenset({"SUCCESS", "FAILED_WITH_ERROR"})
-# A statement that takes less than this causes no request, and a longer one no more than one in this time.
+# At most one request in this time, and none for a statement that takes less.
 _INTERVAL_SECONDS = 10.0
 
 
 def _leaves_session(sql: str) -> bool:
-    """Return whether the session is certainly as it was before the statement."""
-    found = read(sql, "snowflake")
-    return found.session is SessionEffect.NONE and found.operation not in ("script", "transaction")
+    """Return whether the statement certainly does not change the session."""
+    parsed = read(sql, "snowflake")
+    return parsed.session is SessionEffect.NONE and parsed.operation not in ("script", "transaction")
 
 
 def open_executor(catalog: Catalog, run: Run) -> Executor:
@@ -88,8 +88,9 @@ class SnowflakeSession:
         self._on_close = on_close
         self._cancel = cancel
         self._watch = watch
-        self._watched: QueryState | None = None  # Of the statement that runs.
-        self._tag: str | None = None  # Of the statement that runs.
+        # Of the running statement.
+        self._watched: QueryState | None = None
+        self._tag: str | None = None
         self._began_as = self._state()
         # On the main thread, the connector installs a handler for SIGINT while a statement runs.
         self._caller = Caller()
@@ -112,7 +113,7 @@ class SnowflakeSession:
         except Exception as error:
             raise map_error(error, sql) from error
         except BaseException:
-            self.cancel()  # A KeyboardInterrupt in the caller, which does not wait for the answer any more.
+            self.cancel()  # A KeyboardInterrupt in the caller, which no longer waits for the answer.
             raise
         finally:
             self._tag = self._watched = None
@@ -121,7 +122,7 @@ class SnowflakeSession:
 
     def _run(self, sql: str, parameters: Sequence[Any], tag: str | None) -> tuple[str | None, list[Row]]:
         with self._connection.cursor() as cursor:
-            # Without parameters the connector does not look for `?`, `%` or `:x` in the text.
+            # Without parameters the connector does not interpret `?`, `%` or `:x` in the text.
             bound = [_bound(value) for value in parameters] or None
             try:
                 cursor.execute(sql, bound, **({"_statement_params": {"QUERY_TAG": tag}} if tag else {}))
@@ -142,13 +143,13 @@ class SnowflakeSession:
                 self._cancel(tag)
 
     def progress(self) -> str | None:
-        """Return the state of the running statement's query, as of some seconds ago."""
+        """Return the state of the running statement's query; it may be some seconds old."""
         with suppress(Exception):
             return self._watched.read() if self._watched else None
         return None
 
     def shape(self, table: str) -> Shape | None:
-        """Return the shape of a table, by one request that needs no warehouse; None where there is no such table."""
+        """Return the shape of a table, by one request that needs no warehouse; None if the table does not exist."""
         was_clean = self.is_clean
         try:
             return shape_of(table, self.query(f"DESCRIBE TABLE {table}"))
@@ -157,7 +158,7 @@ class SnowflakeSession:
             return None
 
     def context(self) -> SessionContext:
-        """Return database, schema and role, which the connector keeps from each answer; empty ones are none."""
+        """Return database, schema and role, which the connector takes from each answer; None for empty ones."""
         return SessionContext(*(getattr(self._connection, name) or None for name in ("database", "schema", "role")))
 
     def select(self, context: SessionContext) -> None:
@@ -182,7 +183,7 @@ class SnowflakeSession:
 
 
 class _SnowflakeExecutor:
-    """Connections to one account: one at a time for the migrations, and one for each store."""
+    """The connections to one account: one at a time for the migrations, and one for each store."""
 
     dialect = "snowflake"
 
@@ -220,7 +221,7 @@ class _SnowflakeExecutor:
         return assess(rows, statement.sql)
 
     def proving_table(self, sql: str, file: str) -> str | None:  # noqa: ARG002 (the port's)
-        """Return None: Snowflake shows no version of a table, but the state of each query."""
+        """Return None: Snowflake exposes the state of each query, but no version of a table."""
         return None
 
     def _queries(self, session: Session, since: datetime, tag: str) -> list[Row]:
@@ -255,7 +256,7 @@ class _SnowflakeExecutor:
         return QueryState(find)
 
     def _open_watcher(self) -> SnowflakeSession | None:
-        """Return the session that reads the states of queries; None where a person confirms its login, or where that has failed."""
+        """Return the session that reads the states of queries; None if its login needs a person's confirmation, or has failed."""
         if self._may_watch:
             self._may_watch = False
             self._watcher = self._session(self._connect(bookkeeping=True), SnowflakeSession.log_out)
@@ -309,7 +310,7 @@ def _connector(catalog: Catalog) -> Any:
 
 
 def _keywords(connector: Any, catalog: Catalog, run: Run, *, bookkeeping: bool) -> dict[str, Any]:
-    """Return the keywords of a connection: defaults, then the catalog file's, then those that glacierbase requires."""
+    """Return the keywords of a connection: defaults, overridden by the catalog file, then by what glacierbase requires."""
     keywords = {**_DEFAULTS, **(_BOOKKEEPING_KEYWORDS if bookkeeping else {}), **catalog.connection}
     if int(connector.__version__.split(".")[0]) >= 5:
         keywords = {_LOGS_OUT: False, **keywords}
@@ -321,7 +322,7 @@ def _keywords(connector: Any, catalog: Catalog, run: Run, *, bookkeeping: bool) 
 
 
 def _check_state(catalog: Catalog, connection: Any) -> None:
-    """Refuse a session whose warehouse or database does not exist; Snowflake opens it and refuses each statement."""
+    """Refuse a session whose warehouse or database does not exist: Snowflake would open it and refuse each statement."""
     for name in _STATE:
         if catalog.connection.get(name) and not getattr(connection, name):
             raise EngineUnavailable(
@@ -334,7 +335,7 @@ def _check_state(catalog: Catalog, connection: Any) -> None:
 
 
 def _bound(value: Any) -> Any:
-    """Return a parameter for the connector, a datetime with its type: else it is sent without its time zone."""
+    """Return a parameter for the connector; a datetime with its type, without which its time zone is not sent."""
     return ("TIMESTAMP_TZ", value) if isinstance(value, datetime) else value
 
 
@@ -345,17 +346,17 @@ def assess(rows: Sequence[Row], sql: str) -> Evidence:
         rows: id, status and error of each query.
         sql: the statement.
     """
-    found = tuple(f"query {query_id}: {status}{f', {error}' if error else ''}" for query_id, status, error in rows)
+    lines = tuple(f"query {query_id}: {status}{f', {error}' if error else ''}" for query_id, status, error in rows)
     states = {status for _, status, _ in rows}
     if not states or not states <= ENDED:
-        return Evidence(found, has_ended=False if rows else None)
+        return Evidence(lines, has_ended=False if rows else None)
     if not is_atomic(sql):  # A failed script may have had effects, and its parts may have its tag.
-        return Evidence(found, True if states == {"SUCCESS"} else None, has_ended=True)
-    return Evidence(found, "SUCCESS" in states, has_ended=True, is_proof=len(rows) == 1 and states <= _PROVES)
+        return Evidence(lines, True if states == {"SUCCESS"} else None, has_ended=True)
+    return Evidence(lines, "SUCCESS" in states, has_ended=True, is_proof=len(rows) == 1 and states <= _PROVES)
 
 
 class QueryState:
-    """The state of one statement's query, as of some seconds ago.
+    """The state of one statement's query, which may be some seconds old.
 
     Not thread-safe: one thread calls `read`.
     """

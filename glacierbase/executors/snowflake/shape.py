@@ -13,9 +13,9 @@ _COLUMNS = ("name", "type", "kind", "null?", "default", "primary key", "unique k
 
 
 def shape_of(table: str, described: Iterable[Sequence[Any]]) -> Shape:
-    """Return the shape of a table: its columns, and its primary key as what identifies a row.
+    """Return the shape of a table: its columns, and its primary key as the identifiers.
 
-    Snowflake shows neither ids of columns nor one of the table, and its properties only with further requests.
+    Snowflake shows no ids of columns and tables, and properties only with further requests.
     """
     rows = [dict(zip(_COLUMNS, row, strict=False)) for row in described]
     columns = tuple(map(_column, rows))
@@ -36,5 +36,5 @@ def _column(row: dict[str, Any]) -> Column:
 
 
 def _written(name: str) -> str:
-    """Return a name as SQL writes it: in quotes if they are needed for it."""
+    """Return a name as SQL writes it, in quotes if it needs them."""
     return name if name.isidentifier() and name == name.upper() else '"{}"'.format(name.replace('"', '""'))

@@ -1,14 +1,14 @@
 """Spark: Iceberg, Delta and Hudi tables, on a local, cluster or Spark Connect session.
 
 Executors:
-- `executor`: what all have in common, and the one inside an external session.
+- `executor`: the common part of all executors, and the executor inside an external session.
 - `local`, `connect`: a JVM that glacierbase starts; a Spark Connect server.
 - `isolated`: the throw-away copy of `review`.
 
 The JVM:
 - `java`, `jars`, `installed`: which Java, jars and Spark are used.
-- `launch`, `gateway`: start the JVM, and talk to it.
-- `sandbox`, `confine`: what the JVM of a copy may reach.
+- `launch`, `gateway`: start the JVM, and connect to it.
+- `sandbox`, `confine`: restrict what the JVM of a copy can reach.
 - `warm`: resolve jars and build the class archive ahead of time.
 
 Sessions:
@@ -66,7 +66,7 @@ class Spark(EngineType):
         """Connect with the catalog's `sparkConf`.
 
         Raises:
-            ConfigurationError: Java, pyspark or the jars are missing or do not fit together.
+            ConfigurationError: Java, pyspark or the jars are missing or incompatible.
             EngineUnavailable: Spark did not start, or the server does not answer.
         """
         _silence()
@@ -79,14 +79,14 @@ class Spark(EngineType):
         return LocalExecutor(catalog, run)
 
     def open_in_session(self, catalog: Catalog, session: Any) -> Executor:
-        """Work in new sessions of the caller's, which is never stopped."""
-        from glacierbase.executors.spark.executor import BorrowedExecutor
+        """Work in new sessions beside the caller's, which is never stopped."""
+        from glacierbase.executors.spark.executor import ExternalExecutor
 
         _silence()
-        return BorrowedExecutor(catalog, session)
+        return ExternalExecutor(catalog, session)
 
     def check_installed(self, catalog: Catalog) -> None:
-        """Check that a Spark which would be started here fits the catalog's jars.
+        """Check that the installed Spark, if it would be started here, is compatible with the catalog's jars.
 
         Raises:
             ConfigurationError: `SPARK_VERSION_MISMATCH`, or no Spark is installed.
@@ -97,7 +97,7 @@ class Spark(EngineType):
             check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
 
     def given_parts(self, catalog: Catalog) -> int:
-        """Count the catalog; a default namespace of Spark is none of its own."""
+        """Count the default catalog; Spark's configuration supplies no namespace."""
         default = "spark.sql.defaultCatalog" in catalog.spark_conf
         return int(default or "spark.sql.catalog.spark_catalog" in catalog.spark_conf)
 

@@ -1,8 +1,8 @@
-"""Start a program that Linux keeps from the user's files and from the network. Started as a program itself, by `cell`.
+"""Start a program without access to the user's files and the network, on Linux. `sandbox` starts this module as a program.
 
-Landlock (https://docs.kernel.org/userspace-api/landlock.html) keeps the files, seccomp
+Landlock (https://docs.kernel.org/userspace-api/landlock.html) restricts files, seccomp
 (https://docs.kernel.org/userspace-api/seccomp_filter.html) the network: neither needs a privilege, a namespace or a program. A
-network namespace would also part the JVM from glacierbase, which connects to it. What the machine does not have is left out.
+network namespace would also separate the JVM from glacierbase, which connects to it. A missing mechanism is left out.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _NO_NEW_PRIVILEGES, _SECCOMP, _FILTER = 38, 22, 2
 
 # Of seccomp: the machine's identity, and the numbers of socket, connect, sendto, sendmsg and sendmmsg.
 _MACHINES = {"x86_64": (0xC000003E, 41, 42, 44, 46, 307), "aarch64": (0xC00000B7, 198, 203, 206, 211, 269)}
-_IO_URING_SETUP = 425  # It makes calls that seccomp does not see.
+_IO_URING_SETUP = 425  # It makes calls that seccomp does not filter.
 _LOAD, _AND, _EQUAL, _AT_LEAST, _ANY_BIT, _RETURN = 0x20, 0x54, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 13  # 13: EACCES
 _OTHER_ABI = 0x40000000
@@ -37,9 +37,9 @@ _Instruction = tuple[int, int, int, int]
 
 
 def keep_files(readable: Iterable[str], writable: Iterable[str]) -> None:
-    """Let this process, and all that it starts, open these files and folders only. Needs Linux 5.19."""
+    """Let this process and its children open these files and folders only. Needs Linux 5.19."""
     version = _libc.syscall(_CREATE_RULESET, None, 0, 1)
-    if version < 2:  # The first one lets no file be moved to another folder, which Spark does.
+    if version < 2:  # Version 1 forbids moving files to another folder, which Spark does.
         return
     every = _OF_ABI_2 | (_TRUNCATE if version > 2 else 0)
     rules = _checked(_libc.syscall(_CREATE_RULESET, struct.pack("Q", every), 8, 0))
@@ -55,7 +55,7 @@ def keep_files(readable: Iterable[str], writable: Iterable[str]) -> None:
 def _allow(rules: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH)
-    except OSError:  # It is not on this machine, or out of reach anyway.
+    except OSError:  # The path does not exist, or is not accessible anyway.
         return
     allowed = rights if S_ISDIR(os.fstat(place).st_mode) else rights & _ON_FILES
     _checked(_libc.syscall(_ADD_RULE, rules, 1, struct.pack("=Qi", allowed, place), 0))
@@ -63,7 +63,7 @@ def _allow(rules: int, path: str, rights: int) -> None:
 
 
 def keep_network() -> None:
-    """Let this process, and all that it starts, connect to nothing: it can only accept connections."""
+    """Let this process and its children accept connections, but open none."""
     if platform.machine() not in _MACHINES:
         return
     program = b"".join(struct.pack("HBBI", *instruction) for instruction in _filter(*_MACHINES[platform.machine()]))
@@ -75,18 +75,18 @@ def keep_network() -> None:
 
 
 def _filter(machine: int, socket: int, connect: int, *sends: int) -> list[_Instruction]:
-    """Return the filter. A socket is one of TCP; none connects, nor sends before it is connected."""
-    found = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, machine), _returns(_REFUSE)]
-    found += [(_LOAD, 0, 0, 0), (_AT_LEAST, 0, 1, _OTHER_ABI), _returns(_REFUSE)]
+    """Return the filter: only TCP sockets, which cannot connect, nor send before they are connected."""
+    program = [(_LOAD, 0, 0, 4), (_EQUAL, 1, 0, machine), _returns(_REFUSE)]
+    program += [(_LOAD, 0, 0, 0), (_AT_LEAST, 0, 1, _OTHER_ABI), _returns(_REFUSE)]
     for call in (connect, _IO_URING_SETUP):
-        found += _of(call, [_returns(_REFUSE)])
-    found += _of(socket, [
+        program += _of(call, [_returns(_REFUSE)])
+    program += _of(socket, [
         _argument(0), (_EQUAL, 1, 0, _INET), (_EQUAL, 0, 4, _INET6),
         _argument(1), (_AND, 0, 0, 0xF), (_EQUAL, 0, 1, _STREAM), _returns(_ALLOW), _returns(_REFUSE),
     ])  # fmt: skip
     for call, flags in zip(sends, (3, 2, 3), strict=True):
-        found += _of(call, [_argument(flags), (_ANY_BIT, 0, 1, _FAST_OPEN), _returns(_REFUSE), _returns(_ALLOW)])
-    return [*found, _returns(_ALLOW)]
+        program += _of(call, [_argument(flags), (_ANY_BIT, 0, 1, _FAST_OPEN), _returns(_REFUSE), _returns(_ALLOW)])
+    return [*program, _returns(_ALLOW)]
 
 
 def _of(call: int, body: Sequence[_Instruction]) -> list[_Instruction]:

@@ -17,7 +17,7 @@ _REMOTE = "spark.remote"
 
 
 class ConnectExecutor(SparkExecutor):
-    """Creates its sessions on the server of `spark.remote`."""
+    """Create sessions on the server of `spark.remote`."""
 
     _is_remote = True
 
@@ -41,7 +41,7 @@ class ConnectExecutor(SparkExecutor):
                 "pip install 'pyspark[connect]'",
             ) from error
         except Exception as error:
-            self.close()  # At the end of the process the client would wait for the server without limit.
+            self.close()  # Otherwise the client waits for the server without limit at the end of the process.
             raise unavailable(
                 catalog, error, "is the server of spark.remote running and reachable from here?"
             ) from error

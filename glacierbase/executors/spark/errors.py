@@ -1,4 +1,4 @@
-"""Maps Spark's exceptions to engine errors: the innermost message, and whether it proves that the statement had no effect."""
+"""Map Spark's exceptions to engine errors: the innermost message, and whether it proves that the statement had no effect."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _REFUSED = re.compile(
 _REFUSED_SQLSTATES = ("0A", "21", "22", "23", "42", "P0")
 # All tasks end before the driver commits, so a failed stage proves that there was no commit. A cancelled stage proves nothing.
 _STAGE_FAILED = "Job aborted due to stage failure"
-# Their message is only the name of the class.
+# Exceptions whose message is only the name of the class.
 _CLASS_MISSING = ("java.lang.ClassNotFoundException", "java.lang.NoClassDefFoundError")
 # Raised while a catalog is loaded, which is before the first effect of any single statement.
 _NOT_LOADED = (
@@ -63,7 +63,7 @@ _NEVER = r"(?!)"
 _KNOWN = tuple(
     (re.compile(rf"(?:{first})(?= |\Z)(?! :)"), re.compile(unless))
     for first, unless in (
-        # These change no table.
+        # Statements that change no table.
         (r"SHOW|DESC|DESCRIBE|USE|SET|RESET|REFRESH|CACHE|UNCACHE|CLEAR|ADD|LIST", _NEVER),
         (r"EXPLAIN", r" EXECUTE\b"),
         # One commit for each INSERT; a directory has no commits.
@@ -86,8 +86,7 @@ _KNOWN = tuple(
         (r"COMMENT ON|ANALYZE TABLE", _NEVER),
     )
 )
-# Variables that Spark replaces before it parses the statement (a SELECT is still one then), and properties and options that add
-# commits.
+# Variables that Spark replaces before it parses the statement (a SELECT remains one), and properties and options that add commits.
 _HIDDEN = re.compile(r"(?is)\A(?!SELECT\b).*(?:\$\{|snapshot-id|enableRowTracking|merge-?schema)")
 _ICEBERG = "org.apache.iceberg.spark.SparkCatalog"  # All its tables are Iceberg.
 # The catalogs whose tables with commits are those of one format, beside tables of other formats.
@@ -97,10 +96,10 @@ _FORMATS = {
     "org.apache.spark.sql.delta.catalog.DeltaCatalog": "delta",
     "org.apache.spark.sql.hudi.catalog.HoodieCatalog": "hudi",
 }
-# With it, a write adds the columns that its table lacks, in a commit before that of its rows.
+# With this setting, a write adds missing columns to its table in a commit before that of its rows.
 _MERGES_SCHEMA = "spark.sql.iceberg.merge-schema"
 _SESSION_CATALOG = "spark_catalog"
-_BUILT_IN = ("", "builtin")  # How the class of the session catalog is configured if it is Spark's own.
+_BUILT_IN = ("", "builtin")  # The configured class of the session catalog if it is Spark's built-in one.
 _ON_NAMESPACES = ("create_namespace", "alter_namespace", "drop_namespace")
 _CREATES = ("create_table", "create_table_as", "replace_table")
 _MAY_REMOVE = ("drop_table", "rename_table")
@@ -119,7 +118,7 @@ def map_error(error: BaseException, sql: str, session: Session | None = None) ->
     """Return the engine error for what `sql` raised: `StatementRefused` only where it is proven that `sql` had no effect.
 
     Args:
-        session: the one that `sql` ran in, which is asked for the tables that `sql` names.
+        session: in which `sql` ran; it is queried for the tables that `sql` names.
     """
     causes = tuple(_causes(error))
     innermost = next((cause for cause in reversed(causes) if cause.message), causes[-1])
@@ -143,7 +142,7 @@ def _kind(causes: tuple[_Cause, ...], sql: str, session: Session | None) -> type
         return OutcomeUnknown
     if any(cause.message.startswith(_NOT_LOADED) for cause in causes):
         return kind
-    return kind if takes_back(session, sql, not_found=kind is TableNotFound) else OutcomeUnknown
+    return kind if had_no_effect(session, sql, not_found=kind is TableNotFound) else OutcomeUnknown
 
 
 def _kind_if_atomic(causes: tuple[_Cause, ...], classes: list[str]) -> type[EngineError]:
@@ -166,7 +165,7 @@ def _proves(cause: _Cause) -> bool:
 
 
 def _causes(error: BaseException) -> Iterator[_Cause]:
-    """Yield the chain of causes, outermost first, at least one. Never raises, although the JVM may have ended."""
+    """Yield the chain of causes, outermost first, at least one. Never raises, even if the JVM has ended."""
     from py4j.protocol import Py4JError
 
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
@@ -175,10 +174,10 @@ def _causes(error: BaseException) -> Iterator[_Cause]:
         return
     yield _python_cause(error)
     try:
-        seen = 0
-        while java is not None and seen < 20:
+        count = 0
+        while java is not None and count < 20:
             yield _java_cause(java)
-            java, seen = java.getCause(), seen + 1
+            java, count = java.getCause(), count + 1
     except (Py4JError, OSError, EOFError):
         yield _Cause(("java.net.SocketException",), "")
 
@@ -192,7 +191,7 @@ def _java_cause(java: Any) -> _Cause:
 
 
 def _command(java: Any, name: str) -> str | None:
-    """Return the SQL of a parse error. For a script that runs, it is the text of one statement."""
+    """Return the SQL of a parse error; for a running script, the text of one statement."""
     if not _PARSE_ERROR.match(name):
         return None
     command = java.command()
@@ -237,7 +236,7 @@ def _python_cause(error: BaseException) -> _Cause:
 
 def _message(error: BaseException) -> str:
     if type(error).__name__ == "Py4JJavaError":
-        return ""  # The message is a whole Java stack; each of its causes has a message of one line.
+        return ""  # The message is a whole Java stack; each cause has a message of one line.
     return str(_call(error, "getMessage") or error)
 
 
@@ -269,26 +268,26 @@ def is_atomic(sql: str) -> bool:
     return any(first.match(text) and not unless.search(text) for first, unless in _KNOWN)
 
 
-def takes_back(session: Session | None, sql: str, *, not_found: bool) -> bool:
-    """Return whether a failed statement, one of the list of `atomic`, is known to have had no effect.
+def had_no_effect(session: Session | None, sql: str, *, not_found: bool) -> bool:
+    """Return whether a failed statement that `is_atomic` accepts is known to have had no effect.
 
     Args:
-        session: the one that it ran in; without one, nothing is known of any table.
-        not_found: whether it failed because a table is missing.
+        session: in which the statement ran; without one, nothing is known of any table.
+        not_found: whether the statement failed because a table is missing.
     """
     statement = read(sql, "spark")
     if not statement.understood:
         return False
     changes = statement.targets or statement.operation in _ON_NAMESPACES or statement.namespace
     if statement.options.temporary or not changes:
-        return True  # It changes nothing outside of its session.
+        return True  # The statement changes nothing outside of its session.
     try:
-        return session is not None and _takes_back(session, statement, not_found)
-    except EngineError:  # The engine does not say.
+        return session is not None and _had_no_effect(session, statement, not_found)
+    except EngineError:  # The engine does not answer.
         return False
 
 
-def _takes_back(session: Session, statement: ParsedStatement, not_found: bool) -> bool:
+def _had_no_effect(session: Session, statement: ParsedStatement, not_found: bool) -> bool:
     is_rename = statement.operation.startswith("rename_")
     if len(statement.targets) > (2 if is_rename else 1):
         return False
@@ -304,7 +303,7 @@ def _takes_back(session: Session, statement: ParsedStatement, not_found: bool) -
     if _setting(session, _MERGES_SCHEMA).lower() == "true":
         return False
     is_full = catalog == name.parts[0] and len(name.parts) > 1
-    if holds_iceberg and (is_full or statement.operation in _MAY_REMOVE):  # Others may mean a temporary view.
+    if holds_iceberg and (is_full or statement.operation in _MAY_REMOVE):  # Any other name may be a temporary view.
         return True
     try:
         return _format(session, name) == _FORMATS.get(kind)
@@ -325,21 +324,21 @@ def _catalog(session: Session, name: Name, *, is_namespace: bool) -> tuple[str, 
 
 
 def _class(session: Session, catalog: str) -> str:
-    """Return the configured class of a catalog; empty where there is none."""
+    """Return the configured class of a catalog; empty without one."""
     return _setting(session, f"spark.sql.catalog.{catalog}")
 
 
 def _setting(session: Session, key: str) -> str:
-    """Return the value of a setting; empty where it has none."""
+    """Return the value of a setting; empty without one."""
     [[_, value]] = session.query(f"SET {spark_identifier(key)}")
     return "" if value == "<undefined>" else str(value)
 
 
 def _format(session: Session, name: Name) -> str:
-    """Return the format of a table; empty for a view, and where the engine does not say.
+    """Return the format of a table; empty for a view, and if the engine does not show it.
 
     Raises:
-        TableNotFound: there is no such table.
+        TableNotFound: the table does not exist.
     """
     described = session.query(f"DESCRIBE TABLE EXTENDED {'.'.join(name.written)}")
     return table_details(described).get("Provider", "").lower()

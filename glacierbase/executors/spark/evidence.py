@@ -1,4 +1,4 @@
-"""Evidence of a statement's outcome: the commits to its tables, in the log that Iceberg or Delta keeps."""
+"""Evidence of a statement's outcome: the commits to its tables in the log of Iceberg or Delta."""
 
 from __future__ import annotations
 
@@ -29,24 +29,24 @@ _ICEBERG = (
 _DELTA = "DESCRIBE HISTORY {}"
 _USER_METADATA = 13  # The column of Delta's answer.
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# Options of the writer and columns that are called like an action leave the outcome open, too.
+# Options of the writer, and columns named like an action, also leave the outcome open.
 _LISTED = re.compile(
     r"(?!.*\bRENAME TO\b)(?!INSERT\b.* WITH \()(?!.* (?:ALTER|CHANGE) COLUMN (?:COMMENT|SET|DROP) )"
     r"(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|ALTER TABLE)"
     r" (?P<name>\S+(?: \. \S+)*)"
 )
-# A setting of the file's session may lead the same name to a table in another place. Text that Spark composes may hold one.
+# A setting of the file's session may give the same name to a table in another place. Text that Spark composes may hold such a one.
 _MAY_MOVE_CATALOGS = re.compile(r"(?i)spark\.sql\.catalog|\$\{|\bIMMEDIATE\b")
 
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """An entry of a table's own log.
+    """An entry of a table's log.
 
     Attributes:
         what: operation and number.
-        application: the Spark application that committed; empty where it was no Spark, None where the log names no application.
-        tag: the tag of the statement, where the log holds one.
+        application: the Spark application that committed; empty if it was not Spark, None if the log names no application.
+        tag: the tag of the statement, if the log holds one.
     """
 
     table: str
@@ -61,18 +61,18 @@ def assess(commits: Sequence[Commit], statement: InFlight, margin: timedelta = t
 
     Args:
         commits: all commits in the logs.
-        margin: how far the clocks of the run and the engine may differ; zero on one machine. With a margin the engine is a
-            server, which is one application for all its clients: its name proves nothing.
+        margin: how far the clocks of the run and the engine may differ; zero on one machine. With a margin, the engine is a
+            server, whose application is that of all its clients and proves nothing.
     """
-    own = [commit for commit in commits if _is_own(commit, statement, margin)]
+    by_statement = [commit for commit in commits if _is_own(commit, statement, margin)]
     since = statement.since - margin
-    recent = [commit for commit in commits if commit.at >= since or commit in own]
-    found = tuple(
-        _line(commit, statement) for commit in sorted(recent, key=lambda each: (each.table, each.at, each.what))
+    recent = [commit for commit in commits if commit.at >= since or commit in by_statement]
+    lines = tuple(
+        _line(commit, statement) for commit in sorted(recent, key=lambda commit: (commit.table, commit.at, commit.what))
     )
-    if own:
-        return Evidence(found, took_effect=True)
-    return Evidence(found, took_effect=False if commits and not recent else None)
+    if by_statement:
+        return Evidence(lines, took_effect=True)
+    return Evidence(lines, took_effect=False if commits and not recent else None)
 
 
 def _is_own(commit: Commit, statement: InFlight, margin: timedelta) -> bool:
@@ -111,7 +111,7 @@ def commits(session: Session, table: str) -> Iterator[Commit]:
 
 
 def proving_table(sql: str, file: str) -> str | None:
-    """Return the table whose version proves whether the statement took effect; None where nothing does.
+    """Return the table whose version proves whether the statement took effect; None without such a table.
 
     Args:
         file: all statements of its file, rendered.
@@ -123,12 +123,12 @@ def proving_table(sql: str, file: str) -> str | None:
 
 
 def _is_listed(sql: str) -> bool:
-    """Return whether the statement is one of the list, in its plain form: no comment before the end of its table's name."""
-    found = list(tokens(SPARK, Source(sql)))
-    listed = _LISTED.match(" ".join(token.word for token in found))
-    if listed is None or found[0].start:
+    """Return whether `_LISTED` matches the statement, and no comment is before the end of its table's name."""
+    statement_tokens = list(tokens(SPARK, Source(sql)))
+    listed = _LISTED.match(" ".join(token.word for token in statement_tokens))
+    if listed is None or statement_tokens[0].start:
         return False
-    head = found[: listed[0].count(" ") + 1]
+    head = statement_tokens[: listed[0].count(" ") + 1]
     return not any(sql[before.end : after.start].strip() for before, after in pairwise(head))
 
 

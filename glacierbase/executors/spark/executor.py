@@ -1,4 +1,4 @@
-"""What every Spark executor has in common: sessions and evidence; and the executor inside an external session."""
+"""The common part of all Spark executors: sessions and evidence; and the executor inside an external session."""
 
 from __future__ import annotations
 
@@ -21,7 +21,9 @@ class SparkExecutor:
     """An executor on a SparkSession."""
 
     dialect = "spark"
-    _is_remote = False  # Whether Spark runs by another machine's clock, as one application for several clients.
+    _is_remote = (
+        False  # Whether Spark runs on another machine with its own clock, as one application for several clients.
+    )
 
     def __init__(self, catalog: Catalog, spark: Any, process: Mapping[str, Any], principal: str) -> None:
         self._catalog = catalog
@@ -31,24 +33,24 @@ class SparkExecutor:
         self.principal = principal
 
     def open_session(self, *, bookkeeping: bool = False) -> Session:
-        """Open a new session, which shares nothing with others that `USE` or `SET` changes."""
+        """Open a new session, in which `USE` and `SET` do not affect other sessions."""
         try:
             return self._new_session(bookkeeping=bookkeeping)
         except Exception as error:
             raise unavailable(self._catalog, error, "is Spark still running and reachable from here?") from error
 
     def _new_session(self, *, bookkeeping: bool) -> Session:
-        """`newSession` shares jars, catalogs and configuration."""
+        """Return a new session, which shares jars, catalogs and configuration."""
         return SparkSessionPort(self._spark.newSession(), bookkeeping=bookkeeping)
 
     def evidence(self, statement: InFlight) -> Evidence:
         """Assess the commits to the statement's tables since it started."""
         with closing(self.open_session()) as session:
-            found = [commit for table in statement.tables for commit in commits(session, table)]
-        return assess(found, statement, SKEW if self._is_remote else timedelta(0))
+            table_commits = [commit for table in statement.tables for commit in commits(session, table)]
+        return assess(table_commits, statement, SKEW if self._is_remote else timedelta(0))
 
     def proving_table(self, sql: str, file: str) -> str | None:
-        """Return the table whose version proves whether the statement took effect; None where nothing does."""
+        """Return the table whose version proves whether the statement took effect; None without such a table."""
         return proving_table(sql, file)
 
     def close(self) -> None:
@@ -56,7 +58,7 @@ class SparkExecutor:
 
 
 def current_user(spark: Any) -> str:
-    """Return the user of a session, which may be the caller's: no setting of it is changed."""
+    """Return the user of a session, which may be the caller's: its settings are not changed."""
     try:
         return str(spark.sql("SELECT current_user()").collect()[0][0])
     except Exception as error:
@@ -72,19 +74,19 @@ def application_id(spark: Any) -> str | None:
 
 
 def unavailable(catalog: Catalog, error: Exception, hint: str) -> GlacierbaseError:
-    """Return the error for a Spark that cannot be used: a `ConfigurationError` as it is, else `EngineUnavailable`."""
+    """Return the error for a Spark that cannot be used: a `ConfigurationError` unchanged, else `EngineUnavailable`."""
     if isinstance(error, ConfigurationError):
         return error
     cause = error if isinstance(error, EngineUnavailable) else map_error(error, "")
     return EngineUnavailable("SPARK_UNAVAILABLE", f"catalog {catalog.name}: {cause.message}", hint)
 
 
-class BorrowedExecutor(SparkExecutor):
-    """Works in new sessions of the caller's Spark. It resolves no dependencies and stops nothing."""
+class ExternalExecutor(SparkExecutor):
+    """Work in new sessions of the caller's Spark. No dependency is resolved, and nothing is stopped."""
 
     def __init__(self, catalog: Catalog, spark: Any) -> None:
         """Raises:
-        ConfigurationError: a catalog is configured otherwise in the given session.
+        ConfigurationError: the given session configures a catalog differently.
         """
         _check_catalogs(catalog, spark)
         super().__init__(catalog, spark, {"application": application_id(spark)}, current_user(spark))

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from glacierbase.errors import EngineUnavailable
 from glacierbase.executors.spark.installed import spark_home
-from glacierbase.executors.spark.sandbox import Cell
+from glacierbase.executors.spark.sandbox import Sandbox
 from glacierbase.run.activity import note
 from glacierbase.run.files import FileRefused, path_inside
 from glacierbase.run.run import Run
@@ -34,7 +34,7 @@ _LAUNCH = (
     "spark.archives",
     "spark.yarn.",
 )
-# A line of Ivy's output: the address, of which the file's name is enough.
+# A line of Ivy's output; only the file's name in the address is shown.
 _DOWNLOAD = re.compile(r"downloading \S*/(\S+) \.\.\.")
 _CONNECTION_INFO = "connection-info"
 _COPY_SECONDS = 20
@@ -53,19 +53,19 @@ class Gateway:
         py4j: the py4j gateway, for pyspark.
     """
 
-    def __init__(self, conf: Mapping[str, str], run: Run, java_home: Path, cell: Cell | None = None) -> None:
+    def __init__(self, conf: Mapping[str, str], run: Run, java_home: Path, sandbox: Sandbox | None = None) -> None:
         """Start the JVM with the settings in `conf` that spark-submit reads.
 
         Args:
-            cell: what the JVM may reach; by default all that this process may.
+            sandbox: restricts the JVM; by default it has the rights of this process.
 
         Raises:
             EngineUnavailable: the JVM ended before it was ready.
         """
         output = _log_file(run)
         self.log = Path(output.name)
-        with tempfile.TemporaryDirectory(dir=cell.folder / "tmp" if cell else None) as folder:
-            self._process = _launch(conf, java_home, Path(folder), cell)
+        with tempfile.TemporaryDirectory(dir=sandbox.folder / "tmp" if sandbox else None) as folder:
+            self._process = _launch(conf, java_home, Path(folder), sandbox)
             try:
                 self.pid = self._process.pid
                 # glacierbase writes the log itself, so that no secret that the JVM prints reaches the disk.
@@ -74,7 +74,7 @@ class Gateway:
             except BaseException:
                 # A JVM that cannot write its connection information, because the folder is deleted, does not end by itself.
                 self._process.kill()
-                self._process.wait()  # It may be writing into a folder that the caller removes.
+                self._process.wait()  # The JVM may be writing into a folder that the caller removes.
                 raise
 
     def _connect(self, connection_info: Path) -> Any:
@@ -111,17 +111,17 @@ class Gateway:
         self._copier.join(timeout=_COPY_SECONDS)
 
 
-def _launch(conf: Mapping[str, str], java_home: Path, folder: Path, cell: Cell | None) -> subprocess.Popen[str]:
+def _launch(conf: Mapping[str, str], java_home: Path, folder: Path, sandbox: Sandbox | None) -> subprocess.Popen[str]:
     """Start the JVM as pyspark does, without waiting for it. It ends when its stdin is closed.
 
     Args:
-        folder: where the settings are written to, and where the JVM writes its port and secret to.
+        folder: for the settings, and for the file in which the JVM writes its port and secret.
     """
     values = {key: value for key, value in conf.items() if key.startswith(_LAUNCH)}
-    given = cell.arguments if cell else shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
+    given = sandbox.arguments if sandbox else shlex.split(os.environ.get("PYSPARK_SUBMIT_ARGS", "pyspark-shell"))
     home = spark_home()
     jars = filter(None, conf.get("spark.driver.extraClassPath", "").split(":"))
-    confined = cell.command(java_home, jars) if cell else []
+    confined = sandbox.command(java_home, jars) if sandbox else []
     return subprocess.Popen(
         [*confined, home / "bin" / "spark-submit", *with_properties(values, given, folder / "properties")],
         stdin=subprocess.PIPE,
@@ -129,12 +129,12 @@ def _launch(conf: Mapping[str, str], java_home: Path, folder: Path, cell: Cell |
         stderr=subprocess.STDOUT,
         errors="replace",
         start_new_session=True,  # Signals to the process group must not end the JVM; glacierbase ends it.
-        cwd=cell.folder / "tmp" if cell else None,
+        cwd=sandbox.folder / "tmp" if sandbox else None,
         env={
             "SPARK_LAUNCHER_OPTS": _LAUNCHER_OPTS,
-            **(cell.environment if cell else os.environ),
+            **(sandbox.environment if sandbox else os.environ),
             "JAVA_HOME": str(java_home),
-            "SPARK_HOME": str(home),  # Without it a script runs another Python to find it.
+            "SPARK_HOME": str(home),  # Otherwise a script runs another Python to find it.
             "SPARK_CONNECT_MODE": "0",
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / _CONNECTION_INFO),
         },
@@ -149,7 +149,7 @@ def _connection(connection_info: bytes) -> dict[str, str]:
 
 @contextmanager
 def _environ(**values: str) -> Iterator[None]:
-    """Set variables in the environment of this process, and restore them at the end."""
+    """Set environment variables of this process, and restore them at the end."""
     before = {key: os.environ.get(key) for key in values}
     os.environ.update(values)
     try:
@@ -163,7 +163,7 @@ def _environ(**values: str) -> Iterator[None]:
 
 
 def _log_file(run: Run) -> IO[str]:
-    """Open a new file that only this user can read: in the project, or in the folder for temporary files if that is read-only."""
+    """Open a new file that only this user can read: in the project, or in the temporary folder if the project is read-only."""
     try:
         folder = path_inside(Path(run.project, ".glacierbase", "logs"), Path(run.project))
         folder.parent.mkdir(parents=True, exist_ok=True)
@@ -174,7 +174,7 @@ def _log_file(run: Run) -> IO[str]:
 
 
 def _new_file(run: Run, folder: Path) -> IO[str]:
-    """Open a new file, never one or a link that another user placed there (tempfile: O_EXCL and mode 0600)."""
+    """Open a new file, never a file or a link that another user placed there (tempfile: O_EXCL and mode 0600)."""
     prefix = f"spark-{run.id}-"
     return tempfile.NamedTemporaryFile("w", prefix=prefix, suffix=".log", dir=folder, delete=False)
 
@@ -183,8 +183,8 @@ def _copy_masked(process: subprocess.Popen[str], target: IO[str]) -> None:
     assert process.stdout
     with process.stdout, target:
         for line in process.stdout:
-            if found := _DOWNLOAD.match(line):
-                note(f"downloading {found[1]}")
+            if match := _DOWNLOAD.match(line):
+                note(f"downloading {match[1]}")
             target.write(mask(line))
             target.flush()
 
@@ -207,13 +207,13 @@ def defaults_file() -> Path:
 def with_properties(values: Mapping[str, str], arguments: Sequence[str], file: Path) -> list[str]:
     """Write `values` to the new `file`, and return the arguments of spark-submit with that file as its properties.
 
-    Spark reads one properties file. The new one therefore begins with the content of the one that Spark would read otherwise:
+    Spark reads one properties file. The new file therefore begins with the content of the file that Spark would read otherwise:
     the file that `arguments` name, else the administrator's. Of two equal keys Java takes the last.
     """
     named, others = _split(arguments)
     source = Path(named) if named else defaults_file()
     if named and not source.is_file():
-        return list(arguments)  # Spark reports it.
+        return list(arguments)  # Spark reports that the file is missing.
     content = source.read_bytes() if source.is_file() else b""
     file.touch(0o600, exist_ok=False)
     # An empty line, because the last one of the file may end in a backslash.

@@ -1,4 +1,4 @@
-"""Version and folder of the installed Spark. pyspark is not imported for them: that takes as long as a JVM takes to start."""
+"""Version and folder of the installed Spark, without importing pyspark, which takes as long as starting a JVM."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ def spark_version() -> str:
 
 
 def spark_home() -> Path:
-    """Return the folder of Spark's scripts and jars: `SPARK_HOME`, else the one in the package.
+    """Return the folder of Spark's scripts and jars: `SPARK_HOME`, else the folder in the package.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: neither exists.
     """
     named = os.environ.get("SPARK_HOME")
     for home in [Path(named)] if named else _packaged():

@@ -12,7 +12,7 @@ from glacierbase.errors import EngineUnavailable, GlacierbaseError
 from glacierbase.executors import CopiedView, CopyState, Session
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.local import LocalExecutor
-from glacierbase.executors.spark.sandbox import Cell
+from glacierbase.executors.spark.sandbox import Sandbox
 from glacierbase.executors.spark.session import SparkSessionPort, share_catalogs
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, spark_identifier
@@ -27,7 +27,7 @@ Name = tuple[str, ...]
 
 
 def _mapping_errors(method: Callable[P, T]) -> Callable[P, T]:
-    """Raise what the JVM raises in a method as an engine error."""
+    """Map the JVM's exceptions in a method to engine errors."""
 
     @wraps(method)
     def run(*args: P.args, **kwargs: P.kwargs) -> T:
@@ -42,14 +42,14 @@ def _mapping_errors(method: Callable[P, T]) -> Callable[P, T]:
 
 
 class IsolatedExecutor(LocalExecutor):
-    """Spark in a cell. Its catalogs are Iceberg's InMemoryCatalog, and end with it."""
+    """Spark in a sandbox. Its catalogs are Iceberg's InMemoryCatalog, and end with it."""
 
     def __init__(self, catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> None:
         """Args:
-        folder: the folder of the cell; it exists, and nothing is in it.
+        folder: an existing, empty folder for the sandbox.
         names: of the Iceberg catalogs.
         """
-        super().__init__(catalog, run, cell=Cell(folder))
+        super().__init__(catalog, run, sandbox=Sandbox(folder))
         self._names = names
         try:
             self._prepare()
@@ -64,8 +64,10 @@ class IsolatedExecutor(LocalExecutor):
             raise EngineUnavailable("SPARK_UNAVAILABLE", what, "set JAVA_HOME to a Java 17 or 21")
         for name in self._names:  # A statement loads the catalog; the other calls here use it.
             self._spark.sql(f"SHOW NAMESPACES IN {spark_identifier(name)}")
-        found = self._spark._jsparkSession.sessionState().catalogManager()
-        self._memory = Memory(self._gateway.py4j, {name: found.catalog(name).icebergCatalog() for name in self._names})
+        manager = self._spark._jsparkSession.sessionState().catalogManager()
+        self._memory = Memory(
+            self._gateway.py4j, {name: manager.catalog(name).icebergCatalog() for name in self._names}
+        )
 
     @property
     def _jvm(self) -> Any:
@@ -81,7 +83,7 @@ class IsolatedExecutor(LocalExecutor):
 
     @_mapping_errors
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
-        """Create a namespace of a catalog, and those above it, unless it exists."""
+        """Create a namespace of a catalog and its parents, unless they exist."""
         self._memory.make_namespace((name, *levels))
 
     @_mapping_errors
@@ -101,28 +103,28 @@ class IsolatedExecutor(LocalExecutor):
 
     @_mapping_errors
     def state(self) -> CopyState | None:
-        """Return all that the copy holds; None where something is outside of its Iceberg catalogs."""
+        """Return the content of the copy; None if anything is outside of its Iceberg catalogs."""
         return None if self._holds_more() else self._memory.state()
 
     @_mapping_errors
     def restore(self, state: CopyState) -> None:
-        """Let an empty copy hold what another one did."""
+        """Fill an empty copy with the state of another."""
         self._memory.restore(state)
 
     def _holds_more(self) -> bool:
-        """Return whether Spark's own catalog, which all sessions share, holds a table, a function or a database."""
+        """Return whether Spark's built-in catalog, which all sessions share, holds a table, a function or a database."""
         shared = self._spark._jsparkSession.sharedState()
-        own = shared.externalCatalog()
-        found = (
-            own.listTables("default"),
-            own.listFunctions("default", "*"),
+        catalog = shared.externalCatalog()
+        entries = (
+            catalog.listTables("default"),
+            catalog.listFunctions("default", "*"),
             shared.globalTempViewManager().listViewNames("*"),
         )
-        return own.listDatabases().size() > 1 or any(entry.size() for entry in found)
+        return catalog.listDatabases().size() > 1 or any(entry.size() for entry in entries)
 
     def close(self, grace_seconds: float = 0) -> None:
         """Kill the JVM: its folder is removed, and it has nothing to save."""
-        with suppress(Exception):  # It may have ended.
+        with suppress(Exception):  # The JVM may have ended.
             super().close(grace_seconds)
 
 
@@ -141,14 +143,14 @@ class Memory:
         gateway: of py4j.
         """
         iceberg = gateway.jvm.org.apache.iceberg
-        # Held, because py4j looks a class up by each part of its name.
+        # Kept, because py4j resolves a class by each part of its name.
         self._identifiers, self._all_namespaces = iceberg.catalog.TableIdentifier, iceberg.catalog.Namespace
         self._parser, self._files = iceberg.TableMetadataParser, iceberg.inmemory.InMemoryFileIO()
         self._new_strings: Callable[[int], Any] = lambda size: gateway.new_array(gateway.jvm.java.lang.String, size)
         self._catalogs = catalogs
 
     def make_namespace(self, name: Name) -> None:
-        """Create a namespace, and those above it, unless it exists."""
+        """Create a namespace and its parents, unless they exist."""
         for end in range(2, len(name) + 1):
             self._make_namespace(name[:end], {})
 
@@ -174,7 +176,7 @@ class Memory:
         return str(self._parser.toJson(self._parser.read(self._files, location)))
 
     def state(self) -> CopyState:
-        """Return all that the catalogs hold. Earlier metadata of a table or a view is left out: nothing reads it."""
+        """Return the content of the catalogs. Earlier metadata of a table or a view is left out: nothing reads it."""
         namespaces = {
             name: dict(catalog.loadNamespaceMetadata(namespace)) for name, catalog, namespace in self._namespaces()
         }
@@ -186,10 +188,10 @@ class Memory:
         return CopyState(namespaces, tables, views, {name: bytes(files[name]) for name in kept})
 
     def restore(self, state: CopyState) -> None:
-        """Let empty catalogs hold a state."""
+        """Fill empty catalogs with a state."""
         for location, content in state.files.items():
             self._files.addFile(location, content)
-        for name, properties in state.namespaces.items():  # A namespace is after the one around it.
+        for name, properties in state.namespaces.items():  # Parents come first.
             self._make_namespace(name, properties)
         for name, location in state.tables.items():
             self._catalogs[name[0]].registerTable(self._identifier(name), location)
@@ -211,13 +213,13 @@ class Memory:
         return self._all_namespaces.of(array)
 
     def _namespaces(self) -> Iterator[tuple[Name, Any, Any]]:
-        """Yield the name, the catalog and the object of each namespace, one after the namespace around it."""
+        """Yield the name, the catalog and the object of each namespace, parents first."""
         for name, catalog in self._catalogs.items():
             for namespace in self._all(catalog, catalog.listNamespaces()):
                 yield (name, *namespace.levels()), catalog, namespace
 
-    def _all(self, catalog: Any, found: Iterable[Any]) -> Iterator[Any]:
-        for namespace in found:
+    def _all(self, catalog: Any, namespaces: Iterable[Any]) -> Iterator[Any]:
+        for namespace in namespaces:
             yield namespace
             yield from self._all(catalog, catalog.listNamespaces(namespace))
 

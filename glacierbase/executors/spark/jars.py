@@ -1,4 +1,4 @@
-"""The jars of a catalog: checked against the installed Spark, resolved once, then used by path; and what could not be resolved."""
+"""The jars of a catalog: checked against the installed Spark, resolved once, then used by path; errors of their resolution."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glacierbase.executors.spark.installed import spark_version
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, replacing
 
-# Artifacts whose names hold the Spark version that they were built for, and the Scala version after it.
+# Artifacts whose names contain the Spark version and then the Scala version that they were built for.
 _BUILT_FOR = re.compile(r"(?:iceberg-spark-runtime-|delta-spark_|hudi-spark)(\d+\.\d+)(?:-bundle)?_(\d+\.\d+)")
 _JAR_KEYS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
 # Settings that decide which files a coordinate is resolved to.
@@ -41,7 +41,7 @@ _SECOND = "repos.spark-packages.org"
 
 
 def check_jars(conf: Mapping[str, str], dependencies: Sequence[str], places: Mapping[str, tuple[str, int]]) -> None:
-    """Refuse a runtime jar that was built for another Spark than the installed one: every statement would fail.
+    """Refuse a runtime jar that was built for another version of Spark: every statement would fail.
 
     Args:
         places: file and line of the dependencies.
@@ -52,14 +52,14 @@ def check_jars(conf: Mapping[str, str], dependencies: Sequence[str], places: Map
     installed = spark_version()
     short = ".".join(installed.split(".")[:2])
     for jar in [*dependencies, *(conf.get(key, "") for key in _JAR_KEYS)]:
-        for found in _BUILT_FOR.finditer(jar):
-            if found[1] != short:
+        for match in _BUILT_FOR.finditer(jar):
+            if match[1] != short:
                 path, line = places.get(jar, (None, None))
                 where = f"{path}, line {line}: " if path else ""
                 raise ConfigurationError(
                     "SPARK_VERSION_MISMATCH",
-                    f"{where}{jar} is built for Spark {found[1]}, but pyspark {installed} is installed; Spark was not started",
-                    f"pip install 'pyspark=={found[1]}.*', or choose the artifact for Spark {short} where one is published",
+                    f"{where}{jar} is built for Spark {match[1]}, but pyspark {installed} is installed; Spark was not started",
+                    f"pip install 'pyspark=={match[1]}.*', or choose the artifact for Spark {short} where one is published",
                     path=path,
                     line=line,
                 )
@@ -98,9 +98,9 @@ def check_digests(jars: Sequence[Path], digests: Sequence[tuple[str, str]]) -> N
         group, artifact, version = coordinate.split(":")
         # Spark's resolver prefixes the name with the group.
         names = {f"{group}_{artifact}-{version}.jar", f"{artifact}-{version}.jar"}
-        found = {_sha256(jar) for jar in jars if jar.name in names}
-        if found != {expected}:
-            actual = ", ".join(sorted(found)) or "no jar"
+        jar_digests = {_sha256(jar) for jar in jars if jar.name in names}
+        if jar_digests != {expected}:
+            actual = ", ".join(sorted(jar_digests)) or "no jar"
             raise ConfigurationError(
                 "DEPENDENCY_DIGEST",
                 f"{coordinate}: expected SHA-256 {expected}, found {actual}; no session was started",
@@ -112,14 +112,14 @@ def check_digests(jars: Sequence[Path], digests: Sequence[tuple[str, str]]) -> N
 
 
 def _sha256(jar: Path) -> str:
-    found = hashlib.sha256()
+    sha256 = hashlib.sha256()
     try:
         with jar.open("rb") as file:
             for part in iter(lambda: file.read(1 << 20), b""):
-                found.update(part)
+                sha256.update(part)
     except OSError as error:
         return f"a file that cannot be read: {error.strerror}"
-    return found.hexdigest()
+    return sha256.hexdigest()
 
 
 def _record(conf: Mapping[str, str], dependencies: Sequence[str]) -> Path:
@@ -129,10 +129,10 @@ def _record(conf: Mapping[str, str], dependencies: Sequence[str]) -> Path:
 
 @contextmanager
 def explaining(catalog: Catalog) -> Iterator[None]:
-    """Name the dependencies, with their lines in the catalog file, where Spark did not start because it lacks them.
+    """Name the dependencies, with their lines in the catalog file, if Spark did not start because it lacks them.
 
     Raises:
-        EngineUnavailable: as inside the block; of a JVM that ended, its `data` names the `log`.
+        EngineUnavailable: as inside the block; if the JVM ended, `data` names the `log`.
     """
     try:
         yield
@@ -145,18 +145,18 @@ def explaining(catalog: Catalog) -> Iterator[None]:
 
 
 def _explained(catalog: Catalog, error: EngineUnavailable, log: str) -> EngineUnavailable | None:
-    coordinates = list(dict.fromkeys(":".join(found.groups()) for found in _MISSING.finditer(log)))
+    coordinates = list(dict.fromkeys(":".join(match.groups()) for match in _MISSING.finditer(log)))
     if not coordinates:
         return None
     failed = _without_answer(log)
-    asked = [host for host in dict.fromkeys(_TRIED.findall(log)) if host not in failed]
-    # The second repository holds little; whether it answers decides nothing.
+    searched = [host for host in dict.fromkeys(_TRIED.findall(log)) if host not in failed]
+    # The second repository holds little, so it does not matter whether it answers.
     silent = {host: why for host, why in failed.items() if host != _SECOND}
     if silent:
         why = f"not reachable: {', '.join(f'{host} ({reason})' for host, reason in silent.items())}"
         hint = "check network and proxy, or name another repository in spark.jars.repositories"
     else:
-        why = f"not found in {', '.join(asked) or 'any repository'}"
+        why = f"not found in {', '.join(searched) or 'any repository'}"
         hint = "correct group, artifact or version"
     lines = [f"{_place(catalog, coordinate)}: {coordinate}: {why}" for coordinate in coordinates]
     path, line = catalog.dependency_places.get(coordinates[0], (f"catalogs/{catalog.file.name}", None))
@@ -169,8 +169,8 @@ def _explained(catalog: Catalog, error: EngineUnavailable, log: str) -> EngineUn
 def _without_answer(log: str) -> dict[str, str]:
     """Return the repositories that did not answer, each with the reason."""
     return {
-        found["unknown"] or found["silent"] or found["refusing"]: found["why"] or found["status"] or "unknown host"
-        for found in _NO_ANSWER.finditer(log)
+        match["unknown"] or match["silent"] or match["refusing"]: match["why"] or match["status"] or "unknown host"
+        for match in _NO_ANSWER.finditer(log)
     }
 
 

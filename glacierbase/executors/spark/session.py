@@ -1,4 +1,4 @@
-"""Sessions of Spark behind the executor's port: a classic one, and one on a Spark Connect server."""
+"""Sessions of Spark behind the executor's port: classic sessions, and sessions on a Spark Connect server."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _DELTA_TAG = "spark.databricks.delta.commitInfo.userMetadata"
 # Iceberg writes its value into the summary of each snapshot:
 # https://iceberg.apache.org/docs/latest/spark-configuration/#spark-sql-options
 _ICEBERG_TAG = f"spark.sql.iceberg.snapshot-property.{STATEMENT_TAG}"
-# Spark stores the settings of the session with these.
+# Objects with which Spark stores the settings of the session.
 _STORES_SETTINGS = re.compile(r"(?i)\b(?:VIEW|FUNCTION)\b")
 _POOL = "spark.scheduler.pool"
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -36,18 +36,18 @@ class SparkSessionPort:
 
     def __init__(self, spark: Any, *, bookkeeping: bool = False) -> None:
         """Args:
-        spark: a session that `newSession()` made, if the port is going to be closed: that closes the session's catalogs.
-        bookkeeping: run jobs in a scheduler pool that they share with no statement of a migration.
+        spark: a session of `newSession()`, if the port is going to be closed: closing it closes the session's catalogs.
+        bookkeeping: run jobs in a separate scheduler pool from the statements of migrations.
         """
         self._spark = spark
         self._pool = "glacierbase" if bookkeeping else None
-        self._tag: str | None = None  # Of the statement that runs.
+        self._tag: str | None = None  # Of the running statement.
         self._tasks = Tasks()
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
         """Run a statement to its end. The tag is set on its jobs, and on its commits in Delta and Iceberg.
 
-        Spark runs a command at once, but a query only when its result is used: it is written to the `noop` sink.
+        Spark runs a command at once, but a query only when its result is used: the result is written to the `noop` sink.
         """
         with self._mapping_errors(sql), self._tagged(tag, sql) if tag else nullcontext():
             frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
@@ -129,7 +129,7 @@ class SparkSessionPort:
         tasks.read(self._spark.sparkContext, tag)
 
     def shape(self, table: str) -> Shape | None:
-        """Return the shape of a table as Spark describes it; None where there is no such table."""
+        """Return the shape of a table as Spark describes it; None if the table does not exist."""
         try:
             with self._mapping_errors(f"DESCRIBE TABLE {table}"):
                 return read_shape(self._spark, table)
@@ -167,7 +167,7 @@ class ConnectSessionPort(SparkSessionPort):
                 self._tasks.add(stage.stage_id, stage.num_completed_tasks, stage.num_tasks)
 
     def _count(self, tasks: Tasks, tag: str) -> None:
-        """The server reports by itself."""
+        """Do nothing: the server reports the stages."""
 
     def _add_tag(self, tag: str) -> None:
         self._spark.addTag(tag)
@@ -179,7 +179,7 @@ class ConnectSessionPort(SparkSessionPort):
         self._spark.interruptTag(tag)
 
     def close(self) -> None:
-        """End the session; the server keeps one that is not ended for an hour."""
+        """End the session; the server would keep it for an hour otherwise."""
         with suppress(Exception):  # The server may have ended, and the session with it.
             self._spark.stop()
 
@@ -203,7 +203,7 @@ def bound(sql: str, parameters: Sequence[Value]) -> str:
 
 
 def quoted_name(name: str) -> str:
-    """Return a table's name, as the history keeps it, as an identifier: each part in backticks."""
+    """Return the recorded name of a table as an identifier: each part in backticks."""
     return ".".join(map(spark_identifier, name_parts(name)))
 
 
@@ -219,19 +219,19 @@ def _literal(value: Value) -> str:
 
 
 class Tasks:
-    """The stages and tasks of one statement. No number ever decreases: a stage that Spark skips or forgets is not subtracted."""
+    """The stages and tasks of one statement. No number ever decreases: a stage that Spark skips or drops is not subtracted."""
 
     def __init__(self) -> None:
         self._stages: dict[int, tuple[int, int]] = {}  # Completed tasks and all tasks, by the stage's id.
         self._ended: set[int] = set()  # Jobs.
 
     def add(self, stage: int, completed: int, total: int) -> None:
-        """Add what is known now of a stage that has started."""
+        """Add the present counts of a stage that has started."""
         before = self._stages.get(stage, (0, 0))
         self._stages[stage] = max(before[0], completed), max(before[1], total)
 
     def read(self, context: Any, tag: str) -> None:
-        """Add the jobs with a tag, those of threads that the statement started included.
+        """Add the jobs with a tag, including those of threads that the statement started.
 
         Iceberg's procedures replace the group of their jobs, not the tags.
 
@@ -241,9 +241,9 @@ class Tasks:
         # Python's tracker lacks the time of submission. The count of active tasks cannot replace it: Spark writes it at
         # most once in spark.ui.liveUpdate.period, and a change that comes sooner stays unwritten until the next one.
         tracker = context._jsc.sc().statusTracker()
-        for found in map(tracker.getJobInfo, set(tracker.getJobIdsForTag(tag)) - self._ended):
-            if found.isDefined():
-                job = found.get()
+        for reported in map(tracker.getJobInfo, set(tracker.getJobIdsForTag(tag)) - self._ended):
+            if reported.isDefined():
+                job = reported.get()
                 stages = [info.get() for info in map(tracker.getStageInfo, job.stageIds()) if info.isDefined()]
                 for stage in (stage for stage in stages if stage.submissionTime()):
                     self.add(stage.stageId(), stage.numCompletedTasks(), stage.numTasks())
@@ -262,7 +262,7 @@ def close_catalogs(spark: Any) -> None:
     """Close the Iceberg catalogs that a classic session has loaded, and their connections. Never raises.
 
     Args:
-        spark: a session that `newSession()` made, and so shares its catalogs with no other. It cannot use them afterwards.
+        spark: a session of `newSession()`, which does not share its catalogs. It cannot use them afterwards.
     """
     with suppress(Exception):  # Private in another version, or the JVM has ended.
         for catalog in _loaded(spark):
@@ -271,7 +271,7 @@ def close_catalogs(spark: Any) -> None:
 
 
 def share_catalogs(spark: Any, other: Any, names: Iterable[str]) -> None:
-    """Let a session use the catalogs of another one, with all that is in their memory."""
+    """Let the session `other` use the catalogs of `spark`, with the content of their memory."""
     manager = spark._jsparkSession.sessionState().catalogManager()
     catalogs = _field(other._jsparkSession.sessionState().catalogManager(), "catalogs")
     for name in names:
@@ -279,10 +279,10 @@ def share_catalogs(spark: Any, other: Any, names: Iterable[str]) -> None:
 
 
 def _loaded(spark: Any) -> Iterator[Any]:
-    """Yield the catalogs that a statement has used. The methods of the catalog manager would load the others."""
-    found = _field(spark._jsparkSession.sessionState().catalogManager(), "catalogs").valuesIterator()
-    while found.hasNext():
-        yield found.next()
+    """Yield the catalogs that a statement has used. The methods of the catalog manager would load all of them."""
+    catalogs = _field(spark._jsparkSession.sessionState().catalogManager(), "catalogs").valuesIterator()
+    while catalogs.hasNext():
+        yield catalogs.next()
 
 
 def _without_cache(catalog: Any) -> Any:
@@ -299,10 +299,10 @@ def _field(instance: Any, name: str) -> Any:
 
 
 def fix_off(spark: Any) -> None:
-    """Turn the substitution off in a JVM that glacierbase started, so that no statement turns it on again.
+    """Turn the substitution off for good in a JVM that glacierbase started.
 
-    The setting becomes a static one: `SET` and `RESET` of it are refused, also inside a script or EXECUTE IMMEDIATE. It also
-    reads as false whatever value is stored, because Spark parses a stored view with the settings of the view, not the session's.
+    The setting becomes static: `SET` and `RESET` of it are refused, also inside a script or EXECUTE IMMEDIATE. Its value is
+    always read as false, because Spark parses a stored view with the settings of the view, not the session's.
     """
     jvm = spark._jvm
     settings = jvm.org.apache.spark.sql.internal.SQLConf
@@ -321,7 +321,7 @@ def _set(instance: Any, kind: Any, name: str, value: Any) -> None:
 
 
 def keep_off(spark: Any) -> None:
-    """Turn the substitution off in a session where the statement before it turned it on, as `RESET` does.
+    """Turn the substitution off in a session where the last statement turned it on, as `RESET` does.
 
     Raises:
         StatementRefused: the session keeps it on; the statement is not sent.

@@ -1,4 +1,4 @@
-"""The shapes of tables as Spark describes them: the way to those that PyIceberg does not read."""
+"""The shapes of tables as Spark describes them, for tables that PyIceberg does not read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape
 
-# The names of types in the JSON of a schema, where SQL has others. https://spark.apache.org/docs/latest/sql-ref-datatypes.html
+# The names of types in the JSON of a schema that differ from SQL. https://spark.apache.org/docs/latest/sql-ref-datatypes.html
 _SQL_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
 # In the metadata of a field: its comment, its type where Spark replaces it by `string`, its default, and its id in Delta
 # (https://github.com/delta-io/delta/blob/master/PROTOCOL.md#column-mapping).
@@ -20,8 +20,8 @@ _COMMENT, _CHARACTERS, _DEFAULT, _ID = (
 )  # fmt: skip
 # Columns that Hudi adds to each row.
 _OF_HUDI = "_hoodie_"
-# Properties that are no part of a shape. Iceberg changes one with each commit of rows, Delta one with each column that it adds, and
-# Hudi some with each commit that it reports to a metastore. The place of the files depends on how the session loads the table.
+# Properties outside of a shape. Iceberg changes one with each commit of rows, Delta one with each column that it adds, and
+# Hudi some with each commit that it reports to a metastore. The location of the files depends on how the session loads the table.
 _LEFT_OUT = {
     "current-snapshot-id", "delta.columnMapping.maxColumnId",
     "last_commit_time_sync", "last_commit_completion_time_sync", "hudi_writer_version", "option.hoodie.query.as.ro.table",
@@ -40,7 +40,7 @@ def read_shape(spark: Any, table: str) -> Shape | None:
         table: its name as the history records names.
 
     Raises:
-        Exception: of Spark, also where there is no such table.
+        Exception: of Spark, also if the table does not exist.
     """
     name = ".".join(map(spark_identifier, name_parts(table)))
     spark.sql(f"REFRESH TABLE {name}").collect()
@@ -68,19 +68,19 @@ def read_shape(spark: Any, table: str) -> Shape | None:
 
 
 def table_details(described: Sequence[_Row]) -> dict[str, str]:
-    """Return what `DESCRIBE TABLE EXTENDED` shows of the table itself, such as its `Provider`; nothing for a temporary view."""
+    """Return the details in `DESCRIBE TABLE EXTENDED`, such as `Provider`; none for a temporary view."""
     return {str(row[0]): str(row[1]) for row in _section(described, "# Detailed Table Information")}
 
 
 def _delta(spark: Any, name: str, location: str, schema: str) -> tuple[str, str]:
     """Return the id of a table and its schema with the ids of columns, which Delta hides from Spark.
 
-    Connect reaches neither; there, the id comes from a statement that also counts the files of the table.
+    Spark Connect reaches neither; there, the id comes from a statement that also counts the files of the table.
     """
     with suppress(Exception):  # No JVM in this process, or private in another version.
         logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog
-        found = logs.forTable(spark._jsparkSession, location).unsafeVolatileSnapshot().metadata()
-        return str(found.id()), str(found.schemaString())
+        metadata = logs.forTable(spark._jsparkSession, location).unsafeVolatileSnapshot().metadata()
+        return str(metadata.id()), str(metadata.schemaString())
     return str(spark.sql(f"DESCRIBE DETAIL {name}").select("id").collect()[0][0]), schema
 
 
@@ -101,11 +101,11 @@ def _partitioning(described: Sequence[_Row]) -> Iterator[PartitionField]:
         if not row[0].startswith("# "):
             yield PartitionField(None, row[0], name_of((row[0],)), "identity")
     for row in _section(described, "# Partitioning"):
-        found = _TRANSFORMED.fullmatch(row[1])
-        argument = f"[{found['argument']}]" if found and found["argument"] else ""
-        source = found["source"] if found else row[1]
+        match = _TRANSFORMED.fullmatch(row[1])
+        argument = f"[{match['argument']}]" if match and match["argument"] else ""
+        source = match["source"] if match else row[1]
         yield PartitionField(
-            None, row[1], source, f"{found['transform'].rstrip('s')}{argument}" if found else "identity"
+            None, row[1], source, f"{match['transform'].rstrip('s')}{argument}" if match else "identity"
         )
 
 
@@ -126,9 +126,9 @@ def _columns(fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()) -
         yield from _columns(_inside(field["type"]), path)
 
 
-def _inside(found: Any) -> Sequence[Mapping[str, Any]]:
-    """Return the fields inside a type, named as those of Iceberg are."""
-    match found:
+def _inside(type_: Any) -> Sequence[Mapping[str, Any]]:
+    """Return the fields inside a type, named as in Iceberg."""
+    match type_:
         case {"type": "struct", "fields": fields}:
             return tuple(fields)
         case {"type": "array", "elementType": element, "containsNull": nulls}:
@@ -141,20 +141,20 @@ def _inside(found: Any) -> Sequence[Mapping[str, Any]]:
     return ()
 
 
-def _type(found: Any) -> str:
-    match found:
+def _type(type_: Any) -> str:
+    match type_:
         case {"type": "struct", "fields": fields}:
             inside = (f"{name_of((field['name'],))}:{_type(field['type'])}" for field in fields)
             return f"struct<{','.join(inside)}>"
         case {"type": "array" | "map" as kind}:
-            return f"{kind}<{','.join(_type(field['type']) for field in _inside(found))}>"
+            return f"{kind}<{','.join(_type(field['type']) for field in _inside(type_))}>"
         case {"type": str(kind)}:  # A user-defined type.
             return kind
-    return _SQL_TYPES.get(found, str(found))
+    return _SQL_TYPES.get(type_, str(type_))
 
 
 def _as_json(expression: str) -> str:
-    """Return the default of a column as JSON: its value if that is a plain one, else the text of the expression."""
+    """Return the default of a column as JSON: its value if it is a literal, else the text of the expression."""
     try:
         return json.dumps(json.loads(expression))
     except ValueError:

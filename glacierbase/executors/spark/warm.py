@@ -33,7 +33,7 @@ def warm(catalog: Catalog, run: Run) -> Warmed:
     Contacts the repositories of the dependencies, never the catalog: the rehearsal uses tables in a temporary folder.
 
     Raises:
-        ConfigurationError, EngineUnavailable: as the start of a session does; or no archive was written, or the JVM ignores it.
+        ConfigurationError, EngineUnavailable: as for the start of a session; or no archive was written, or the JVM ignores it.
     """
     conf = catalog.spark_conf
     if "spark.remote" in conf:
@@ -72,7 +72,7 @@ def _make(archive: ClassArchive, rehearsal: Catalog, run: Run, folder: Path) -> 
 
 
 def _start_with(archive: ClassArchive, rehearsal: Catalog, run: Run) -> int | None:
-    """Return the milliseconds that a start with the archive takes; None if there is no archive or the JVM ignores it."""
+    """Return the milliseconds of a start with the archive; None if there is no archive or the JVM ignores it."""
     if not archive.flags:
         return None
     with TemporaryDirectory() as folder:
@@ -83,7 +83,7 @@ def _start_with(archive: ClassArchive, rehearsal: Catalog, run: Run) -> int | No
                 start_ms = round((time.monotonic() - started) * 1000)
         except EngineUnavailable:  # A damaged archive ends the JVM.
             return None
-        # `top` is the layer above the Java's own classes.
+        # `top` is the layer above the Java's classes.
         return start_ms if "shared objects file (top)" in loaded.read_text() else None
 
 
@@ -104,7 +104,7 @@ def _rehearsal(catalog: Catalog, folder: Path) -> Catalog:
 
 def _iceberg_catalogs(conf: Mapping[str, str]) -> list[str]:
     return [
-        found[1] for key, value in conf.items() if (found := _CATALOG.fullmatch(key)) and value.startswith(_ICEBERG)
+        match[1] for key, value in conf.items() if (match := _CATALOG.fullmatch(key)) and value.startswith(_ICEBERG)
     ]
 
 

@@ -15,7 +15,7 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.shapes import ChangeOrigin, as_recorded
-from glacierbase.history.squashes import fitted
+from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.status import make_status
 from glacierbase.history.tables import FileTables
@@ -37,7 +37,7 @@ from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
 from glacierbase.model.migration import EventType, Migration, Squashed
 from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
-from glacierbase.sql.about import COLUMN_FACTS, said_of
+from glacierbase.sql.about import COLUMN_FACTS, subjects_of
 from glacierbase.sql.file import named
 from glacierbase.stores.live import LiveTables, Reading
 
@@ -86,7 +86,7 @@ def export(target: Target, result: StateResult) -> StateResult:
 
 def _completed(target: Target, result: StateResult, found: _Read) -> StateResult:
     state = found.state
-    files = fitted(target.migrations, state.history)
+    files = resolve_squashes(target.migrations, state.history)
     return replace(
         result,
         warnings=(*state.warnings, *(error.message for error in files.errors)),
@@ -235,7 +235,7 @@ class RanStatements:
         for named_statement in named(statements, dialect, self._catalog):
             names = tuple(whole for _, whole in named_statement.names if whole is not None)
             if names and named_statement.statement.index <= record.statements_done:
-                said = said_of(named_statement.parsed, named_statement.statement.text, dialect)
+                said = subjects_of(named_statement.parsed, named_statement.statement.text, dialect)
                 yield names, named_statement.parsed.operation, tuple(said)
 
 

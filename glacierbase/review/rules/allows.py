@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from glacierbase.review.results import Severity
+from glacierbase.model.finding import Severity
 from glacierbase.review.rule import File, Found, Proof, Rule, file_rule
 from glacierbase.review.rules import texts
 

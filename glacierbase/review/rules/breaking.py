@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from glacierbase.review.results import Severity
+from glacierbase.model.finding import Severity
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.sql.statement import AlterColumn, Column, RenameColumn
+from glacierbase.sql.statement import AlterColumn, ColumnClause, RenameColumn
 
 _TEXTS = texts("breaking")
 
@@ -68,17 +68,22 @@ def _repeats_catalog(step: Step, file: File) -> bool:
 def add_column(step: Step, file: File) -> Iterator[Found]:
     """Find added top-level columns at the end of the table."""
     for part in of(step, "add_column"):
-        is_last = isinstance(part, Column) and len(part.path) == 1 and not part.position
-        if isinstance(part, Column) and is_last and _is_accepted(part, step) and not _is_added_again(part, step, file):
+        is_last = isinstance(part, ColumnClause) and len(part.path) == 1 and not part.position
+        if (
+            isinstance(part, ColumnClause)
+            and is_last
+            and _is_accepted(part, step)
+            and not _is_added_again(part, step, file)
+        ):
             yield Found(f"ADD COLUMN {part.path[0]}", step, part.place)
 
 
-def _is_accepted(part: Column, step: Step) -> bool:
+def _is_accepted(part: ColumnClause, step: Step) -> bool:
     """Return whether the engine does not refuse the column."""
     return part.nullable and part.default is None and not step.parsed.options.if_not_exists
 
 
-def _is_added_again(part: Column, step: Step, file: File) -> bool:
+def _is_added_again(part: ColumnClause, step: Step, file: File) -> bool:
     """Return whether an earlier statement drops the column, which is another finding."""
     before = file.steps[: step.statement.index - 1]
     return any(getattr(drop, "path", ()) == part.path for other in before for drop in of(other, "drop_column"))
@@ -97,7 +102,7 @@ def _is_added_again(part: Column, step: Step, file: File) -> bool:
 def column_order(step: Step, _file: File) -> Iterator[Found]:
     """Find columns that are moved, or added before others."""
     for part in step.parsed.parts:
-        if isinstance(part, (Column, AlterColumn)) and part.position and len(part.path) == 1:
+        if isinstance(part, (ColumnClause, AlterColumn)) and part.position and len(part.path) == 1:
             yield Found(
                 f"{part.path[0]} {part.position.upper() if part.position == 'first' else part.position}",
                 step,

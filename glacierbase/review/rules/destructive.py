@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from glacierbase.review.results import Severity
+from glacierbase.model.finding import Severity
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.sql.statement import Call, Column, DropColumn, Part, Reference
+from glacierbase.sql.statement import Call, ColumnClause, DropColumn, Part, Reference
 
 _TEXTS = texts("destructive")
 _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot"})
@@ -127,7 +127,9 @@ def _added_later(dropped: DropColumn, step: Step, file: File) -> bool:
 
 
 def _adds(part: Part, dropped: DropColumn) -> bool:
-    return isinstance(part, Column) and [name.lower() for name in part.path] == [name.lower() for name in dropped.path]
+    return isinstance(part, ColumnClause) and [name.lower() for name in part.path] == [
+        name.lower() for name in dropped.path
+    ]
 
 
 def _same_table(one: Step, other: Step) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from glacierbase.model.finding import Severity
 from glacierbase.model.text import did_you_mean
-from glacierbase.review.results import Severity
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK

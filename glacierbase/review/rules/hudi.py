@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from glacierbase.review.results import Severity
+from glacierbase.model.finding import Severity
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.sql.statement import Column
+from glacierbase.sql.statement import ColumnClause
 
 _TEXTS = texts("hudi")
 _SWITCH = "hoodie.schema.on.read.enable"
@@ -40,7 +40,7 @@ def schema_on_read_needed(step: Step, file: File) -> Iterator[Found]:
 def add_required_column(step: Step, _file: File) -> Iterator[Found]:
     """Find ADD COLUMNS … NOT NULL."""
     for part in of(step, "add_column"):
-        if isinstance(part, Column) and not part.nullable:
+        if isinstance(part, ColumnClause) and not part.nullable:
             yield Found(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
 
 

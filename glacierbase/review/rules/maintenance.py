@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glacierbase.review.results import Severity
+from glacierbase.model.finding import Severity
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.statement import Call

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glacierbase.review.results import Severity
+from glacierbase.model.finding import Severity
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.known import field_of, starts_with
-from glacierbase.sql.statement import Column, DropColumn, PartitionField
+from glacierbase.sql.statement import ColumnClause, DropColumn, PartitionClause
 
 _TEXTS = texts("partitioning")
 # Nearly every row has its own value.
@@ -29,7 +29,7 @@ _FINE_NAMES = re.compile(r"(?:\w+_)?(?:id|uuid|guid)")
 def partitioning_of_new_files_only(step: Step, _file: File) -> Iterator[Found]:
     """Find partition fields that are added or dropped."""
     for part in step.parsed.parts:
-        if isinstance(part, PartitionField) and part.operation in ("add_partition_field", "drop_partition_field"):
+        if isinstance(part, PartitionClause) and part.operation in ("add_partition_field", "drop_partition_field"):
             words = part.operation.split("_")[0].upper()
             yield Found(f"{words} PARTITION FIELD {part.transform.text}", step, part.place)
 
@@ -45,16 +45,18 @@ def partitioning_of_new_files_only(step: Step, _file: File) -> Iterator[Found]:
 def dynamic_overwrite_keeps_rows(step: Step, _file: File) -> Iterator[Found]:
     """Find partition fields that are replaced."""
     for part in of(step, "replace_partition_field"):
-        if isinstance(part, PartitionField) and part.replaces:
+        if isinstance(part, PartitionClause) and part.replaces:
             yield Found(f"REPLACE PARTITION FIELD {part.replaces.text} WITH {part.transform.text}", step, part.place)
 
 
 @statement_rule(*CREATES, formats=("iceberg", "delta"), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PA106"])
 def partition_per_value(step: Step, _file: File) -> Iterator[Found]:
     """Find partitions by a column whose type or name says that it has very many values."""
-    types = {part.path[-1].lower(): (part.type or "").lower() for part in step.parsed.parts if isinstance(part, Column)}
+    types = {
+        part.path[-1].lower(): (part.type or "").lower() for part in step.parsed.parts if isinstance(part, ColumnClause)
+    }
     for part in step.parsed.parts:
-        if isinstance(part, PartitionField) and part.operation in CREATES and not part.transform.function:
+        if isinstance(part, PartitionClause) and part.operation in CREATES and not part.transform.function:
             column = part.transform.arguments[0].lower()
             if _FINE_TYPES.fullmatch(types.get(column, "")) or _FINE_NAMES.fullmatch(column):
                 yield Found(f"PARTITIONED BY ({column})", step, part.place)
@@ -79,7 +81,7 @@ def drop_column_of_old_partitioning(step: Step, file: File) -> Iterator[Found]:
 def second_bucket_of_a_column(step: Step, file: File) -> Iterator[Found]:
     """Find buckets of a column that has buckets already."""
     for part in of(step, "add_partition_field"):
-        new = field_of(part.transform) if isinstance(part, PartitionField) else None
+        new = field_of(part.transform) if isinstance(part, PartitionClause) else None
         known = file.known(step) if new and new.transform.startswith("bucket(") else None
         for old in (known and known.partitioning) or ():
             if new and old.source == new.source and old.transform.startswith("bucket(") and old != new:

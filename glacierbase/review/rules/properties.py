@@ -5,13 +5,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from glacierbase.model.finding import Severity
 from glacierbase.model.text import first_of
 from glacierbase.review import table_properties
-from glacierbase.review.results import Severity
 from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.known import KnownTable
-from glacierbase.sql.statement import Column, Property
+from glacierbase.sql.statement import ColumnClause, Property
 
 _TEXTS = texts("properties")
 _SETS = ("set_properties", *CREATES)
@@ -75,7 +75,7 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[Found]:
     )
     if known is None or known.columns is None:
         return
-    added = [part for part in step.parsed.parts if isinstance(part, Column) and len(part.path) == 1]
+    added = [part for part in step.parsed.parts if isinstance(part, ColumnClause) and len(part.path) == 1]
     properties = {**file.facts.defaults, **(known.properties or {}), **_set_from(step, file)}
     most = properties.get(f"{_METRICS}max-inferred-column-defaults", "100")
     if f"{_METRICS}default" in properties or not _COUNT.fullmatch(most):

@@ -5,12 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glacierbase.review.results import Severity
+from glacierbase.model.finding import Severity
 from glacierbase.review.rule import File, Found, Proof, Rule, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownColumn, known_type
-from glacierbase.sql.statement import AlterColumn, Column, DropColumn, Fields
+from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Fields
 
 _TEXTS = texts("types")
 # The types that another one can be promoted to; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
@@ -53,7 +53,7 @@ def _is_promoted(old: str, new: str) -> bool:
 def add_required_column(step: Step, _file: File) -> Iterator[Found]:
     """Find ADD COLUMN … NOT NULL."""
     for part in of(step, "add_column"):
-        if isinstance(part, Column) and not part.nullable:
+        if isinstance(part, ColumnClause) and not part.nullable:
             yield Found(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
 
 
@@ -61,7 +61,7 @@ def add_required_column(step: Step, _file: File) -> Iterator[Found]:
 def default_of_new_column(step: Step, _file: File) -> Iterator[Found]:
     """Find ADD COLUMN … DEFAULT."""
     for part in of(step, "add_column"):
-        if isinstance(part, Column) and part.default is not None and part.nullable:
+        if isinstance(part, ColumnClause) and part.default is not None and part.nullable:
             yield Found(f"ADD COLUMN {'.'.join(part.path)} DEFAULT {part.default}", step, part.place)
 
 

@@ -5,7 +5,7 @@
 - `opened`, `properties`: open a catalog; Spark's configuration for PyIceberg.
 - `guard`, `rest`, `sql`, `glue`, `hive`: the catalogs, which load no code that a server or a table names.
 - `errors`: exceptions of PyIceberg as engine errors.
-- `left_behind`: the files of a history that the catalog does not list.
+- `orphaned`: the files of a history that the catalog does not list.
 - `shape`, `versions`: the shapes and the versions of users' tables.
 """
 

@@ -1,4 +1,4 @@
-"""Maps exceptions of PyIceberg, SQLAlchemy and Arrow to engine errors, and whether they prove that nothing happened."""
+"""Map exceptions of PyIceberg, SQLAlchemy and Arrow to engine errors, which state whether they prove that nothing happened."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from glacierbase.errors import (
 )
 from glacierbase.secrets import mask
 
-# By class name, because the classes are not imported. Classes not listed prove nothing.
+# By class name, because the classes are not imported. Exceptions of other classes prove nothing.
 _KINDS: dict[str, type[EngineError]] = {
     "pyiceberg.exceptions.NoSuchTableError": TableNotFound,
     "pyiceberg.exceptions.NoSuchNamespaceError": TableNotFound,
@@ -69,9 +69,9 @@ def database_locked(file: str, error: BaseException) -> EngineError | None:
 def _mapped(error: Exception) -> EngineError:
     innermost = _innermost(error)
     text = _invalid(innermost) or str(innermost).strip()
-    # Masked before it is cut, because a part of a secret would not be found.
+    # Masked before it is cut, because a part of a secret would not be recognized.
     message = next(iter(mask(text).splitlines()), "")[:_LONGEST] or type(innermost).__name__
-    url = getattr(getattr(error, "request", None), "url", None)  # Of a server that did not answer.
+    url = getattr(getattr(error, "request", None), "url", None)  # The server that did not answer.
     if url:
         message = f"{mask(url).partition('?')[0]}: {message}"
     classes = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__]
@@ -82,12 +82,12 @@ def _mapped(error: Exception) -> EngineError:
 
 
 def _invalid(error: BaseException) -> str | None:
-    """Return what is wrong with the metadata of a table, of which the message names only the class; None for other errors."""
+    """Return the error in the metadata of a table, whose class alone is in the message; None for other errors."""
     causes: tuple[Any, ...] = (error, error.__cause__)
-    found = next((cause for cause in causes if type(cause).__module__ == "pydantic_core._pydantic_core"), None)
-    if found is None:
+    invalid = next((cause for cause in causes if type(cause).__module__ == "pydantic_core._pydantic_core"), None)
+    if invalid is None:
         return None
-    first = found.errors(include_input=False, include_url=False)[0]
+    first = invalid.errors(include_input=False, include_url=False)[0]
     place = ".".join(map(str, first["loc"]))
     return f"invalid metadata: {place + ': ' if place else ''}{first['msg']}"
 

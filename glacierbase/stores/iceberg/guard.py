@@ -1,4 +1,4 @@
-"""What all catalogs have in common: they load no code named by a server's answer or by a table, and commit with few requests."""
+"""The common part of all catalogs: they load no code named by a server's answer or a table, and commit with few requests."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from pyiceberg.serializers import ToOutputFile
 from glacierbase.errors import EngineError, OutcomeUnknown
 from glacierbase.stores.iceberg.errors import mapped
 
-# All properties whose value PyIceberg imports and calls, and PyIceberg's own classes that they may name. `auth` is a mapping, in
+# All properties whose value PyIceberg imports and calls, and the classes of PyIceberg that they may name. `auth` is a mapping, in
 # which `impl` names a class; its other kinds would fetch this machine's credentials for the server.
 _IMPLEMENTATIONS: Mapping[str, tuple[str, ...]] = {
     "py-io-impl": ("pyiceberg.io.pyarrow.PyArrowFileIO", "pyiceberg.io.fsspec.FsspecFileIO"),
@@ -30,10 +30,10 @@ _LONGEST = 100
 
 
 def check_implementations(properties: Mapping[str, Any], source: str) -> None:
-    """Check that properties name no code but PyIceberg's own.
+    """Check that properties name only code of PyIceberg.
 
     Args:
-        source: where they come from, for the message.
+        source: of the properties, for the message.
 
     Raises:
         OutcomeUnknown: a property names other code, which was not imported.
@@ -57,14 +57,14 @@ def reading_metadata(file: str | None) -> Iterator[None]:
         try:
             with mapped():
                 raise
-        except EngineError as found:
-            what = f"{file} cannot be read as metadata of Iceberg: {found.message}"
+        except EngineError as engine_error:
+            what = f"{file} cannot be read as metadata of Iceberg: {engine_error.message}"
             hint = "restore the file, or register the table with its last metadata file that can be read"
-            raise OutcomeUnknown(found.error_class, what, hint=hint) from error
+            raise OutcomeUnknown(engine_error.error_class, what, hint=hint) from error
 
 
 class Guarded(Catalog):  # type: ignore[misc]
-    """Checks the properties of every table before PyIceberg uses them.
+    """Check the properties of every table before PyIceberg uses them.
 
     Attributes:
         commit_seconds: as `Store.commit_seconds`.
@@ -79,7 +79,7 @@ class Guarded(Catalog):  # type: ignore[misc]
 
     @staticmethod
     def _write_metadata(metadata: Any, io: Any, metadata_path: str) -> None:
-        """Write a metadata file without a request whether it exists: its name holds a new UUID."""
+        """Write a metadata file without checking whether it exists: its name holds a new UUID."""
         ToOutputFile.table_metadata(metadata, io.new_output(metadata_path), overwrite=True)
 
     def commit_table(self, table: Any, requirements: Any, updates: Any) -> Any:

@@ -1,7 +1,7 @@
-"""Translates Spark's configuration of an Iceberg catalog for PyIceberg. Contacts nothing, imports no vendor's package.
+"""Translate Spark's configuration of an Iceberg catalog for PyIceberg. Contacts nothing, imports no vendor's package.
 
-It fails closed: a property that is neither translated nor listed as harmless could decide where the tables are or who may read
-them, so PyIceberg does not open a catalog that has one.
+The translation fails closed: a property that is neither translated nor listed as harmless could decide where the tables are or
+who may read them, so PyIceberg does not open a catalog that has one.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _EITHER_FILES = "org.apache.iceberg.io.ResolvingFileIO"
 # The defaults of `io-impl`. A REST catalog's server sends it with every table.
 _FILES = {"glue": _S3_FILES, "hive": _HADOOP_FILES, "sql": _HADOOP_FILES}
 
-# Properties with the same name in both. https://py.iceberg.apache.org/configuration/
+# Properties with the same name in Spark and PyIceberg. https://py.iceberg.apache.org/configuration/
 _SAME = {
     "all": r"warehouse|client\.region|s3\.(endpoint|access-key-id|secret-access-key|session-token)",
     "rest": r"uri|prefix|credential|token|scope|audience|resource|oauth2-server-uri|header\..+"
@@ -66,7 +66,7 @@ _UNDERSTOOD = {
     "io-impl": (_S3_FILES, _HADOOP_FILES, _EITHER_FILES),
     "rest.auth.type": ("none", "oauth2"),
 }
-# Of Hadoop's configuration: whether Hive's lock is used, which must be the same for all writers, and the login to Hive.
+# Settings of Hadoop for Hive's lock, which must be the same for all writers, and for the login to Hive.
 _HIVES_OWN = re.compile(r"spark\.hadoop\.(iceberg\.engine\.hive\..+|hive\.metastore\.(?!uris$|warehouse\.dir$).+)")
 # The properties of a JDBC catalog that are not parameters of the driver.
 _JDBC_OWN = ("jdbc.schema-version", "jdbc.strict-mode", "jdbc.init-catalog-tables")
@@ -108,7 +108,7 @@ def opening(catalog: Catalog) -> Opening:
     """Return how PyIceberg opens the catalog of history and lock.
 
     Raises:
-        ConfigurationError: it cannot open the catalog, or would open it with other settings.
+        ConfigurationError: PyIceberg cannot open the catalog, or would open it with other settings.
     """
     try:
         return _opening(catalog.store.catalog, catalog.spark_conf)
@@ -122,22 +122,22 @@ def opening(catalog: Catalog) -> Opening:
 
 def _opening(name: str, conf: Mapping[str, str]) -> Opening:
     key = f"spark.sql.catalog.{name}"
-    found = {other.removeprefix(f"{key}."): value for other, value in conf.items() if other.startswith(f"{key}.")}
-    kind = _kind(conf.get(key, ""), found)
-    missing = [required for required in _REQUIRED[kind] if not found.get(required)]
+    settings = {other.removeprefix(f"{key}."): value for other, value in conf.items() if other.startswith(f"{key}.")}
+    kind = _kind(conf.get(key, ""), settings)
+    missing = [required for required in _REQUIRED[kind] if not settings.get(required)]
     if missing:
         raise ValueError(f"its {missing[0]} is not set")
     if kind != "rest":
-        _check_files(found["warehouse"], found.get("io-impl", _FILES[kind]), conf)
+        _check_files(settings["warehouse"], settings.get("io-impl", _FILES[kind]), conf)
     if kind == "hive" and (unknown := next(filter(_HIVES_OWN.fullmatch, conf), None)):
         raise ValueError(f"PyIceberg does not support {unknown}")
-    properties = _translated(kind, found)
+    properties = _translated(kind, settings)
     return _in_database(name, properties, conf) if kind == "sql" else Opening(kind, name, properties)
 
 
-def _kind(implementation: str, found: dict[str, str]) -> str:
-    """Return the kind of the catalog; remove the properties that declare it from `found`."""
-    named = found.pop("catalog-impl", None) or found.pop("type", "hive").lower()
+def _kind(implementation: str, settings: dict[str, str]) -> str:
+    """Return the kind of the catalog, and remove the properties that declare it from `settings`."""
+    named = settings.pop("catalog-impl", None) or settings.pop("type", "hive").lower()
     kind = _KINDS.get(named, "")
     if kind not in _SPARK_CATALOGS.get(implementation, ()):
         declared = f"{implementation} of {named}" if implementation else "not declared in sparkConf"
@@ -149,7 +149,7 @@ def _check_files(warehouse: str, files: str, conf: Mapping[str, str]) -> None:
     """Check that the warehouse is reached without Hadoop, and with the same credentials.
 
     Raises:
-        ValueError: it may not be.
+        ValueError: it may be reached in another way.
     """
     scheme = urlsplit(warehouse).scheme
     if scheme in ("s3", "s3a", "s3n"):
@@ -161,9 +161,9 @@ def _check_files(warehouse: str, files: str, conf: Mapping[str, str]) -> None:
         raise ValueError("its warehouse may be on another machine")
 
 
-def _translated(kind: str, found: Mapping[str, str]) -> dict[str, str]:
+def _translated(kind: str, settings: Mapping[str, str]) -> dict[str, str]:
     properties = {}
-    for key, value in found.items():
+    for key, value in settings.items():
         if _is_one_of(_SAME, kind, key):
             if key.endswith("-timeout-ms") and not re.fullmatch(r"\d{1,9}", value):
                 raise ValueError(f"its {key} is not a number of milliseconds")
@@ -187,7 +187,7 @@ def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str])
     place = database(properties["uri"], drivers)
     if place.file and "spark.remote" in conf:
         raise ValueError("its database is on the server's machine")
-    # A connection that the server closed is opened again. Only `create` makes the catalog's tables, no read-only command.
+    # A connection that the server closed is opened again. Only `create` creates the catalog's tables, no read-only command.
     more = {"uri": place.uri, "pool_pre_ping": "true", "init_catalog_tables": "false"}
     return Opening("sql", name, properties | more, place.file)
 

@@ -20,7 +20,7 @@ from glacierbase.stores.iceberg.guard import Guarded, check_implementations
 # Iceberg's properties and defaults in milliseconds. 0 waits without limit, as in the engine.
 _CONNECT = ("rest.client.connection-timeout-ms", "10000")
 _ANSWER = ("rest.client.socket-timeout-ms", "30000")
-# Of an uncompressed answer. The metadata of a table with 70,000 snapshots has this size; PyIceberg's objects take a multiple of it.
+# The limit of an uncompressed answer: the metadata of a table with 70,000 snapshots. PyIceberg's objects take a multiple of it.
 LARGEST = 64 * 2**20
 _CHUNK = 2**16
 _GZIP = ("gzip", "x-gzip")
@@ -28,7 +28,7 @@ _PORTS = {"http": 80, "https": 443}
 
 
 class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
-    """Restricts every request, including those for the configuration and for a token; PyIceberg bounds none."""
+    """Restrict every request, including those for the configuration and for a token; PyIceberg bounds none."""
 
     def __init__(self, name: str, **properties: str) -> None:
         # Read from the catalog file, because the server's answer replaces the catalog's properties.
@@ -43,9 +43,8 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         """Check first: PyIceberg calls this before it requests the server's configuration, and with the answer's properties."""
         check_implementations(self.properties, f"the server of the catalog {self.name}")
         session = super()._create_session()
-        for (
-            adapter
-        ) in session.adapters.values():  # That of SigV4 would wait as long as a server says, and read its answer.
+        # The adapter of SigV4 would wait as long as a server says, and read its answer.
+        for adapter in session.adapters.values():
             adapter.max_retries.respect_retry_after_header = False
         return session
 
@@ -55,7 +54,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         restrict(session, self._origins, self._timeouts)
 
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
-        """Check the address that signs requests to S3, if the server chooses to: it gets the token and the headers."""
+        """Check the address that signs requests to S3, if the server names one: it receives the token and the headers."""
         every = {**self.properties, **(properties or {})}
         if every.get("s3.signer"):
             self._origins.check(str(every.get("s3.signer.uri") or every["uri"]))
@@ -63,7 +62,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
 
 
 class Origins:
-    """The addresses that the catalog file names, which alone get requests: they carry its headers, credentials and tokens."""
+    """The addresses that the catalog file names. Only they get requests, which carry headers, credentials and tokens."""
 
     def __init__(self, catalog: str, *named: str) -> None:
         self._catalog = catalog
@@ -73,7 +72,7 @@ class Origins:
         """Check an address, to which nothing has been sent yet.
 
         Raises:
-            OutcomeUnknown: it has another scheme, host or port than those that the catalog file names.
+            OutcomeUnknown: the catalog file names no address with this scheme, host and port.
         """
         if _origin(url) in map(_origin, self._named):
             return
@@ -109,14 +108,14 @@ def _send(send: Callable[..., Response], origins: Origins, request: PreparedRequ
 
 
 def _read(response: Response, **_: Any) -> None:
-    """Read an answer, before `requests` does, which would read all of it.
+    """Read an answer before `requests` does, which has no limit.
 
     Raises:
-        OutcomeUnknown: it is larger than `LARGEST`, or compressed in another way than by gzip.
+        OutcomeUnknown: the answer is larger than `LARGEST`, or not compressed by gzip but in another way.
     """
     encoding = response.headers.get("Content-Encoding", "identity").strip().lower()
     if encoding not in ("identity", *_GZIP):
-        raise _refused(response, f"is compressed with {encoding[:40]!r}, which was not asked for")
+        raise _refused(response, f"is compressed with {encoding[:40]!r}, which was not requested")
     decoder = zlib.decompressobj(zlib.MAX_WBITS | 16) if encoding in _GZIP else None
     content, size = bytearray(), 0
     try:
@@ -132,7 +131,7 @@ def _read(response: Response, **_: Any) -> None:
         raise NotRead(error, request=response.request) from error
     response._content = bytes(content)
     response._content_consumed = True
-    response.encoding = "utf-8"  # Of JSON. Without a header, `requests` would guess it from the whole text.
+    response.encoding = "utf-8"  # JSON. Without a header, `requests` would guess the encoding from the whole text.
 
 
 def _refused(response: Response, why: str) -> OutcomeUnknown:

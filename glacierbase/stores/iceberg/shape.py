@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class ShapeReader:
-    """Reads tables of all Iceberg catalogs that a catalog file declares. Each is opened when it is first needed."""
+    """Read tables of all Iceberg catalogs that a catalog file declares. A catalog is opened at first use."""
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
@@ -35,14 +35,14 @@ class ShapeReader:
         self._opened: dict[str, Any] = {}
 
     def read(self, table: str) -> Shape | None:
-        """Return the shape of a table, uncached; None where there is no such table, or its name does not begin with its catalog.
+        """Return the shape of a table, uncached; None if it does not exist, or its name does not begin with its catalog.
 
         Args:
             table: its name as the history records names.
 
         Raises:
             ConfigurationError: PyIceberg cannot open the table's catalog.
-            EngineError: the catalog does not answer, or refuses; or the table is not in the format of Iceberg.
+            EngineError: the catalog does not answer, or refuses, or the table is not an Iceberg table.
         """
         return self._answer(lambda: self._loaded(table, shape_of))
 
@@ -50,12 +50,12 @@ class ShapeReader:
         """Return the versions of a table that its metadata still lists; None as for `read`.
 
         Args:
-            since: the location of the metadata after which they are wanted.
+            since: the location of the metadata file before the first wanted version.
 
         Raises:
             ConfigurationError, EngineError: as for `read`.
         """
-        return self._answer(lambda: self._loaded(table, lambda name, found: past_of(name, found, since, shape_of)))
+        return self._answer(lambda: self._loaded(table, lambda name, loaded: past_of(name, loaded, since, shape_of)))
 
     def names_beside(self, table: str) -> tuple[str, ...]:
         """Return the names of all tables in the namespace of a table, as the history records names.
@@ -98,10 +98,10 @@ class ShapeReader:
 
     def _open(self, name: str) -> Any:
         if name not in self._opened:
-            found = opening(replace(self._catalog, store=replace(self._catalog.store, catalog=name)))
-            if found.file and not found.file.exists():  # Opening it would create the file.
-                raise TableNotFound("NoSuchTableError", f"there is no database {found.file}")
-            self._opened[name] = open_catalog(found)
+            arguments = opening(replace(self._catalog, store=replace(self._catalog.store, catalog=name)))
+            if arguments.file and not arguments.file.exists():  # Opening it would create the file.
+                raise TableNotFound("NoSuchTableError", f"there is no database {arguments.file}")
+            self._opened[name] = open_catalog(arguments)
         return self._opened[name]
 
 
@@ -110,7 +110,7 @@ def shape_from_json(name: str, metadata: str) -> Shape:
 
     Raises:
         ConfigurationError: `PYICEBERG_NOT_INSTALLED`.
-        ValueError: PyIceberg does not support what is in it.
+        ValueError: PyIceberg does not support the content.
     """
     try:
         from pyiceberg.io import load_file_io
@@ -118,8 +118,8 @@ def shape_from_json(name: str, metadata: str) -> Shape:
         from pyiceberg.table.metadata import TableMetadataUtil
     except ImportError as error:
         raise not_installed(error) from error
-    found = TableMetadataUtil.parse_raw(metadata)
-    return shape_of(name, Table((name,), found, "", load_file_io({}), None))
+    parsed = TableMetadataUtil.parse_raw(metadata)
+    return shape_of(name, Table((name,), parsed, "", load_file_io({}), None))
 
 
 def shape_of(name: str, table: Any) -> Shape:
@@ -153,26 +153,26 @@ def _columns(fields: Any, above: _Path = ()) -> Iterator[tuple[_Path, Column]]:
         yield from _columns(_inside(field.field_type), path)
 
 
-def _inside(found: Any) -> Sequence[Any]:
-    """Return the fields inside a type: those of a struct, the element of a list, key and value of a map."""
-    if found.is_primitive or found.is_struct:
-        return tuple(getattr(found, "fields", ()))
-    element = getattr(found, "element_field", None)
-    return (element,) if element else (found.key_field, found.value_field)
+def _inside(type_: Any) -> Sequence[Any]:
+    """Return the fields inside a type: the fields of a struct, the element of a list, key and value of a map."""
+    if type_.is_primitive or type_.is_struct:
+        return tuple(getattr(type_, "fields", ()))
+    element = getattr(type_, "element_field", None)
+    return (element,) if element else (type_.key_field, type_.value_field)
 
 
-def _type(found: Any) -> str:
-    inside = [(name_of((field.name,)), _type(field.field_type)) for field in _inside(found)]
-    if found.is_primitive:
-        text = str(found).replace(" ", "").replace("[", "(").replace("]", ")")
+def _type(type_: Any) -> str:
+    inside = [(name_of((field.name,)), _type(field.field_type)) for field in _inside(type_)]
+    if type_.is_primitive:
+        text = str(type_).replace(" ", "").replace("[", "(").replace("]", ")")
         return _SPARK_TYPES.get(text, text)
-    if found.is_struct:
+    if type_.is_struct:
         return f"struct<{','.join(f'{name}:{kind}' for name, kind in inside)}>"
     return f"{'map' if len(inside) > 1 else 'array'}<{','.join(kind for _, kind in inside)}>"
 
 
 def _partitioning(fields: Any, names: Mapping[int | None, str]) -> Iterator[PartitionField]:
-    """Yield the fields that partition. Format version 1 keeps a removed one with the transform `void`."""
+    """Yield the partition fields. Format version 1 keeps a removed field with the transform `void`."""
     for field in fields:
         if str(field.transform) != "void":
             yield PartitionField(field.field_id, field.name, names[field.source_id], str(field.transform))

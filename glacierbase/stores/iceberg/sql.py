@@ -14,7 +14,7 @@ from glacierbase.stores.iceberg.guard import Guarded, reading_metadata
 
 
 class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
-    """Rolls back and closes a connection after any error, so that the next read uses a new one.
+    """Roll back and close a connection after any error, so that the next read uses a new one.
 
     SQLAlchemy returns a connection whose COMMIT failed to the pool without a rollback, although SQLite keeps the transaction
     open: every later read through that connection shows the uncommitted rows.
@@ -41,7 +41,7 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
 
 
 def _with_literal_file(uri: str) -> str:
-    """Return a URI from which SQLAlchemy takes a SQLite file as it is named: version 2.1 decodes `%20`, version 2.0 does not."""
+    """Return a URI whose SQLite file SQLAlchemy opens by its literal name: version 2.1 decodes `%20`, version 2.0 does not."""
     decodes = make_url("sqlite:///%25").database == "%"
     return uri.replace("%", "%25") if decodes and uri.startswith("sqlite:") else uri
 
@@ -49,7 +49,7 @@ def _with_literal_file(uri: str) -> str:
 def _discard(context: Any) -> Exception | None:
     """Roll back, and close the connection as if the database had ended it.
 
-    SQLite releases the locks of a connection only when no object, such as the error, refers to its cursors any more.
+    SQLite keeps the locks of a connection while an object, such as the error, refers to its cursors.
     """
     if context.connection is not None:
         with suppress(Exception):  # A broken connection cannot be rolled back.

@@ -40,7 +40,7 @@ T = TypeVar("T")
 # PyIceberg warns of files that another writer deleted; without a handler, Python would print the warnings.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
-# Each renewal of the lock adds two snapshots, which slow down the next ones, and a statement may run for days.
+# Each renewal of the lock adds two snapshots, which slow down later renewals, and a statement may run for days.
 _MANY_SNAPSHOTS = 100
 
 
@@ -56,7 +56,7 @@ def open_store(catalog: Catalog) -> IcebergStore:
 class IcebergStore:
     """The `Store` over a catalog of PyIceberg, which is opened at first use."""
 
-    compacts_every = 25  # The cost per event does not depend on it; fewer files make read-only commands faster.
+    compacts_every = 25  # The cost per event does not depend on this; fewer files make read-only commands faster.
 
     def __init__(self, catalog: Catalog, opening: Opening) -> None:
         self._opening = opening
@@ -66,7 +66,7 @@ class IcebergStore:
         self._history = history_name(catalog.name)
         self._lock = lock_name(catalog.name)
         self._appended: Any = None
-        self._seen: tuple[tuple[Any, int | None], tuple[LockRow, ...]] | None = None
+        self._lock_snapshot: tuple[tuple[Any, int | None], tuple[LockRow, ...]] | None = None
 
     @property
     def proves_by_lease(self) -> bool:
@@ -97,8 +97,8 @@ class IcebergStore:
         return {name: self._read_events(history_name(name)) for name in sorted(names)}
 
     def _read_events(self, name: str) -> tuple[Event, ...]:
-        found = self._read(name, Event)
-        return in_order(Event(*values) for values in _values(found[1], Event)) if found else ()
+        table_and_rows = self._read(name, Event)
+        return in_order(Event(*values) for values in _values(table_and_rows[1], Event)) if table_and_rows else ()
 
     def read_lock(self) -> LockRow | None:
         return the_row(self.lock_rows(), self._quoted(self._lock))
@@ -110,13 +110,13 @@ class IcebergStore:
         """Load the table, and read the rows if its snapshot is new; a snapshot never changes."""
         table = self._load(self._lock)
         snapshot = (table.metadata.table_uuid, table.metadata.current_snapshot_id)
-        if self._seen is None or self._seen[0] != snapshot:
+        if self._lock_snapshot is None or self._lock_snapshot[0] != snapshot:
             rows = self._scanned(table, self._lock, LockRow).to_arrow()
-            self._seen = snapshot, tuple(LockRow(*values) for values in _values(rows, LockRow))
-        return self._seen[1]
+            self._lock_snapshot = snapshot, tuple(LockRow(*values) for values in _values(rows, LockRow))
+        return self._lock_snapshot[1]
 
     def _scanned(self, table: Any, name: str, row: type, columns: tuple[str, ...] | None = None) -> Any:
-        """Return a scan of a table that has the columns of its rows."""
+        """Check the columns of a table, and return a scan of it."""
         check_columns(self._quoted(name), row, table.schema().column_names)
         return table.scan(selected_fields=columns or _columns(row))
 
@@ -161,7 +161,7 @@ class IcebergStore:
             self._opening.file.parent.mkdir(parents=True, exist_ok=True)
             self._opening.file.touch()
         if self._opening.kind == "sql":
-            self._ensure(self._catalog.create_tables, lambda: False)  # It creates only what is missing.
+            self._ensure(self._catalog.create_tables, lambda: False)  # Creates only missing tables.
 
     def _create_history(self) -> None:
         self._catalog.create_table(self._identifier(self._history), _schema(Event), properties=ICEBERG_PROPERTIES)
@@ -189,7 +189,7 @@ class IcebergStore:
         """Return whether the table exists.
 
         Raises:
-            ConfigurationError: it lacks properties that the lock depends on.
+            ConfigurationError: the table lacks properties that the lock depends on.
         """
         try:
             with mapped():
@@ -244,7 +244,7 @@ class IcebergStore:
         from glacierbase.stores.iceberg.writes import write_rows  # Read-only commands write nothing.
 
         with _committing(table) as transaction:
-            if not table.spec().is_unpartitioned():  # By another client: each partition gets a file.
+            if not table.spec().is_unpartitioned():  # Partitioned by another client: each partition gets a file.
                 transaction.append(rows)
                 return
             with transaction.update_snapshot().fast_append() as added:
@@ -261,28 +261,27 @@ class IcebergStore:
 
     def _set(self, expected: Sequence[LockRow], new: LockRow) -> bool:
         """Read the rows, and commit `new` on their snapshot if their claims are the expected ones; return whether they are."""
-        found = self._read(self._lock, LockRow, ("*",))
+        answer = self._read(self._lock, LockRow, ("*",))
         claims = Counter(row.claim for row in expected)
-        if not found or Counter(LockRow(*values).claim for values in _values(found[1], LockRow)) != claims:
+        if not answer or Counter(LockRow(*values).claim for values in _values(answer[1], LockRow)) != claims:
             return False
-        table, rows = found
-        before: dict[str, Any] = next(
-            iter(rows.to_pylist()), {}
-        )  # With the columns of a later version, which must be kept.
+        table, rows = answer
+        # Includes the columns of a later version of glacierbase, which must be kept.
+        before: dict[str, Any] = next(iter(rows.to_pylist()), {})
         with _committing(table) as transaction:
-            # Both name the snapshot that was read, and are refused if it is not the table's any more.
+            # Both require the snapshot that was read to be the current one.
             change = transaction.overwrite if before else transaction.append
             change(_rows([before | _named(new)], rows.schema))
         if len(table.snapshots()) > _MANY_SNAPSHOTS:
-            from glacierbase.stores.iceberg.writes import compact  # It loads PyIceberg.
+            from glacierbase.stores.iceberg.writes import compact  # Loads PyIceberg.
 
             with suppress(EngineError), mapped():
                 compact(table)
         return True
 
     def compact(self) -> None:
-        """Compact both tables. One that another writer commits to meanwhile is skipped until the next time."""
-        from glacierbase.stores.iceberg.writes import compact  # It loads PyIceberg.
+        """Compact both tables. A table to which another writer commits meanwhile is skipped until the next time."""
+        from glacierbase.stores.iceberg.writes import compact  # Loads PyIceberg.
 
         self._appended = None
         for name in (self._history, self._lock):

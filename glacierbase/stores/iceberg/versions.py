@@ -1,4 +1,4 @@
-"""The versions of a user's table: the current one, and those that its metadata still lists."""
+"""The versions of a user's table: the current version, and the older ones that its metadata still lists."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from glacierbase.executors import STATEMENT_TAG
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape, TableVersion
 
-# Each is a file to read. Iceberg keeps 100 unless the property says otherwise.
+# Each version is a file to read. Iceberg keeps 100 unless a property sets another number.
 _MOST = 100
 
 
@@ -20,7 +20,7 @@ class Version:
     """A table after one commit.
 
     Attributes:
-        by: the engine and the application that committed, where the commit added a snapshot that names them.
+        by: the engine and the application that committed, if the commit added a snapshot that names them.
     """
 
     at: datetime
@@ -33,7 +33,7 @@ class Past:
     """The versions of a table, oldest first; the last one is the current one.
 
     Attributes:
-        is_whole: whether these are all since the one that was asked for; older ones are missing otherwise.
+        is_whole: whether these are all versions since the requested one; otherwise the oldest ones are missing.
     """
 
     versions: tuple[Version, ...]
@@ -44,8 +44,8 @@ def past_of(name: str, table: Any, since: str | None, shape_of: Callable[[str, A
     """Return the past of a table that PyIceberg has just loaded.
 
     Args:
-        since: the location of the metadata after which versions are wanted.
-        shape_of: returns the shape of such a table.
+        since: the location of the metadata file before the first wanted version.
+        shape_of: returns the shape of a loaded table.
     """
     files = [entry.metadata_file for entry in table.metadata.metadata_log]
     is_listed = since in (*files, table.metadata_location)
@@ -56,7 +56,7 @@ def past_of(name: str, table: Any, since: str | None, shape_of: Callable[[str, A
 
 
 def _versions(name: str, table: Any, files: list[str], shape_of: Callable[[str, Any], Shape]) -> Iterator[Version]:
-    """Yield the versions of these metadata files, newest first, up to one that is gone."""
+    """Yield the versions of these metadata files, newest first, up to the first deleted file."""
     from pyiceberg.serializers import FromInputFile
     from pyiceberg.table import Table
 
@@ -79,16 +79,16 @@ def _committer(table: Any, milliseconds: int) -> str | None:
     snapshot = table.current_snapshot()
     if snapshot is None or snapshot.summary is None or snapshot.timestamp_ms != milliseconds:
         return None
-    found = snapshot.summary.additional_properties
-    engine = " ".join(filter(None, (found.get("engine-name"), found.get("engine-version"))))
-    application = found.get("spark.app.id") or found.get("app-id")
+    summary = snapshot.summary.additional_properties
+    engine = " ".join(filter(None, (summary.get("engine-name"), summary.get("engine-version"))))
+    application = summary.get("spark.app.id") or summary.get("app-id")
     return f"{engine or 'application'} ({application})" if application else engine or None
 
 
 def identifier(table: str, catalog: str) -> tuple[str, ...] | None:
-    """Return namespace and name of a table; None where its name does not prove that it is in `catalog`."""
+    """Return namespace and name of a table; None if its name does not prove that it is in `catalog`."""
     parts = name_parts(table)
-    # Without the catalog's name, the table depends on `USE`. A dot inside a name may be read as a namespace of two levels.
+    # Without the catalog's name, the name depends on `USE`. A dot inside a part may be read as a namespace of two levels.
     is_certain = parts[:1] == [catalog] and len(parts) > 2 and not any("." in part for part in parts)
     return tuple(parts[1:]) if is_certain else None
 

@@ -1,4 +1,4 @@
-"""How the two tables are written: a data file per append, commits at constant cost, compaction."""
+"""Write the two tables: a data file per append, commits at constant cost, compaction."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def write_rows(table: Any, rows: Any) -> Any:
     columns = [column.with_metadata({PYARROW_PARQUET_FIELD_ID_KEY: ids[column.name]}) for column in rows.schema]
     content = pyarrow.BufferOutputStream()
     described = pyarrow.Table.from_arrays(rows.columns, schema=pyarrow.schema(columns))
-    # For one row, dictionaries and statistics per column take more than the row. Compaction writes them.
+    # For one row, dictionaries and statistics per column are larger than the row. Compaction writes them.
     parquet.write_table(described, content, use_dictionary=False, write_statistics=False)
     written = content.getvalue().to_pybytes()
     path = table.location_provider().new_data_location(f"00000-0-{uuid.uuid4()}.parquet")
@@ -98,11 +98,11 @@ def _files(snapshots: Sequence[Any], io: Any, pool: ThreadPoolExecutor) -> set[s
     """Return all files that the snapshots reference: manifest lists, manifests and data files."""
     manifests = {
         manifest.manifest_path: manifest
-        for found in pool.map(lambda s: s.manifests(io), snapshots)
-        for manifest in found
+        for listed in pool.map(lambda s: s.manifests(io), snapshots)
+        for manifest in listed
     }
     entries = pool.map(lambda manifest: manifest.fetch_manifest_entry(io), manifests.values())
-    data = {entry.data_file.file_path for found in entries for entry in found}
+    data = {entry.data_file.file_path for listed in entries for entry in listed}
     return {snapshot.manifest_list for snapshot in snapshots} | manifests.keys() | data
 
 
@@ -112,9 +112,9 @@ def _delete(file: str, io: Any) -> None:
 
 
 class Transaction(_Transaction):  # type: ignore[misc]
-    """Copies the table's metadata only after an update was staged.
+    """Copy the table's metadata only after an update was staged.
 
-    PyIceberg's Transaction copies it at every access, about twenty times in an append.
+    PyIceberg's Transaction copies the metadata at every access, about twenty times in an append.
     """
 
     _cached: tuple[tuple[TableUpdate, ...], TableMetadata] | None = None

@@ -5,19 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.model.differences import Change, Difference
+from glacierbase.model.differences import Change, Difference, TableChange
+from glacierbase.model.finding import Finding, Severity
 from glacierbase.output.documents import CommandOutcome
-from glacierbase.review.results import (
-    Finding,
-    Origin,
-    Replayed,
-    ReviewedFile,
-    ReviewedStatement,
-    ReviewedTable,
-    ReviewedView,
-    ReviewResult,
-    Severity,
-)
+from glacierbase.review.results import Origin, Replayed, ReviewedFile, ReviewedStatement, ReviewedView, ReviewResult
 
 TABLE = "lake.silver.user_sleep"
 PATH = "migrations/analytics/0042_replace_legacy_flag.sql"
@@ -59,7 +50,7 @@ def review(*findings: Finding, environments: tuple[str, ...] = ("dev",), buckets
         environments=environments,
         error=error,
         files=(file,),
-        tables=(ReviewedTable(TABLE, Change.ALTERED, None, None, differences),),
+        tables=(TableChange(TABLE, Change.ALTERED, None, None, differences),),
         views=(ReviewedView("lake.silver.sleepers", Change.CREATED),),
         findings=tuple(replace(each, environments=environments) for each in findings),
         replay=Replayed(7),

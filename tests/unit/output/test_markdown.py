@@ -11,6 +11,7 @@ from markdown_it import MarkdownIt
 
 from glacierbase.errors import EngineUnavailable
 from glacierbase.model.differences import Change
+from glacierbase.model.finding import Severity
 from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.markdown import Block, code, prose, render
 from glacierbase.review.results import (
@@ -19,7 +20,6 @@ from glacierbase.review.results import (
     ReviewedStatement,
     ReviewedView,
     ReviewResult,
-    Severity,
     SkippedStatement,
 )
 from tests.support.hostile import PAYLOAD, check_inert

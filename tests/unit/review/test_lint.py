@@ -276,7 +276,7 @@ def test_values_of_a_hostile_file_are_shown_as_escapes(shop: ProjectFolder) -> N
 
 PLUGIN = """\
 from glacierbase.review.rule import Found, Proof, statement_rule
-from glacierbase.review.results import Severity
+from glacierbase.model.finding import Severity
 
 @statement_rule(
     "set_properties", code="ACME001", name="owner-missing", severity=Severity.ERROR, why="W.", fix="F.", bad="", good="",

@@ -8,7 +8,7 @@ import pytest
 
 from glacierbase.migrations.statements import split_statements
 from glacierbase.sql.column_types import normalised, types_of
-from glacierbase.sql.cursor import NotUnderstood
+from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.declared import Declared, DeclaredTables, declared_tables
 from glacierbase.sql.file import Named, named
 from glacierbase.sql.known import KnownColumn
@@ -84,7 +84,7 @@ def test_a_type_has_one_spelling(dialect: str, written: str, expected: str) -> N
 )
 def test_a_type_that_is_not_understood_is_an_error(written: str) -> None:
     """A type that is not understood is never compared as if it were another type."""
-    with pytest.raises(NotUnderstood):
+    with pytest.raises(UnsupportedClause):
         normalised(written, "spark")
 
 

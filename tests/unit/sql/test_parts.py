@@ -9,7 +9,7 @@ from glacierbase.sql.statement import (
     AlterColumn,
     Argument,
     Call,
-    Column,
+    ColumnClause,
     Constraint,
     DropColumn,
     Feature,
@@ -17,12 +17,12 @@ from glacierbase.sql.statement import (
     Options,
     ParsedStatement,
     Part,
-    PartitionField,
+    PartitionClause,
     Place,
     Property,
     Reference,
     RenameColumn,
-    SortField,
+    SortClause,
     Transform,
     WriteOrder,
 )
@@ -42,11 +42,11 @@ def test_an_added_column_has_path_type_and_options() -> None:
   `My col` decimal(10, 2) NOT NULL COMMENT 'it''s, ok' AFTER `b c`,
   a.`b`  struct<x: int, y: array<string>> DEFAULT (1 + f(2, 3)) FIRST)"""
     assert parts(sql) == (
-        Column(
+        ColumnClause(
             "add_column", Place(2, 3), ("My col",), "decimal(10, 2)", nullable=False, comment="it's, ok", position="after b c",
             key=("my col",),
         ),
-        Column(
+        ColumnClause(
             "add_column", Place(3, 3), ("a", "b"), "struct<x: int, y: array<string>>", default="(1 + f(2, 3))", position="first",
             key=("a", "b"),
         ),
@@ -60,12 +60,12 @@ def test_a_created_table_has_columns_partitions_properties_and_options() -> None
         " PARTITIONED BY (bucket(16, id), days(at) , day) LOCATION 's3://b/t' COMMENT 'x' TBLPROPERTIES ('a' = 'b')"
     )
     statement = read(sql, "spark")
-    columns = [part for part in statement.parts if isinstance(part, Column)]
+    columns = [part for part in statement.parts if isinstance(part, ColumnClause)]
     assert [(part.path, part.type, part.generated) for part in columns] == [
         (("id",), "bigint", None),
         (("total",), "int", "(id * 2)"),
     ]
-    fields = [part.transform for part in statement.parts if isinstance(part, PartitionField)]
+    fields = [part.transform for part in statement.parts if isinstance(part, PartitionClause)]
     assert fields == [
         Transform("bucket(16, id)", "bucket", ("16", "id")),
         Transform("days(at)", "days", ("at",)),
@@ -119,14 +119,14 @@ def test_partition_fields_and_orders_have_transforms() -> None:
     """Functions are in lower case, arguments without quotes."""
     [added] = parts("ALTER TABLE t ADD PARTITION FIELD Bucket(16, `a b`) AS shard")
     bucket = Transform("Bucket(16, `a b`)", "bucket", ("16", "a b"))
-    assert added == PartitionField("add_partition_field", Place(1, 19), bucket, "shard")
+    assert added == PartitionClause("add_partition_field", Place(1, 19), bucket, "shard")
     [replaced] = parts("ALTER TABLE t REPLACE PARTITION FIELD days(at) WITH hours(at)")
-    assert isinstance(replaced, PartitionField)
+    assert isinstance(replaced, PartitionClause)
     assert replaced.replaces == Transform("days(at)", "days", ("at",))
     assert parts("ALTER TABLE t WRITE LOCALLY ORDERED BY a DESC NULLS LAST, b") == (
         WriteOrder(
             "set_write_order", Place(1, 21),
-            (SortField(Transform("a", "", ("a",)), "desc", "last"), SortField(Transform("b", "", ("b",)))), locally=True,
+            (SortClause(Transform("a", "", ("a",)), "desc", "last"), SortClause(Transform("b", "", ("b",)))), locally=True,
         ),
     )  # fmt: skip
 

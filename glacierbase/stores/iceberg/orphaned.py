@@ -1,4 +1,4 @@
-"""The files of a history that the catalog on this machine does not know: its database is gone, empty or another one."""
+"""The files of a history that the catalog does not list, because its database was deleted, emptied or replaced."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from glacierbase.stores.iceberg.properties import opening
 from glacierbase.stores.tables import history_name
 
 
-def left_behind(catalog: Catalog) -> Path | None:
-    """Return the folder of the catalog's history table, where the catalog is a file on this machine; None without events.
+def orphaned_history(catalog: Catalog) -> Path | None:
+    """Return the folder of the history table of a catalog whose database is a file on this machine; None without events.
 
-    Call it for a catalog that has no such table, or an empty one. A run that ended while it created the tables leaves metadata, and
-    no events.
+    Call this for a catalog that has no history table or an empty one. A run that ended while it created the tables leaves
+    metadata but no events.
     """
     try:
-        found = opening(catalog)
+        arguments = opening(catalog)
     except ConfigurationError:
         return None
-    place = urlsplit(found.properties["warehouse"]) if found.file else None
+    place = urlsplit(arguments.properties["warehouse"]) if arguments.file else None
     if place is None or place.scheme not in ("", "file"):
         return None
     folder = Path(unquote(place.path)) / catalog.store.namespace / history_name(catalog.name)

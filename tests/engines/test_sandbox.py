@@ -1,4 +1,4 @@
-"""The cell in which `review` runs a stranger's SQL, without the list of refused statements: each boundary by itself."""
+"""The sandbox in which `review` runs a stranger's SQL, without the list of refused statements: each boundary by itself."""
 
 from __future__ import annotations
 
@@ -28,16 +28,16 @@ from contextlib import closing
 from pathlib import Path
 from glacierbase.errors import EngineError
 from glacierbase.executors import open_copy
-from glacierbase.executors.spark.sandbox import Cell
+from glacierbase.executors.spark.sandbox import Sandbox
 from glacierbase.review.copy import copy_of
 from glacierbase.run.run import Run
 from tests.support.project_folder import only_catalog
 
 boundary, root, folder, jar, attempts = sys.argv[1:]
 if boundary == "java":
-    Cell.command = lambda *_: []
+    Sandbox.command = lambda *_: []
 else:
-    Cell._policy = lambda *_: "grant { permission java.security.AllPermission; };"
+    Sandbox._policy = lambda *_: "grant { permission java.security.AllPermission; };"
 folder = Path(folder)
 copy = copy_of(only_catalog(Path(root)))
 with closing(open_copy(copy.catalog, Run.here(folder), folder, copy.names)) as engine:
@@ -112,7 +112,7 @@ class Targets:
 
     Attributes:
         key: a file in the user's home that only the user can read.
-        written: a path outside of the cell.
+        written: a path outside of the sandbox.
         port: of a server of this machine.
         connections: how many that server had.
     """
@@ -156,10 +156,10 @@ def jar(targets: Targets, tmp_path: Path) -> Path:
     return jar
 
 
-def escapes(targets: Targets, cell: Path, jar: Path) -> Iterator[tuple[str, ...]]:
+def escapes(targets: Targets, sandbox: Path, jar: Path) -> Iterator[tuple[str, ...]]:
     """Yield the attempts, of one or more statements each: every form with every target that it can name."""
     address, raw = f"http://127.0.0.1:{targets.port}", "org.apache.hadoop.fs.RawLocalFileSystem"
-    own = (cell / "policy", cell / ".glacierbase", cell / "tmp", spark_home() / "bin")
+    own = (sandbox / "policy", sandbox / ".glacierbase", sandbox / "tmp", spark_home() / "bin")
     for path in (targets.key, *own, "/etc/passwd", "/proc/1/environ", "/proc/self/environ"):
         for form in ("text", "csv", "json", "binaryFile"):
             yield (f"SELECT * FROM {form}.`{path}`",)
@@ -175,7 +175,7 @@ def escapes(targets: Targets, cell: Path, jar: Path) -> Iterator[tuple[str, ...]
             f"DROP TABLE {table}",
         )
         yield (f"LOAD DATA LOCAL INPATH '{path}' INTO TABLE {table}",)
-    for path in (targets.written, cell / "tmp" / "written", cell / "warehouse" / "written", cell / "written"):
+    for path in (targets.written, sandbox / "tmp" / "written", sandbox / "warehouse" / "written", sandbox / "written"):
         for local in ("", "LOCAL "):
             yield (f"INSERT OVERWRITE {local}DIRECTORY '{path}' USING csv SELECT 1",)
         yield (f"CREATE TABLE spark_catalog.default.w USING csv LOCATION '{path}' AS SELECT 1",)
@@ -199,7 +199,7 @@ def escapes(targets: Targets, cell: Path, jar: Path) -> Iterator[tuple[str, ...]
         )
         yield f"CREATE TEMPORARY FUNCTION f AS '{package}.{name}'", "SELECT f('java.lang.System', 'getenv', 'CANARY')"
     # The last place is the only one that Spark may read.
-    for place in (jar, *(each / "evil.jar" for each in (cell, cell / "warehouse", cell / "tmp"))):
+    for place in (jar, *(each / "evil.jar" for each in (sandbox, sandbox / "warehouse", sandbox / "tmp"))):
         added = f"ADD JAR '{place}'"
         yield f"CREATE TEMPORARY FUNCTION f AS 'Evil' USING JAR '{place}'", "SELECT f(1)"
         yield added, "SET spark.sql.catalog.x = Evil", "SHOW NAMESPACES FROM x"
@@ -207,7 +207,7 @@ def escapes(targets: Targets, cell: Path, jar: Path) -> Iterator[tuple[str, ...]
         yield added, "CREATE TEMPORARY VIEW v USING Evil"
         yield added, "CREATE TEMPORARY VIEW v USING Breaks"
     # At the end: no query runs after a file that cannot be copied.
-    for path in (targets.key, cell / "policy", "/etc/passwd"):
+    for path in (targets.key, sandbox / "policy", "/etc/passwd"):
         yield f"ADD FILE '{path}'", f"ADD ARCHIVE '{path}'"
     yield f"ADD JAR '{address}/x.jar'", "SELECT count(*) FROM range(9)"
 
@@ -224,11 +224,11 @@ def test_each_boundary_by_itself_lets_no_statement_reach_anything(
     boundary: str, lake_project: ProjectFolder, targets: Targets, jar: Path, tmp_path: Path
 ) -> None:
     """No file, program, connection or variable, in one JVM. Java's boundary also refuses what would only look."""
-    cell = tmp_path / "cell"
-    cell.mkdir()
-    attempts = list(escapes(targets, cell, jar))
+    sandbox = tmp_path / "sandbox"
+    sandbox.mkdir()
+    attempts = list(escapes(targets, sandbox, jar))
     if boundary == "java":  # A class that removes the manager must not be loaded: no statement can place its jar there.
-        attempts.remove((f"ADD JAR '{cell}/tmp/evil.jar'", "CREATE TEMPORARY VIEW v USING Breaks"))
+        attempts.remove((f"ADD JAR '{sandbox}/tmp/evil.jar'", "CREATE TEMPORARY VIEW v USING Breaks"))
     # In a process of its own: this one may have a Spark session already.
     command = [
         sys.executable,
@@ -236,7 +236,7 @@ def test_each_boundary_by_itself_lets_no_statement_reach_anything(
         SCRIPT,
         boundary,
         str(lake_project.root),
-        str(cell),
+        str(sandbox),
         str(jar),
         json.dumps(attempts),
     ]

@@ -11,18 +11,18 @@ from socket import create_server
 import pytest
 
 from glacierbase.executors.spark import confine
-from glacierbase.executors.spark.sandbox import Cell
+from glacierbase.executors.spark.sandbox import Sandbox
 
 
 @pytest.fixture
-def cell(tmp_path: Path) -> Cell:
-    """A cell in a folder whose name has a quote and a blank."""
+def sandbox(tmp_path: Path) -> Sandbox:
+    """A sandbox in a folder whose name has a quote and a blank."""
     folder = tmp_path / 'a "b'
     folder.mkdir()
-    return Cell(folder)
+    return Sandbox(folder)
 
 
-def test_the_environment_of_the_jvm_is_a_list_of_names(cell: Cell, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_the_jvm_is_a_list_of_names(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Credentials, options for Java and configuration folders of the caller do not reach it."""
     for name in (
         "AWS_SECRET_ACCESS_KEY",
@@ -33,27 +33,27 @@ def test_the_environment_of_the_jvm_is_a_list_of_names(cell: Cell, monkeypatch: 
         "LD_PRELOAD",
     ):
         monkeypatch.setenv(name, "canary-4711")
-    assert "canary-4711" not in cell.environment.values()
-    assert cell.environment.keys() <= {
+    assert "canary-4711" not in sandbox.environment.values()
+    assert sandbox.environment.keys() <= {
         "PATH", "LANG", "LC_ALL", "TZ", "SPARK_CONF_DIR", "SPARK_LOCAL_DIRS", "SPARK_LOCAL_IP", "SPARK_LAUNCHER_OPTS",
     }  # fmt: skip
-    assert not Path(cell.environment["SPARK_CONF_DIR"]).exists()
+    assert not Path(sandbox.environment["SPARK_CONF_DIR"]).exists()
 
 
-def grants(cell: Cell, *jars: Path) -> dict[str, str]:
+def grants(sandbox: Sandbox, *jars: Path) -> dict[str, str]:
     """Return the permissions of the policy by the name of the jar, where there are several entries together."""
-    cell.conf(jars)
+    sandbox.conf(jars)
     found: dict[str, str] = {}
-    for entry in (cell.folder / "policy").read_text().split("grant codeBase ")[1:]:
+    for entry in (sandbox.folder / "policy").read_text().split("grant codeBase ")[1:]:
         code = entry.split('"')[1].rpartition("/")[2]
         found[code] = found.get(code, "") + entry
     return found
 
 
-def test_the_policy_grants_no_program_and_no_other_machine(cell: Cell) -> None:
+def test_the_policy_grants_no_program_and_no_other_machine(sandbox: Sandbox) -> None:
     """The name of the folder cannot end its string in the policy; the machine's own policy is not used besides."""
-    options = cell.conf([cell.folder.parent / "iceberg.jar"])["spark.driver.extraJavaOptions"]
-    lines = (cell.folder / "policy").read_text().splitlines()
+    options = sandbox.conf([sandbox.folder.parent / "iceberg.jar"])["spark.driver.extraJavaOptions"]
+    lines = (sandbox.folder / "policy").read_text().splitlines()
     assert not any("execute" in line or "ALL FILES" in line for line in lines)
     assert all('/a \\"b' in line for line in lines if "FilePermission" in line and "write" in line)
     sockets = [line.split('"') for line in lines if "SocketPermission" in line]
@@ -67,14 +67,14 @@ def test_the_policy_grants_no_program_and_no_other_machine(cell: Cell) -> None:
         "SecurityManager" in line or "setPolicy" in line or 'SecurityPermission "*"' in line for line in lines
     )
     assert '"-Djava.security.manager=default"' in options
-    assert f'"-Djava.security.policy=={cell.folder}/policy"' in options
+    assert f'"-Djava.security.policy=={sandbox.folder}/policy"' in options
 
 
-def test_rights_belong_to_the_jars_of_spark_and_files_to_few_of_them(cell: Cell) -> None:
+def test_rights_belong_to_the_jars_of_spark_and_files_to_few_of_them(sandbox: Sandbox) -> None:
     """No entry is for all code. Hadoop, Derby and the formats open no file; the compiler of Spark's classes neither."""
-    jar = cell.folder.parent / "iceberg.jar"
-    found = grants(cell, jar)
-    assert "grant {" not in (cell.folder / "policy").read_text()
+    jar = sandbox.folder.parent / "iceberg.jar"
+    found = grants(sandbox, jar)
+    assert "grant {" not in (sandbox.folder / "policy").read_text()
     assert f'FilePermission "{jar}", "read"' in found["*"]
     assert not any(each in found["*"] for each in ("createClassLoader", "loadLibrary.*", "delete", "NetPermission"))
     keepers = {name for name, permissions in found.items() if "delete" in permissions}
@@ -85,9 +85,9 @@ def test_rights_belong_to_the_jars_of_spark_and_files_to_few_of_them(cell: Cell)
     )
 
 
-def test_no_defaults_of_an_administrator_are_read(cell: Cell) -> None:
+def test_no_defaults_of_an_administrator_are_read(sandbox: Sandbox) -> None:
     """spark-submit gets an empty properties file."""
-    option, file, _ = cell.arguments
+    option, file, _ = sandbox.arguments
     assert option == "--properties-file"
     assert Path(file).read_bytes() == b""
 
