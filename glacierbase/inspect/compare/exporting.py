@@ -31,10 +31,11 @@ from glacierbase.inspect.compare.state import (
 from glacierbase.inspect.compare.tables import differences
 from glacierbase.inspect.lineage import Since
 from glacierbase.inspect.points import place_of
+from glacierbase.inspect.status import repeatable_statuses
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
-from glacierbase.model.migration import EventType, Migration, Squashed
+from glacierbase.model.migration import EventType, Migration, Squashed, State
 from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
 from glacierbase.sql.about import COLUMN_FACTS, subjects_of
@@ -93,6 +94,7 @@ def _completed(target: Target, result: StateResult, found: _Read) -> StateResult
         read_at=datetime.now(timezone.utc),
         tool_version=glacierbase.__version__,
         versions=tuple(_versions(target, files.migrations, found)),
+        repeatables=tuple(_repeatables(target, state)),
         tables=tuple(found.tables),
     )
 
@@ -116,6 +118,15 @@ def _versions(target: Target, fitting: Sequence[Migration], read: _Read) -> Iter
     yield from (rows[number] for number in sorted(rows))
 
 
+def _repeatables(target: Target, state: CatalogState) -> Iterator[VersionState]:
+    """Yield the repeatables. One that is to run has no checksum: its file is not what was applied."""
+    files = {file.name: file for file in target.repeatables}
+    for status in repeatable_statuses(target, state):
+        record = state.history.repeatables.get(status.label)
+        row = _version(status, record, files.get(status.label), ())
+        yield replace(row, checksums=(), rendered_checksum=None) if status.state is State.PENDING else row
+
+
 def _checksums(squashed: Iterable[Squashed], number: int) -> tuple[str, ...]:
     return tuple(old.checksum for old in squashed if old.number == number)
 
@@ -123,7 +134,8 @@ def _checksums(squashed: Iterable[Squashed], number: int) -> tuple[str, ...]:
 def _version(status: Status, record: Record | None, file: Migration | None, tables: tuple[str, ...]) -> VersionState:
     checksum = record.last.checksum if record else file.checksum if file else None
     return VersionState(
-        version=status.label,
+        version=status.version,
+        name=status.name,
         description=status.description,
         state=status.state,
         applied_at=status.applied_at,

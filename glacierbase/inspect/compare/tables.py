@@ -35,7 +35,7 @@ def compare_tables(states: Mapping[str, StateResult], versions: Sequence[Compare
         states: by environment.
         versions: how the environments stand with each version.
     """
-    history = _History(states, {int(version.version): version for version in versions})
+    history = _History(states, {version.number: version for version in versions})
     found = (history.compared(group) for group in history.groups())
     return tuple(sorted((table for table in found if table), key=lambda each: each.table))
 
@@ -68,9 +68,9 @@ class _History:
         # By environment and table: the numbers of the versions that touch it, each with the place of the table in its list.
         self._touched: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for name, state in states.items():
-            for version in sorted(state.versions, key=lambda each: int(each.version)):
+            for version in sorted(state.versions, key=lambda each: each.number):
                 for place, table in enumerate(version.tables):
-                    self._touched.setdefault((name, table), []).append((int(version.version), place))
+                    self._touched.setdefault((name, table), []).append((version.number, place))
 
     def groups(self) -> Iterable[_Group]:
         """Return the tables that are one."""
@@ -151,7 +151,7 @@ class _History:
             yield _difference(name, Cause.OUTSIDE, found, [version] if version else [])
         for cause, numbers in ((Cause.VERSIONS, causes.versions), (Cause.VARIABLES, causes.variables)):
             if numbers:
-                versions = [self._versions[number].version for number in sorted(numbers)]
+                versions = [self._versions[number].label for number in sorted(numbers)]
                 yield _difference(seen.environment, cause, difference, versions)
         if not (causes.outside or causes.versions or causes.variables):
             yield _difference(seen.environment, Cause.UNEXPLAINED, difference, ())
