@@ -20,7 +20,7 @@ from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFile
 from glacierbase.migrations.folder import as_migration
 from glacierbase.migrations.git_files import Fork, files_at, find_fork
 from glacierbase.migrations.headers import file_error, missing_headers
-from glacierbase.migrations.repeatables import repeatable_name, repeatables, versioned
+from glacierbase.migrations.repeatables import in_run_order, repeatable_name, repeatables, versioned
 from glacierbase.model.command import command, from_here, git_command
 from glacierbase.model.migration import Migration, checksum, version_number
 
@@ -132,6 +132,12 @@ class Compared:
     def _is_repeatable_of_base(self, file: Migration) -> bool:
         others = (self.repeatables_at_fork.get(file.name), self.repeatables_at_tip.get(file.name))
         return any(other is not None and other.checksum == file.checksum for other in others)
+
+    def repeatables_before(self) -> Sequence[Migration]:
+        """Return the repeatables as the base has them, in the order in which they run."""
+        unchanged = {file.name: file for file in self.repeatables if self._is_repeatable_of_base(file)}
+        before = {**self.repeatables_at_fork, **unchanged}
+        return in_run_order(before.values(), before)[0]
 
     def changed(self) -> list[Migration]:
         """Return the migrations that the base does not have, and the repeatables that are new or were edited."""

@@ -6,7 +6,7 @@ that `statement_rule` or `file_rule` returns, or a list of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
@@ -74,6 +74,7 @@ class Facts:
         versions: of the formats whose jars the catalog file names.
         varying: texts that a variable has in one environment and not in another, each with the variable's path.
         defaults: properties that the engine gives to new tables.
+        repeatables: what repeatables make: kind, parts of the name, and the name of the repeatable.
     """
 
     engine: str = SPARK.name
@@ -83,6 +84,7 @@ class Facts:
     versions: Mapping[str, str] = field(default_factory=dict)
     varying: Mapping[str, str] = field(default_factory=dict)
     defaults: Mapping[str, str] = field(default_factory=dict)
+    repeatables: Sequence[tuple[str, Sequence[str], str]] = ()
 
 
 class TablesBefore:

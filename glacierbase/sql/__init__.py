@@ -21,6 +21,7 @@ From text to values:
 What follows from statements:
 - `file`: the statements of a file, with the tables that they change under their whole names.
 - `qualified`: the whole names of tables.
+- `object_names`: the object that a CREATE or a DROP names.
 - `targets`: the tables of statements as the history records them.
 - `about`: which parts of a table its statements are about.
 - `known`, `declared`: what statements declare of tables, accumulated over files; the resulting shape of a table.

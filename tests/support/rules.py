@@ -18,7 +18,12 @@ from glacierbase.review.lint import Examined, judge
 from glacierbase.review.rule import Facts, Rule
 
 HEADER = "-- MIGRATION_DESCRIPTION: Say what the table is for\n-- MIGRATION_AUTHOR: Data Platform\n\n"
-FACTS = Facts(formats={"lake": "iceberg"}, default_catalog="spark_catalog", varying={"acme-prod": "variables.bucket"})
+FACTS = Facts(
+    formats={"lake": "iceberg"},
+    default_catalog="spark_catalog",
+    varying={"acme-prod": "variables.bucket"},
+    repeatables=(("VIEW", ("lake", "a", "daily_orders"), "daily_orders"),),
+)
 _OF_FORMAT = {
     "delta": replace(FACTS, formats={"spark_catalog": "delta"}),
     "hudi": replace(FACTS, formats={"spark_catalog": "hudi"}),

@@ -64,7 +64,9 @@ def compare(catalog: str, sides: Sequence[Side]) -> CompareResult:
     if len(known) < 2:
         return replace(result, skipped=_why_skipped(sides))
     versions = tuple(_versions(known))
-    repeatables = tuple(_rows({name: {each.key: each for each in state.repeatables} for name, state in known.items()}))
+    repeatables = tuple(
+        _rows({name: {repeatable.key: repeatable for repeatable in state.repeatables} for name, state in known.items()})
+    )
     tables = compare_tables(known, versions)
     return replace(
         result,

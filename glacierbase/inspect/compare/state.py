@@ -233,7 +233,7 @@ def _check(state: StateResult) -> None:
     numbers = [version_number(version.version or "") for version in state.versions]
     if None in numbers or len(set(numbers)) < len(numbers):
         raise InvalidDocument(f"catalog {state.catalog}: a version is none, or listed twice")
-    if len({each.name for each in state.repeatables} - {None}) < len(state.repeatables):
+    if len({repeatable.name for repeatable in state.repeatables} - {None}) < len(state.repeatables):
         raise InvalidDocument(f"catalog {state.catalog}: a repeatable has no name, or is listed twice")
     if len({table.table for table in state.tables}) < len(state.tables):
         raise InvalidDocument(f"catalog {state.catalog}: a table is listed twice")
