@@ -25,10 +25,10 @@ def make_repeatable_status(files: Sequence[tuple[Migration, str | None]], histor
     Args:
         files: each with the checksum of its rendered text; None where it does not render.
     """
-    found = [(file, rendered, history.repeatables.get(file.name)) for file, rendered in files]
+    known = [(file, rendered, history.repeatables.get(file.name)) for file, rendered in files]
     gone = [history.repeatables[name] for name in sorted(history.repeatables.keys() - {file.name for file, _ in files})]
     return (
-        *(_status_of(file, record, _repeatable_state(rendered, record)) for file, rendered, record in found),
+        *(_status_of(file, record, _repeatable_state(rendered, record)) for file, rendered, record in known),
         *(_status_of(None, record, state_without_file(record)) for record in gone),
     )
 

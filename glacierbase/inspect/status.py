@@ -20,24 +20,21 @@ from glacierbase.model.result import Status
 def status(target: Target, result: StatusResult) -> StatusResult:
     """Return the state of every version and repeatable, and the lock holder."""
     state = current_state(target)
-    warnings = (
-        *state.warnings,
-        *(error.message for error in resolve_squashes(target.migrations, state.history).errors),
-    )
+    errors = resolve_squashes(target.migrations, state.history).errors
     return replace(
         result,
         migrations=statuses(target, state),
         lock=lock_holder(state.lock),
         repeatables=repeatable_statuses(target, state),
-        warnings=warnings,
+        warnings=(*state.warnings, *(error.message for error in errors)),
     )
 
 
 def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
     """Return the status of every version, with a note where it was repaired, or would render differently today."""
     files = {migration.number: migration for migration in target.migrations}
-    found = make_status(target.migrations, state.history)
-    return tuple(_with_note(status, files.get(status.number), state.history, target) for status in found)
+    known = make_status(target.migrations, state.history)
+    return tuple(_with_note(status, files.get(status.number), state.history, target) for status in known)
 
 
 def repeatable_statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
@@ -50,8 +47,8 @@ def repeatable_statuses(target: Target, state: CatalogState) -> tuple[Status, ..
         except GlacierbaseError as error:
             rendered.append((file, None))
             broken[file.name] = _unrendered(error)
-    found = make_repeatable_status(rendered, state.history)
-    return tuple(replace(status, note=_note(status, broken.get(status.label, ""))) for status in found)
+    known = make_repeatable_status(rendered, state.history)
+    return tuple(replace(status, note=_note(status, broken.get(status.label, ""))) for status in known)
 
 
 def _with_note(status: Status, migration: Migration | None, history: History, target: Target) -> Status:

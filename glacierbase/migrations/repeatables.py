@@ -24,11 +24,11 @@ def repeatable_name(location: str) -> str | None:
     Raises:
         MigrationFileError: `MISNAMED_FILE`.
     """
-    found = _LOCATION.fullmatch(location)
-    if not found:
+    match = _LOCATION.fullmatch(location)
+    if not match:
         return None
-    name = found["inner"].removesuffix(".sql")
-    if not found["inner"].endswith(".sql") or not REPEATABLE_NAME.fullmatch(name):
+    name = match["inner"].removesuffix(".sql")
+    if not match["inner"].endswith(".sql") or not REPEATABLE_NAME.fullmatch(name):
         raise file_error(
             location,
             "MISNAMED_FILE",

@@ -213,8 +213,8 @@ class Event:
     @property
     def name(self) -> str | None:
         """The name of the repeatable that the event is about; None where it is about none."""
-        found = _REPEATABLE_PATH.fullmatch(self.path) if self.version is None and self.path else None
-        return found[1] if found else None
+        match = _REPEATABLE_PATH.fullmatch(self.path) if self.version is None and self.path else None
+        return match[1] if found else None
 
     @property
     def key(self) -> Key | None:

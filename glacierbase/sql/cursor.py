@@ -175,6 +175,10 @@ class Cursor:
         while self._at < len(self._tokens) and self._tokens[self._at].word not in words:
             self._at += 1
 
+    def skip_all(self) -> None:
+        """Move to the end; the rest may be any text."""
+        self._at = len(self._tokens)
+
     def parentheses(self) -> str:
         """Move past parentheses and what they enclose, and return their text."""
         start = self._at

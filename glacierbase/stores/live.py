@@ -156,7 +156,7 @@ class _Reader:
             if isinstance(error, OutcomeUnknown):  # Any other error is an answer.
                 self._failing_seconds += monotonic() - begin
             if self._failing_seconds >= _PATIENCE:
-                why = f"not asked, because the catalog did not answer for another table: {error.message}"
+                why = f"not read, because the catalog did not answer for another table: {error.message}"
                 self._unreachable = OutcomeUnknown("NotAsked", why)
             return error
         self._failing_seconds = 0.0
