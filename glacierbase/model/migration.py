@@ -214,7 +214,7 @@ class Event:
     def name(self) -> str | None:
         """The name of the repeatable that the event is about; None where it is about none."""
         match = _REPEATABLE_PATH.fullmatch(self.path) if self.version is None and self.path else None
-        return match[1] if found else None
+        return match[1] if match else None
 
     @property
     def key(self) -> Key | None:
