@@ -150,7 +150,7 @@ def _with_what(difference: DeclaredDifference) -> DeclaredDifference:
 def checked_event(event: Event) -> Event:
     """Return an event whose columns, from which the state of its version or repeatable follows, are as runs write them.
 
-    One about a repeatable is returned with its own kind.
+    One about a repeatable is returned with its own kind, also if it has that already.
 
     Raises:
         NeedsRepair: a column has no value, or one that no run writes.
@@ -161,9 +161,7 @@ def checked_event(event: Event) -> Event:
     if event.event not in _KINDS:
         raise damaged(event, "event", f"{event.event!r}, which is no event")
     if event.version is None:
-        if event.event not in _OF_CATALOG:
-            raise damaged(event, "version", "null")
-        if event.name is None:
+        if event.name is None and event.event in _OF_CATALOG:
             return event
         event = _with_own_kind(event)
     elif version_number(event.version) is None:
@@ -183,7 +181,9 @@ def as_stored(event: Event) -> Event:
 
 def _with_own_kind(event: Event) -> Event:
     """Return an event about a repeatable with its own kind in place of that of its column `event`."""
-    kind = details_of(event).event
+    kind = details_of(event).event if event.name else None
+    if event.event not in (EventType.REPAIRED, kind):
+        raise damaged(event, "version", "null")
     if kind not in _KINDS:
         raise damaged(event, "details", f"without the kind of an event about a repeatable: {kind!r}")
     return replace(event, event=kind)

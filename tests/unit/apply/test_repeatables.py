@@ -233,6 +233,7 @@ def test_events_are_stored_so_that_former_versions_ignore_them(applied: World) -
     assert [json.loads(event.details or "")["event"] for event in stored] == ["started", "statement_done", "applied"]
     history = applied.state.history
     assert [event.event for event in history.events if event.name] == ["started", "statement_done", "applied"]
+    assert fold(history.events) == history
     assert set(history.records) == {1}
     assert history.newest == 1
 
@@ -249,7 +250,8 @@ def test_an_event_of_a_repeatable_that_no_run_writes_is_damage(applied: World) -
     assert damaged(event, state=None).data["column"] == "state"
     assert damaged(event, details="{}").data["column"] == "details"
     assert damaged(event, details='{"event": "no kind"}').data["column"] == "details"
-    assert damaged(event, event="started").data["column"] == "version"
+    assert damaged(event, event="applied").data["column"] == "version"
+    assert damaged(event, event="started", path="migrations/shop/1_a.sql").data["column"] == "version"
 
 
 def test_a_broken_template_of_an_unchanged_one_is_an_error_of_the_plan(applied: World) -> None:
