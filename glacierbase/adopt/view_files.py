@@ -9,15 +9,13 @@ from glacierbase.adopt.table_file import description_of, file_text
 from glacierbase.adopt.table_results import LiveTable, NotExact, TableFile
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.opening import Target
-from glacierbase.migrations.headers import PREFIX
-from glacierbase.migrations.new_files import already_exists, file_words, head_of
+from glacierbase.migrations.new_files import file_words, write_repeatable
+from glacierbase.model.migration import REPEATABLE_FOLDER
 from glacierbase.model.names import completed_like, name_parts
-from glacierbase.run.files import create_file, writing
 from glacierbase.sql import read
 from glacierbase.sql.qualified import name_key
 from glacierbase.stores.live import LiveTables
 
-_AFTER = f"-- {PREFIX}AFTER: "
 _USE = "USE "
 
 
@@ -25,11 +23,11 @@ def view_files(
     target: Target, views: Sequence[LiveTable], live: LiveTables, author: str, dry_run: bool
 ) -> Iterator[TableFile | NotExact]:
     """Write the file of each view, and yield it, or why there is none. The engine is started for their texts."""
-    texts: dict[str, tuple[str, ...]] = {}
+    root, texts = Path(target.run.project), dict[str, tuple[str, ...]]()
     for view in views:
         try:
-            if found := live.view_statements(view.table):
-                texts[view.table] = found
+            if text := live.view_statements(view.table):
+                texts[view.table] = text
             else:
                 yield NotExact(view.table, "no file was written: the engine does not show its text")
         except GlacierbaseError as error:
@@ -39,7 +37,16 @@ def view_files(
         path = _path(target, name)
         try:
             if not dry_run:
-                _write(target, path, name, statements, sorted(_after(target, name, statements, names)), author)
+                write_repeatable(
+                    root / "migrations" / target.catalog.stem,
+                    root,
+                    _name(name),
+                    description_of(name),
+                    author,
+                    target.catalog.required_headers,
+                    sql=file_text(target, statements, (), "view"),
+                    after=sorted(_after(target, name, statements, names)),
+                )
             yield TableFile(path.as_posix(), name, len(statements))
         except GlacierbaseError as error:
             yield NotExact(name, f"no file was written: {error.message}")
@@ -51,7 +58,7 @@ def _name(view: str) -> str:
 
 
 def _path(target: Target, view: str) -> Path:
-    return Path("migrations", target.catalog.stem, "repeatable", f"{_name(view)}.sql")
+    return Path("migrations", target.catalog.stem, REPEATABLE_FOLDER, f"{_name(view)}.sql")
 
 
 def _after(target: Target, view: str, statements: Sequence[str], names: Mapping[tuple[str, ...], str]) -> Iterator[str]:
@@ -62,14 +69,3 @@ def _after(target: Target, view: str, statements: Sequence[str], names: Mapping[
         name = names.get(name_key(target.catalog, completed_like(source.recorded, (*place, ""))))
         if name is not None and name != _name(view):
             yield name
-
-
-def _write(target: Target, path: Path, view: str, statements: Sequence[str], after: Sequence[str], author: str) -> None:
-    root = Path(target.run.project)
-    head = head_of(description_of(view), author, target.catalog.required_headers)
-    lines = "".join(f"{_AFTER}{name}\n" for name in after)
-    try:
-        with writing(path):
-            create_file(root / path, root, f"{head}{lines}\n{file_text(target, statements, (), 'view')}")
-    except FileExistsError as error:
-        raise already_exists(path, "", "rename it; or remove it, if nothing has applied it") from error

@@ -38,9 +38,7 @@ def check_approved(target: Target, plan: Plan) -> None:
         return
     runs = list(_runs_since(then.head, plan.history)) if then.head != now.head else []
     moved = _moved(then, now)
-    changes = (*moved, *_changed_files(then, now, target.migrations), *runs) or (
-        "what would run now is not in the plan",
-    )
+    changes = (*moved, *_changed_files(then, now, target.files), *runs) or ("what would run now is not in the plan",)
     again = approved.again or command("migrate")
     raise HistoryDisagrees(
         "PLAN_OUTDATED",
@@ -65,14 +63,14 @@ def _moved(then: PlanResult, now: PlanResult) -> Iterator[str]:
 
 def _changed_files(then: PlanResult, now: PlanResult, migrations: Sequence[Migration]) -> Iterator[str]:
     """Yield a line for each file that was added, removed or edited, or that renders differently."""
-    planned, files = {file.version: file for file in now.plan}, {migration.version for migration in migrations}
-    before = {file.version: file for file in then.plan}
-    for version, file in before.items():
-        if version not in files:
+    planned, files = {file.label: file for file in now.plan}, {migration.label for migration in migrations}
+    before = {file.label: file for file in then.plan}
+    for label, file in before.items():
+        if label not in files:
             yield f"{file.path}: the file was removed"
-        elif version in planned and (what := _difference(file, planned[version], then, now)):
+        elif label in planned and (what := _difference(file, planned[label], then, now)):
             yield f"{file.path}: {what}"
-    yield from (f"{file.path}: the file was added" for version, file in planned.items() if version not in before)
+    yield from (f"{file.path}: the file was added" for label, file in planned.items() if label not in before)
     if then.jumped_over != now.jumped_over:
         yield f"--only now passes by {_listed(now.jumped_over)}; in the plan: {_listed(then.jumped_over)}"
 
@@ -108,10 +106,10 @@ def _runs_since(head: HistoryHead | None, history: History) -> Iterator[str]:
 
 
 def _run(events: Sequence[Event]) -> str:
-    """Return who wrote events, when, and what they record of each version."""
+    """Return who wrote events, when, and what they record of each file."""
     last = events[-1]
-    outcomes: Mapping[str, str] = {event.version or "": event.event for event in events}
-    what = ", ".join(f"{version} {event}".strip() for version, event in outcomes.items())
+    outcomes: Mapping[str, str] = {event.label: event.event for event in events}
+    what = ", ".join(f"{label} {event}".strip() for label, event in outcomes.items())
     ci_actor = next(filter(None, (details_of(event).ci_actor for event in events)), None)
     user = user_of(last.os_user, last.host, ci_actor)
     return f"run {last.run_id} of {user} at {time_of(last.recorded_at)}: {what}"

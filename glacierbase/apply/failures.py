@@ -40,7 +40,13 @@ def _ways_out(compiled: Compiled, first: int, rest: str) -> str:
     """Return how to continue after a failed statement; some files cannot be resumed in another session."""
     from glacierbase.migrations.sessions import unrepeatable  # Imports the grammar.
 
-    version = compiled.migration.version
+    migration = compiled.migration
+    if migration.is_repeatable:
+        return (
+            f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or correct the file,"
+            f" which then runs from its beginning; or `{repair_as(migration.name, 'abandoned')}` (it runs again once it changes)"
+        )
+    version = migration.version
     if reason := unrepeatable(compiled, first - 1):
         return f"{_ending(version, rest)}: statement {reason[0].index} {reason[1]}, so that this file cannot continue"
     return (
@@ -68,7 +74,7 @@ def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError
             *_first_lines(statement.text),
             "whether it took effect is unknown",
         ),
-        f"`{command('repair', compiled.migration.version)}` shows the evidence that the engine has; nothing runs on this catalog"
+        f"`{command('repair', compiled.migration.label)}` shows the evidence that the engine has; nothing runs on this catalog"
         " until that is settled",
         **_place(compiled, statement),
         error_class=error.error_class,
@@ -85,7 +91,7 @@ def session_not_restored(
         statement: the one that prevents it.
         way: another way out, for the hint.
     """
-    total, version = len(compiled.statements), compiled.migration.version
+    total, label = len(compiled.statements), compiled.migration.label
     return NeedsRepair(
         "SESSION_NOT_RESTORED",
         (
@@ -93,7 +99,7 @@ def session_not_restored(
             *_first_lines(statement.text),
             f"the file cannot continue at statement {resumes_at} in another session; nothing of it ran now",
         ),
-        way + _ending(version, numbered("statement", resumes_at, total)),
+        way + _ending(label, numbered("statement", resumes_at, total)),
         **_place(compiled, statement),
         resumes_at=resumes_at,
     )
@@ -111,7 +117,7 @@ def stopped_before(what: str, result: str = "what ran before is recorded") -> In
 def _place(compiled: Compiled, statement: Statement) -> dict[str, Any]:
     migration = compiled.migration
     return {
-        "version": migration.version,
+        **migration.identity,
         "path": migration.location,
         "line": statement.line,
         "statement_index": statement.index,

@@ -10,7 +10,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -108,6 +108,11 @@ class Migrator:
         self._find_lost = cache(partial(find_lost, root))
         self._untracked = partial(untracked, root)
 
+    @cached_property
+    def _repeatables(self) -> Sequence[Compiled]:
+        """The repeatables: whether one is to run depends on what it renders."""
+        return self._target.compile(self._target.repeatables)
+
     def plan(self, selection: Selection) -> Plan:
         """Return what `migrate` would run. Writes nothing."""
         return self._compiled(self._plan(selection, current_state(self._target)))
@@ -191,6 +196,7 @@ class Migrator:
             self._find_lost,
             self._untracked,
             plans_only=self._target.catalog.plan_required,
+            repeatables=self._repeatables,
         )
         return replace(plan, warnings=tuple(dict.fromkeys((*warnings, *state.warnings, *plan.warnings))))
 
@@ -202,10 +208,10 @@ class Migrator:
         """
         new = (planned.migration for planned in plan.pending if planned.record is None)
         check_required(new, self._target.catalog.required_headers)
-        compiled = {file.migration.number: file for file in files}
-        left = self._target.compile([file for file in plan.migrations if file.number not in compiled])
-        compiled |= {file.migration.number: file for file in left}
-        plan = replace(plan, files=tuple(compiled[migration.number] for migration in plan.migrations))
+        compiled = {file.migration.key: file for file in (*self._repeatables, *files)}
+        left = self._target.compile([file for file in plan.migrations if file.key not in compiled])
+        compiled |= {file.migration.key: file for file in left}
+        plan = replace(plan, files=tuple(compiled[migration.key] for migration in plan.migrations))
         check_resumes(plan)
         check_substitutions(plan)
         check_approved(self._target, plan)

@@ -7,16 +7,16 @@ do (`model.command`).
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
 from glacierbase.apply.failures import session_not_restored
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
-from glacierbase.history.records import History, Record
+from glacierbase.history.records import SETTLED, History, Record
 from glacierbase.history.squashes import resolve_squashes
-from glacierbase.history.status import is_late, is_settled, newest_number
+from glacierbase.history.status import is_late, is_outdated, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled, refused_substitution
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
@@ -109,13 +109,17 @@ def make_plan(
     untracked: FindUntracked = lambda _: (),
     *,
     plans_only: bool = False,
+    repeatables: Sequence[Compiled] = (),
 ) -> Plan:
-    """Return which of the migrations are to run.
+    """Return which of the migrations, and of the repeatables after them, are to run.
+
+    Repeatables run only where no version is left out.
 
     Args:
         find: returns what git holds of deleted or edited files; called only if there are any.
         untracked: returns the files that git does not track; called only with those that are out of order.
         plans_only: whether the environment runs plan files only.
+        repeatables: in the order in which they run.
 
     Raises:
         NeedsRepair: a statement's outcome is unknown.
@@ -127,8 +131,9 @@ def make_plan(
     migrations = here.migrations
     _check_selection(migrations, selection)
     missing, ahead = _without_file(migrations, history)
+    left = _left_behind(repeatables, history)
     edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
-    lost = [*map(_lost, (*missing, *ahead)), *(_lost(record, file.location) for file, record in edited)]
+    lost = [*map(_lost, (*missing, *ahead, *left)), *(_lost(record, file.location) for file, record in edited)]
     traces = find(tuple(lost)) if lost else {}
     raise_all(
         [*_unknown(history, selection, plans_only), *here.errors, *_changed(edited, traces), *_missing(missing, traces)]
@@ -137,10 +142,14 @@ def make_plan(
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
     raise_all(_out_of_order(chosen, history, selection, newest_number(migrations), untracked))
     jumped_over = [m.version for m in unsettled if selection.only and m.number < int(selection.only)]
+    last = repeatables if len(chosen) == len(unsettled) and not selection.only else ()
     return Plan(
-        pending=tuple(_planned(migration, history) for migration in chosen),
+        pending=(
+            *(_planned(migration, history) for migration in chosen),
+            *(planned for file in last if (planned := _planned_repeatable(file, history))),
+        ),
         jumped_over=tuple(jumped_over) if chosen else (),
-        warnings=tuple(_ahead(ahead, traces)),
+        warnings=(*_ahead(ahead, traces), *_warned(left, traces)),
         history=history,
         selection=selection,
     )
@@ -157,6 +166,21 @@ def _without_file(migrations: Sequence[Migration], history: History) -> tuple[li
     ]
     missing = [record for record in without if record.number <= newest]
     return missing, [record for record in without if record.number > newest]
+
+
+def _left_behind(repeatables: Sequence[Compiled], history: History) -> list[Record]:
+    """Return the records of repeatables whose file is gone."""
+    files = {file.migration.name for file in repeatables}
+    without = (record for name, record in sorted(history.repeatables.items()) if name not in files)
+    return [record for record in without if not record.is_removed and record.state is not State.RUNNING]
+
+
+def _warned(left: Sequence[Record], traces: Traces) -> Iterator[str]:
+    for record in left:
+        yield (
+            f"repeatable {record.name} is {record.state}, but its file is gone; what it made is still there:"
+            f" {_way_back(record, traces)}; a file that was deleted on purpose is accepted by `{repair_as(record.name, 'removed')}`"
+        )
 
 
 def check_resumes(plan: Plan) -> None:
@@ -236,7 +260,7 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
 def _unknown(history: History, selection: Selection, plans_only: bool) -> list[GlacierbaseError]:
     # For a plan file, no hint names `migrate`, which also applies other files; a plan settles nothing.
     has_file = plans_only or (selection.approved is not None and selection.approved.again is not None)
-    unknown = (record for record in history.records.values() if record.state is State.UNKNOWN)
+    unknown = (record for record in history.all_records if record.state is State.UNKNOWN)
     return [_outcome_unknown(record, may_settle=record.before is not None and not has_file) for record in unknown]
 
 
@@ -247,7 +271,7 @@ def _outcome_unknown(record: Record, *, may_settle: bool) -> NeedsRepair:
         may_settle: whether the hint names `migrate`, which may settle it.
     """
     last, index = record.last, record.statements_done + 1
-    tag = statement_tag(last.run_id, record.version, index) if record.has_query_tags else None
+    tag = statement_tag(last.run_id, record.label, index) if record.has_query_tags else None
     # Other events have the query id of the statement before.
     query_id = last.query_id if last.event == EventType.UNKNOWN else None
     named = "".join(f", {what} {value}" for what, value in (("query tag", tag), ("query id", query_id)) if value)
@@ -258,9 +282,9 @@ def _outcome_unknown(record: Record, *, may_settle: bool) -> NeedsRepair:
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        f"{first if may_settle else ''}`{command('repair', record.version)}` shows the statement, the evidence of the engine,"
+        f"{first if may_settle else ''}`{command('repair', record.label)}` shows the statement, the evidence of the engine,"
         " and the choices",
-        version=record.version,
+        **record.identity,
         path=record.started.path,
         statement_index=index,
         run_id=last.run_id,
@@ -338,7 +362,7 @@ def _way_back(record: Record, traces: Traces) -> str:
         return f"restore it: {move_command(trace.draft, path, tracked=False)}"
     if checkout := _checkout(path, traces):
         return checkout
-    shown = f"`{command('show', record.version)}` prints what ran"
+    shown = f"`{command('show', record.label)}` prints what ran"
     if trace is None:
         return f"restore the file; {shown}"
     if trace.was_here:
@@ -393,6 +417,20 @@ def _is_chosen(migration: Migration, selection: Selection) -> bool:
 def _planned(migration: Migration, history: History) -> Planned:
     record = history.records.get(migration.number)
     return Planned(migration, record.statements_done + 1 if record else 1, record)
+
+
+def _planned_repeatable(file: Compiled, history: History) -> Planned | None:
+    """Return a repeatable as it would run; None where it is applied as it is.
+
+    One that failed resumes where it renders as it did, and its session can be set again; else it begins again.
+    """
+    record = history.repeatables.get(file.migration.name)
+    if record is None or record.state in SETTLED:
+        is_due = record is None or is_outdated(file.checksum, record)
+        return Planned(file.migration, 1, record) if is_due else None
+    planned = Planned(file.migration, record.statements_done + 1, record)
+    may_resume = record.last.rendered_checksum == file.checksum and not any(_not_resumed(planned, file))
+    return planned if may_resume else replace(planned, resumes_at=1)
 
 
 def _when(record: Record) -> str:

@@ -55,7 +55,8 @@ def _head(history: History) -> HistoryHead | None:
 def _pending_file(planned: Planned, compiled: Compiled) -> PendingFile:
     migration = planned.migration
     return PendingFile(
-        version=migration.version,
+        version=migration.version or None,
+        name=migration.identity.get("name"),
         description=migration.description,
         author=migration.author,
         path=migration.location,
@@ -68,7 +69,8 @@ def _planned_file(planned: Planned, compiled: Compiled) -> PlannedFile:
     migration = planned.migration
     allows = allows_of(compiled.statements)
     return PlannedFile(
-        version=migration.version,
+        version=migration.version or None,
+        name=migration.identity.get("name"),
         description=migration.description,
         author=migration.author,
         path=migration.location,

@@ -13,7 +13,7 @@ from glacierbase.apply.results import AppliedFile, FailedFile
 class Progress:
     """What a run has done so far; complete also when the run ends in an error.
 
-    Each version that was pending is in one of `applied`, `failed` and `not_run`.
+    Each version and each repeatable that was pending is in one of `applied`, `failed` and `not_run`.
 
     Attributes:
         had_pending: whether there was something to apply when the run was first planned.
@@ -28,7 +28,7 @@ class Progress:
     def expect(self, plan: Plan) -> None:
         """Set what the run is about to do."""
         self.warnings = plan.warnings
-        self.not_run = tuple(planned.migration.version for planned in plan.pending)
+        self.not_run = tuple(planned.migration.label for planned in plan.pending)
         self.had_pending = self.had_pending or bool(plan.pending)
 
     def warn(self, warnings: Iterable[str]) -> None:

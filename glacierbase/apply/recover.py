@@ -61,7 +61,7 @@ def _version(held: LockedCatalog, table: str) -> TableVersion | None:
 
 def is_possible(catalog: Catalog, history: History) -> bool:
     """Return whether a table may prove the outcome of a statement that is unknown."""
-    return any(_may_be_proven(catalog, record) for record in history.records.values())
+    return any(_may_be_proven(catalog, record) for record in history.all_records)
 
 
 def _may_be_proven(catalog: Catalog, record: Record) -> bool:
@@ -76,7 +76,7 @@ def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
         Interrupted: the run was cancelled while it waited for a late commit.
         LockLost: this run lost the lock meanwhile.
     """
-    catalog, records = held.target.catalog, held.state.history.records.values()
+    catalog, records = held.target.catalog, held.state.history.all_records
     outcomes = [
         _settle(held, record, record.before) for record in records if record.before and _may_be_proven(catalog, record)
     ]
@@ -89,9 +89,9 @@ def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
 def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequence[str]:
     """Record the outcome of the statement if its table proves it. Return lines that describe the outcome."""
     index = record.statements_done + 1
-    what = f"statement {index} of {record.statements_total} of version {record.version}"
+    what = f"statement {index} of {record.statements_total} of {record.what}"
     name, run_id, others = held.target.catalog.name, record.started.run_id, list[str]()
-    took_effect, why = _outcome(held, before, statement_tag(run_id, record.version, index), f"{name}: {what}")
+    took_effect, why = _outcome(held, before, statement_tag(run_id, record.label, index), f"{name}: {what}")
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
         from glacierbase.apply.table_records import TableRecords  # Commands that settle nothing do not need it.

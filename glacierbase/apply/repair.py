@@ -19,11 +19,11 @@ from glacierbase.history.entries import Entry, FileColumns, environment_accepted
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_state
-from glacierbase.history.status import make_status
+from glacierbase.history.status import make_status, state_without_file
 from glacierbase.migrations.statements import Step, split_statements, steps
-from glacierbase.model.arguments import check_not_empty, check_reason, version_given
+from glacierbase.model.arguments import check_not_empty, check_reason, key_given
 from glacierbase.model.command import command, repair_as
-from glacierbase.model.migration import EventType, State, Statement
+from glacierbase.model.migration import EventType, Key, State, Statement
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 from glacierbase.sql.targets import logged_tables
@@ -54,13 +54,13 @@ class RepairRequest:
     """The request of a caller of `Project.repair`: show cases, record a decision, or accept an environment.
 
     Attributes:
-        numbers: the numbers of the versions; empty for all that need a decision.
+        keys: the versions and repeatables; empty for all that need a decision.
         environment_was: the environment whose history is accepted.
         reason: for either change.
         dry_run: record nothing.
     """
 
-    numbers: tuple[int, ...]
+    keys: tuple[Key, ...]
     decision: Decision | None
     environment_was: str | None
     reason: str
@@ -81,7 +81,7 @@ class RepairRequest:
         Raises:
             ConfigurationError: one of them is wrong or missing.
         """
-        numbers = tuple(version_given(version) for version in versions)
+        keys = tuple(map(key_given, versions))
         possible = [resolution.value for resolution in Resolution]
         if as_ not in (None, *possible):
             raise ConfigurationError(
@@ -94,7 +94,7 @@ class RepairRequest:
             raise ConfigurationError("UNKNOWN_VERSION", "no version to repair was given", "name it: repair VERSION")
         reason = reason or ""
         decision = Decision(Resolution(as_), reason, engine_stopped) if as_ else None
-        return cls(numbers, decision, environment_was, reason, dry_run)
+        return cls(keys, decision, environment_was, reason, dry_run)
 
     @property
     def changes_history(self) -> bool:
@@ -112,12 +112,12 @@ def repair_catalog(
         accept_environment(target, request.environment_was, request.reason, lock_timeout)
         return replace(result, environment_was=request.environment_was)
     if request.decision is None or request.dry_run:
-        return replace(result, cases=repair_cases(target, request.numbers, request.decision))
-    return replace(result, cases=repair(target, request.numbers, request.decision, lock_timeout))
+        return replace(result, cases=repair_cases(target, request.keys, request.decision))
+    return replace(result, cases=repair(target, request.keys, request.decision, lock_timeout))
 
 
-def repair_cases(target: Target, numbers: Collection[int], decision: Decision | None = None) -> tuple[RepairCase, ...]:
-    """Return what is known about these versions; about all that need a decision, where none is named. Writes nothing.
+def repair_cases(target: Target, keys: Collection[Key], decision: Decision | None = None) -> tuple[RepairCase, ...]:
+    """Return what is known about these versions and repeatables, or about all that need a decision. Writes nothing.
 
     Args:
         decision: what is to be recorded about them.
@@ -127,16 +127,16 @@ def repair_cases(target: Target, numbers: Collection[int], decision: Decision | 
         NeedsRepair: as `repair`.
     """
     with target.opened() as opened:
-        cases = _cases(opened, read_state(opened).history, numbers)
+        cases = _cases(opened, read_state(opened).history, keys)
     if decision:
         _check(cases, decision)
     return cases
 
 
 def repair(
-    target: Target, numbers: Collection[int], decision: Decision, lock_timeout: float = 0
+    target: Target, keys: Collection[Key], decision: Decision, lock_timeout: float = 0
 ) -> tuple[RepairCase, ...]:
-    """Record the decision about these versions.
+    """Record the decision about these versions and repeatables.
 
     Raises:
         ConfigurationError: there is no such version, or the decision is not possible for it.
@@ -145,9 +145,9 @@ def repair(
     """
     with recording() as change, target.opened() as opened:
         state = read_state(opened)
-        _check(_cases(opened, state.history, numbers), decision)
+        _check(_cases(opened, state.history, keys), decision)
         with locked(opened, state, lock_timeout) as held:
-            cases = _cases(opened, held.state.history, numbers)
+            cases = _cases(opened, held.state.history, keys)
             _check(cases, decision)
             entries = _entries(held, cases, decision)
             change.make(_recorded(cases, decision), lambda: held.recorder.append(*entries))
@@ -160,14 +160,15 @@ def _entries(held: LockedCatalog, cases: Sequence[RepairCase], decision: Decisio
 
     target, tables, entries = held.target, TableRecords(held), []
     for case in reversed(cases):
-        record = held.state.history.records[int(case.version)]
+        record = held.state.history.record(int(case.version) if case.version else case.label)
+        assert record is not None
         entry = resolution_entry(target, case.state, record, decision)
         entries.append(entry.with_tables(tables.settled(read_statements(target, record))))
     return entries[::-1]
 
 
 def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:
-    return f"recorded: {', '.join(f'version {case.version} as {decision.resolution}' for case in cases)}"
+    return f"recorded: {', '.join(f'{case.what} as {decision.resolution}' for case in cases)}"
 
 
 def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0) -> None:
@@ -188,14 +189,22 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
             change.make(done, lambda: held.recorder.append(environment_accepted(was, reason)))
 
 
-def _cases(opened: OpenCatalog, history: History, numbers: Collection[int]) -> tuple[RepairCase, ...]:
+def _cases(opened: OpenCatalog, history: History, keys: Collection[Key]) -> tuple[RepairCase, ...]:
     target = opened.target
-    states = {int(status.version): status.state for status in make_status(target.migrations, history)}
-    chosen = sorted(numbers or (number for number in history.records if states[number] in _UNDECIDED))
-    unknown = [number for number in chosen if number not in history.records]
+    states: dict[Key, State] = {status.number: status.state for status in make_status(target.migrations, history)}
+    files = {file.name for file in target.repeatables}
+    states |= {
+        name: record.state if name in files else state_without_file(record)
+        for name, record in history.repeatables.items()
+    }
+    records = {record.key: record for record in history.all_records}
+    unknown = [key for key in keys if key not in records]
     if unknown:
-        raise _not_repairable(f"the history of {target.catalog.name} has no version {unknown[0]}")
-    return tuple(_case(opened, history.records[n], states[n]) for n in chosen)
+        kind = "repeatable" if isinstance(unknown[0], str) else "version"
+        raise _not_repairable(f"the history of {target.catalog.name} has no {kind} {unknown[0]}")
+    wanted = [key for key in records if (key in keys if keys else states[key] in _UNDECIDED)]
+    in_order = sorted(wanted, key=lambda key: (isinstance(key, str), key))
+    return tuple(_case(opened, records[key], states[key]) for key in in_order)
 
 
 def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
@@ -203,7 +212,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
     first = step[0] if step else None
     run = record.outcome
     # The COMMIT alone decides a transaction.
-    tag = statement_tag(run.run_id, record.version, step[-1].index) if step else ""
+    tag = statement_tag(run.run_id, record.label, step[-1].index) if step else ""
     evidence = Evidence()
     if state is State.UNKNOWN:
         evidence = _evidence(opened, record, step, tag)
@@ -211,7 +220,8 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
     possible = tuple(choice.value for choice in choices(state))
     suggested = Resolution.DONE if evidence.took_effect else Resolution.NOT_DONE
     return RepairCase(
-        version=record.version,
+        version=record.version or None,
+        name=record.name or None,
         state=state,
         path=record.started.path,
         statement_index=first.index if first else None,
@@ -231,7 +241,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         may_run=may_run,
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",
         choices=possible,
-        commands=tuple(repair_as(record.version, choice) for choice in possible),
+        commands=tuple(repair_as(record.label, choice) for choice in possible),
     )
 
 
@@ -289,18 +299,18 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
         if not isinstance(new_state, NewState):
             raise ConfigurationError(
                 "NOT_REPAIRABLE",
-                f"version {case.version} is {case.state}: --as {decision.resolution} is not possible: {new_state}; nothing was"
+                f"{case.what} is {case.state}: --as {decision.resolution} is not possible: {new_state}; nothing was"
                 " recorded",
                 " or ".join(f"`{command}`" for command in case.commands) or "there is nothing to repair",
-                version=case.version,
+                **case.identity,
             )
         if decision.resolution is Resolution.NOT_DONE and case.may_run and not decision.engine_stopped:
             raise NeedsRepair(
                 "ENGINE_MAY_RUN",
-                f"version {case.version}: {case.engine}; the statement could take effect after `--as not-done` was recorded;"
+                f"{case.what}: {case.engine}; the statement could take effect after `--as not-done` was recorded;"
                 " nothing was recorded",
                 "stop it, or check that it has ended, and add --engine-stopped, which is recorded",
-                version=case.version,
+                **case.identity,
             )
 
 
@@ -319,7 +329,7 @@ def resolution_entry(target: Target, state: State, record: Record, decision: Dec
 
 def _recorded_file(record: Record) -> FileColumns:
     return FileColumns(
-        version=record.version,
+        version=record.version or None,
         description=record.started.description,
         author=record.started.author,
         path=record.started.path,

@@ -6,15 +6,16 @@ Field names are the names in the JSON documents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain, repeat
 from pathlib import Path
 from typing import ClassVar
 
 from glacierbase.migrations.allows import Allow
+from glacierbase.model.codec import ADDED
 from glacierbase.model.differences import DeclaredDifference
-from glacierbase.model.migration import State
+from glacierbase.model.migration import Identified, State
 from glacierbase.model.result import LockHolder, Result
 from glacierbase.model.text import (
     Cell,
@@ -29,14 +30,15 @@ from glacierbase.model.text import (
 
 
 @dataclass(frozen=True, slots=True)
-class AppliedFile:
+class AppliedFile(Identified):
     """A migration that a run applied. `resumed_at` is the first statement (from 1) that ran."""
 
-    version: str
+    version: str | None
     path: str
     statements: int
     duration_ms: int
     resumed_at: int
+    name: str | None = None
 
     @property
     def ran(self) -> int:
@@ -52,20 +54,21 @@ class AppliedFile:
 
 
 @dataclass(frozen=True, slots=True)
-class FailedFile:
+class FailedFile(Identified):
     """The migration that stopped a run: the statement, its line, the engine's message, and whether it failed or is unknown."""
 
-    version: str
+    version: str | None
     path: str
     statement: int
     line: int
     message: str
     state: State
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class MigrateResult(Result):
-    """What `migrate` did. `not_run` are the versions that were pending, neither applied nor failed."""
+    """What `migrate` did. `not_run` are the versions and names of what was pending, neither applied nor failed."""
 
     applied: tuple[AppliedFile, ...] = ()
     failed: FailedFile | None = None
@@ -95,21 +98,22 @@ class MigrateResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class PendingFile:
+class PendingFile(Identified):
     """A migration that the next run would apply. `resumes_at` is its first statement (from 1) to run."""
 
-    version: str
+    version: str | None
     description: str
     author: str
     path: str
     statements: int
     resumes_at: int
+    name: str | None = None
 
     def row(self) -> tuple[Cell, ...]:
         """Return the cells of the file's table row."""
         resumes = f"from {self.resumes_at} of " if self.resumes_at > 1 else ""
         statements = resumes + counted(self.statements, "statement")
-        return (self.version, self.description, self.author, statements, Location(self.path))
+        return (self.label, self.description, self.author, statements, Location(self.path))
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +148,10 @@ class PlannedStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class PlannedFile:
+class PlannedFile(Identified):
     """A migration that would run, with the statements that would run, and the checksums of the file and of its rendered text."""
 
-    version: str
+    version: str | None
     description: str
     author: str
     path: str
@@ -155,6 +159,7 @@ class PlannedFile:
     statements: tuple[PlannedStatement, ...]
     checksum: str
     rendered_checksum: str
+    name: str | None = field(default=None, metadata=ADDED)
 
     def lines(self) -> list[str]:
         """Return a line for the file and one for each statement."""
@@ -218,8 +223,8 @@ class PlanResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
-class RepairCase:
-    """A version that needs a decision: what is known of it, and what `repair` can record.
+class RepairCase(Identified):
+    """A version, or a repeatable, that needs a decision: what is known of it, and what `repair` can record.
 
     Attributes:
         statement_index: the one that was in flight or failed, from 1; None where the file as a whole is in question.
@@ -233,7 +238,7 @@ class RepairCase:
         repaired_as: what was recorded just now.
     """
 
-    version: str
+    version: str | None
     state: State
     path: str | None
     statement_index: int | None
@@ -255,11 +260,12 @@ class RepairCase:
     choices: tuple[str, ...]
     commands: tuple[str, ...]
     repaired_as: str | None = None
+    name: str | None = None
 
     def lines(self) -> list[str]:
         """Return the facts, the evidence and the commands that record each choice."""
         if self.repaired_as:
-            return [f"recorded: version {self.version} as {self.repaired_as}"]
+            return [f"recorded: {self.what} as {self.repaired_as}"]
         lines = [self._headline(), *(f"  {name:<9} {value}" for name, value in self._facts().items() if value)]
         if self.state is State.UNKNOWN:
             lines += [f"  evidence  {evidence}" for evidence in self.evidence or ("none: look at the table",)]
@@ -270,7 +276,7 @@ class RepairCase:
         place = f", statement {self.statement_index} of {self.statements_total}" if self.statement_index else ""
         line = f", line {self.line}" if self.line else ""
         sql = f"\n{self.sql}" if self.sql else ""
-        return f"{self.version} is {self.state}{place}{line}{sql}"
+        return f"{self.label} is {self.state}{place}{line}{sql}"
 
     def _facts(self) -> dict[str, str | None]:
         return {

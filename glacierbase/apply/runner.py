@@ -93,7 +93,10 @@ class Runner:
                 announcement = entries.took_effect(compiled, None, started_at)
             self._end(announcement, file)
         migration, total, duration_ms = planned.migration, len(compiled.statements), _milliseconds_since(started)
-        applied = AppliedFile(migration.version, migration.location, total, duration_ms, planned.resumes_at)
+        name = migration.identity.get("name")
+        applied = AppliedFile(
+            migration.version or None, migration.location, total, duration_ms, planned.resumes_at, name
+        )
         self._progress.add_applied(applied)
         logger.info("%s", applied.line())
 
@@ -197,8 +200,8 @@ class Runner:
         started, began = time.monotonic(), datetime.now(timezone.utc)
         migration, total = compiled.migration, len(compiled.statements)
         logger.debug("%s: statement %d of %d starts", migration.location, statement.index, total)
-        tag = statement_tag(self._held.target.run.id, migration.version, statement.index)
-        where = f"{migration.version} {statement.index}/{total} (line {statement.line})"
+        tag = statement_tag(self._held.target.run.id, migration.label, statement.index)
+        where = f"{migration.label} {statement.index}/{total} (line {statement.line})"
         what = f"{self._held.target.catalog.name}: running {where}"
         try:
             with (
@@ -252,8 +255,11 @@ class Runner:
         self._held.lock.check_not_taken()
         state = State.FAILED if had_no_effect else State.UNKNOWN
         self._progress.add_failed(
-            FailedFile(migration.version, migration.location, statement.index, statement.line, error.message, state)
-        )
+            FailedFile(
+                migration.version or None, migration.location, statement.index, statement.line, error.message, state,
+                migration.identity.get("name"),
+            )
+        )  # fmt: skip
         if had_no_effect:
             return statement_failed(compiled, step, statement, error)
         return outcome_unknown(compiled, statement, error)

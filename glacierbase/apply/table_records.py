@@ -245,7 +245,7 @@ class FileRecord:
         self.names = names
         self.pending_after: PendingSnapshots = {}
         self._run = run
-        self._version = compiled.migration.version
+        self._label = compiled.migration.label
         self._statements = [named for named in compiled.named if named.statement.index >= first]
         self._session = session
         self._pending_before: PendingSnapshots | None = None
@@ -294,7 +294,7 @@ class FileRecord:
         sources = {table: table for table in origins(self._statements).values() if table}
         known = run.known({**sources, **self.names})
         changes = observed(self.names, known, before, after, self._statements, run.dialect)
-        return run.attributed(changes, self._version, is_late=False)
+        return run.attributed(changes, self._label, is_late=False)
 
 
 @dataclass(frozen=True, slots=True)

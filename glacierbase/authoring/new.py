@@ -1,4 +1,4 @@
-"""`new`: write the next migration file, with `--reverting VERSION` one that undoes another."""
+"""`new`: write the next migration file, with `--reverting VERSION` one that undoes another; or a repeatable."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from glacierbase.authoring.inverse import inverse
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
 from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.new_files import git_user, write_migration
+from glacierbase.migrations.new_files import git_user, write_migration, write_repeatable
+from glacierbase.migrations.repeatables import versioned
 from glacierbase.model.arguments import unknown_version, version_given
 from glacierbase.model.command import command, on_catalog
 from glacierbase.model.result import Result
@@ -27,9 +28,16 @@ class WrittenResult(Result):
 
 
 def new(
-    root: Path, folder: Path, description: str, *, catalog: str | None, author: str | None, reverting: str | None
+    root: Path,
+    folder: Path,
+    description: str,
+    *,
+    catalog: str | None,
+    author: str | None,
+    reverting: str | None,
+    repeatable: str | None = None,
 ) -> WrittenResult:
-    """Write the next migration file of a catalog, with its headers.
+    """Write the next migration file of a catalog, or a repeatable, with its headers.
 
     Args:
         root: the root of the project.
@@ -37,10 +45,21 @@ def new(
         catalog: the catalog's name, if the caller named it.
         author: default git's `user.name`.
         reverting: write statements that undo this version, as far as possible.
+        repeatable: the name of the repeatable to write in place of a versioned file.
+
+    Raises:
+        ConfigurationError: `CONFLICTING_OPTIONS`: a repeatable undoes no version.
     """
+    headers = file_of(folder, root).required_headers
+    if repeatable is not None:
+        if reverting:
+            raise ConfigurationError(
+                "CONFLICTING_OPTIONS", "--repeatable and --reverting exclude each other", "use one of them"
+            )
+        path = write_repeatable(folder, root, repeatable, description, author or git_user(), headers)
+        return WrittenResult(catalog or folder.name, "", files=(str(path),))
     with on_catalog(catalog):
         sql = reverting_sql(root, folder, reverting) if reverting else ""
-    headers = file_of(folder, root).required_headers
     path = write_migration(folder, root, description, author or git_user(), sql=sql, headers=headers)
     return WrittenResult(catalog or folder.name, "", files=(str(path),))
 
@@ -56,8 +75,9 @@ def reverting_sql(root: Path, folder: Path, version: str) -> str:
         MigrationFileError, SeveralErrors: all that is wrong with the files.
     """
     number = version_given(version)
-    migrations, errors = load_migrations(folder, root, headers=None)
+    files, errors = load_migrations(folder, root, headers=None)
     raise_all(errors)
+    migrations = versioned(files)
     migration = next((migration for migration in migrations if migration.number == number), None)
     squash = next(
         (migration for migration in migrations if any(number == old.number for old in migration.squashes)), None

@@ -151,8 +151,9 @@ def plan(options: CommandOptions, output: str | None, **selection: Any) -> None:
 def repair(options: CommandOptions, versions: Sequence[str], lock_timeout: float, yes: bool, **decision: Any) -> None:
     """Record the outcome of VERSIONS that need a decision.
 
-    These are versions with an unknown outcome, and failed, edited and removed files. Without --as, show what is known of them:
-    the statement, who ran it and when, and the evidence of it in the engine. Default: all that need a decision.
+    These are versions with an unknown outcome, and failed, edited and removed files; the name of a repeatable counts as a version.
+    Without --as, show what is known of them: the statement, who ran it and when, and the evidence of it in the engine. Default:
+    all that need a decision.
 
     The state after each decision; any other --as is refused:
 
@@ -244,7 +245,8 @@ def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence
         error.results = ()  # They are the results of another command.
         raise
     recorded = [
-        replace(result, pending=tuple(f for f in result.pending if int(f.version) <= last)) for result in results
+        replace(result, pending=tuple(f for f in result.pending if f.version and f.number <= last))
+        for result in results
     ]
     return [pending_result for pending_result in recorded if pending_result.pending]
 

@@ -30,16 +30,23 @@ def complete_environment(ctx: click.Context, _param: click.Parameter, incomplete
 
 
 def complete_version(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the versions in the chosen catalogs that begin with `incomplete`, ascending, with the words of the file's name."""
+    """Return the versions and repeatables in the chosen catalogs that begin with `incomplete`, with the words of its file."""
     from click.shell_completion import CompletionItem
 
     from glacierbase.migrations.folder import FILE_NAME
+    from glacierbase.model.migration import REPEATABLE_FOLDER, REPEATABLE_NAME
 
     migrations = _project(ctx)[0] / "migrations"
-    paths = (path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql"))
+    paths = [path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql")]
     names = {match["version"]: match["name"] for path in paths if (match := FILE_NAME.fullmatch(path.name))}
     versions = sorted((name for name in names if name.startswith(incomplete)), key=int)
-    return [CompletionItem(version, help=names[version].replace("_", " ")) for version in versions]
+    repeatables = sorted(
+        path.stem for path in paths if path.parent.name == REPEATABLE_FOLDER and REPEATABLE_NAME.fullmatch(path.stem)
+    )
+    return [
+        *(CompletionItem(version, help=names[version].replace("_", " ")) for version in versions),
+        *(CompletionItem(name, help="repeatable") for name in repeatables if name.startswith(incomplete)),
+    ]
 
 
 def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

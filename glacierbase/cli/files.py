@@ -42,7 +42,8 @@ def validate(options: CommandOptions, base: str | None, resolve: bool) -> None:
 def render(options: CommandOptions, resolve: bool, versions: Sequence[str]) -> None:
     """Print migrations as each environment renders them.
 
-    All, or VERSIONS. Contacts nothing. Control characters and CI commands are shown as escapes; --format json has the exact SQL.
+    All, or VERSIONS and names of repeatables. Contacts nothing. Control characters and CI commands are shown as escapes;
+    --format json has the exact SQL.
     """
     options.report(lambda project: project.render(versions, options.catalogs, resolve=resolve))
 
@@ -52,10 +53,9 @@ def render(options: CommandOptions, resolve: bool, versions: Sequence[str]) -> N
 @click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
 @click.option("--author", help="Default: git's user.name.")
 @click.option("--reverting", metavar="VERSION", help="Write statements that undo this version, as far as possible.")
+@click.option("--repeatable", metavar="NAME", help="Write repeatable/NAME.sql, which runs again whenever it changes.")
 @click.argument("description")
-def new(
-    options: CommandOptions, catalog: str | None, author: str | None, reverting: str | None, description: str
-) -> None:
+def new(options: CommandOptions, catalog: str | None, description: str, **written: str | None) -> None:
     """Write the next migration file, with its headers.
 
     Example: glacierbase new 'add the device column'
@@ -64,9 +64,7 @@ def new(
     with options.reporting() as report, options.loaded() as project:
         folder = project.folder(catalog)
         write = COMMANDS["new"].load()
-        report.results = (
-            write(project.root, folder, description, catalog=catalog, author=author, reverting=reverting),
-        )
+        report.results = (write(project.root, folder, description, catalog=catalog, **written),)
 
 
 @cli.command()

@@ -39,7 +39,10 @@ def history(options: CommandOptions, events: bool, **filters: str | None) -> Non
 @with_options()
 @click.argument("version", shell_complete=complete_version)
 def show(options: CommandOptions, version: str) -> None:
-    """Show one VERSION: statements, events and the next step. Writes nothing."""
+    """Show one VERSION: statements, events and the next step. Writes nothing.
+
+    The name of a repeatable counts as a version.
+    """
     options.report(lambda project: project.show(version, options.catalogs))
 
 

@@ -48,6 +48,8 @@ class Details:
         tables: the records of the tables that the file changes, as `glacierbase.history.shapes` writes and reads it
             (applied, failed, interrupted, unknown, repaired, baselined).
         read_fence: the newest fence that a run had read before its first append (the first event of each run).
+        event: the kind of an event about a repeatable, whose column `event` is `repaired`: the only kind without a version that
+            former versions of glacierbase read, and ignore (each event about a repeatable).
     """
 
     statement_checksums: tuple[str, ...] | None = None
@@ -69,6 +71,7 @@ class Details:
     session: RecordedSession | None = None
     tables: tuple[Mapping[str, object], ...] = ()
     read_fence: int | None = field(default=None, metadata=named("behind"))
+    event: str | None = None
 
     @property
     def application(self) -> str | None:
@@ -144,8 +147,10 @@ def _with_what(difference: DeclaredDifference) -> DeclaredDifference:
     return replace(difference, what=difference.what or ("column" if is_column else "type"))
 
 
-def check_event(event: Event) -> None:
-    """Check the columns from which the state of a version follows.
+def checked_event(event: Event) -> Event:
+    """Return an event whose columns, from which the state of its version or repeatable follows, are as runs write them.
+
+    One about a repeatable is returned with its own kind, also if it has that already.
 
     Raises:
         NeedsRepair: a column has no value, or one that no run writes.
@@ -156,16 +161,32 @@ def check_event(event: Event) -> None:
     if event.event not in _KINDS:
         raise damaged(event, "event", f"{event.event!r}, which is no event")
     if event.version is None:
-        if event.event not in _OF_CATALOG:
-            raise damaged(event, "version", "null")
-        return
-    if version_number(event.version) is None:
+        if event.name is None and event.event in _OF_CATALOG:
+            return event
+        event = _with_own_kind(event)
+    elif version_number(event.version) is None:
         raise damaged(event, "version", f"{event.version!r}, which is no version")
     if event.state not in _STATES:
         raise damaged(
             event, "state", "null" if event.state is None else f"{event.state!r}, which is no state of a version"
         )
     _check_place(event)
+    return event
+
+
+def as_stored(event: Event) -> Event:
+    """Return an event with the kind under which it is stored; `checked_event` returns it with its own. See `Details.event`."""
+    return event if event.name is None else replace(event, event=EventType.REPAIRED.value)
+
+
+def _with_own_kind(event: Event) -> Event:
+    """Return an event about a repeatable with its own kind in place of that of its column `event`."""
+    kind = details_of(event).event if event.name else None
+    if event.event not in (EventType.REPAIRED, kind):
+        raise damaged(event, "version", "null")
+    if kind not in _KINDS:
+        raise damaged(event, "details", f"without the kind of an event about a repeatable: {kind!r}")
+    return replace(event, event=kind)
 
 
 def _check_place(event: Event) -> None:

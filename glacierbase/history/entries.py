@@ -19,9 +19,9 @@ from glacierbase.stores import LockRow
 
 @dataclass(frozen=True, slots=True)
 class FileColumns:
-    """The columns that identify a migration file."""
+    """The columns that identify a migration file. The version of a repeatable is None; its path has its name."""
 
-    version: str
+    version: str | None
     description: str | None
     author: str | None
     path: str | None
@@ -34,7 +34,7 @@ class FileColumns:
         """Return the columns of a compiled file."""
         migration = compiled.migration
         return cls(
-            version=migration.version,
+            version=migration.version or None,
             description=migration.description,
             author=migration.author,
             path=migration.location,

@@ -29,10 +29,12 @@ class Target:
     """One catalog in one environment with its migration files: the target of a command.
 
     Attributes:
+        migrations: the files with a version, in ascending order.
         siblings: names of the project's other catalogs, with histories that may be in the same namespace.
         spark: the caller's SparkSession to work in; None to start an engine.
         cancelled: returns True once the command is cancelled; waits then end soon.
         open_executor, open_store: open the engine and the store.
+        repeatables: the files without a version, in the order in which they run.
     """
 
     catalog: Catalog
@@ -43,6 +45,12 @@ class Target:
     cancelled: Callable[[], bool] = lambda: False
     open_executor: OpenExecutor = executors.open_executor
     open_store: OpenStore = choice.open_store
+    repeatables: Sequence[Migration] = ()
+
+    @property
+    def files(self) -> Sequence[Migration]:
+        """All files, in the order in which they run."""
+        return (*self.migrations, *self.repeatables)
 
     @property
     def dialect(self) -> str:
@@ -61,7 +69,7 @@ class Target:
             MigrationFileError, SeveralErrors: every error in the files.
         """
         compiled = compile_all(migrations, self.catalog, self.dialect)
-        return tuple(compiled[migration.number] for migration in migrations)
+        return tuple(compiled[migration.key] for migration in migrations)
 
     def engine(self) -> Engine:
         """Return the engine of the catalog, not started yet."""

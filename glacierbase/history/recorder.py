@@ -12,7 +12,7 @@ from typing import Any, Protocol
 
 from glacierbase.errors import EngineError, NeedsRepair, StatementRefused
 from glacierbase.executors.engine import Engine
-from glacierbase.history.details import NO_DETAILS, to_json
+from glacierbase.history.details import NO_DETAILS, as_stored, to_json
 from glacierbase.history.entries import Entry
 from glacierbase.history.records import History
 from glacierbase.model.command import command
@@ -118,7 +118,7 @@ class Recorder:
         if not batch:
             return
         try:
-            self._store.append(batch)
+            self._store.append([as_stored(event) for event in batch])
         except EngineError as error:
             if self._is_written(batch):
                 return
@@ -150,6 +150,8 @@ class Recorder:
         ci_actor = None if entry.with_tables(()).details == NO_DETAILS else self._ci_actor
         details = replace(entry.details, ci_actor=ci_actor, read_fence=self._read_fence)
         self._read_fence = None
+        if entry.file and entry.file.version is None:
+            details = replace(details, event=entry.event.value)
         event = replace(
             self._signature,
             event=entry.event.value,
@@ -177,7 +179,7 @@ class Recorder:
         deadline, pause, refusals = time.monotonic() + self._lock.lease_seconds, _FIRST_PAUSE_SECONDS, 0
         while True:
             try:
-                self._store.append(batch)
+                self._store.append([as_stored(event) for event in batch])
                 return
             except EngineError as error:
                 problem = error
@@ -276,7 +278,7 @@ def _next_step(event: Event, was_read: bool) -> str:
     """Return the command to run. Recording an event twice would settle the next statement, which never ran."""
     if was_read or not _is_outcome(event):
         return f"run `{_command(event)}`"
-    show = command("show", event.version or "")
+    show = command("show", event.label)
     return f"run `{show}`: only if it does not show the outcome of statement {event.statement_index}, run `{_command(event)}`"
 
 
@@ -285,4 +287,4 @@ def _command(event: Event) -> str:
     if not _is_outcome(event):
         return command("migrate")
     reason = f"run {event.run_id} could not write its history"
-    return command("repair", event.version or "", "--as", _RESOLUTIONS[event.event], "--reason", reason)
+    return command("repair", event.label, "--as", _RESOLUTIONS[event.event], "--reason", reason)

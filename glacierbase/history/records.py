@@ -7,8 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
-from glacierbase.history.details import Details, check_event, details_of
-from glacierbase.model.migration import AppliedBy, Event, EventType, Migration, Squashed, State
+from glacierbase.history.details import Details, checked_event, details_of
+from glacierbase.model.migration import AppliedBy, Event, EventType, Identified, Key, Migration, Squashed, State
 from glacierbase.model.session import RecordedSession
 from glacierbase.model.shape import TableVersion
 
@@ -19,10 +19,11 @@ Mention = frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
-    """The summary of the events of one version.
+class Record(Identified):
+    """The summary of the events of one version or repeatable.
 
     Attributes:
+        version: empty for a repeatable, which has a name.
         started: the newest event that started the file, or that settled it without a start.
         outcome: the newest event other than a repair, written by the run of the file or by `baseline`.
         repair: the newest `repaired` event after it.
@@ -35,6 +36,7 @@ class Record:
         session: the session in which that statement was about to start; None where it was not recorded.
         squashes: the files that the file replaced when it was last started, where it is a squash.
         is_removed: whether `repair --as removed` recorded that its file was deleted on purpose.
+        name: of a repeatable; empty for a version.
     """
 
     version: str
@@ -53,10 +55,7 @@ class Record:
     before: TableVersion | None = None
     session: RecordedSession | None = None
     squashes: tuple[Squashed, ...] = ()
-
-    @property
-    def number(self) -> int:
-        return int(self.version)
+    name: str = ""
 
     @property
     def has_query_tags(self) -> bool:
@@ -71,7 +70,8 @@ class History:
     Attributes:
         events: all events, late ones included.
         late: fence and sequence of the events of runs that had lost the lock: what they announce never ran.
-        records: by version number.
+        records: of the versions, by number.
+        repeatables: the records of the repeatables, by name.
         newest: the highest of these numbers; 0 when there is none.
         fence, sequence: those of the newest event that is not late; 0 when there is none.
         jumped_over: version numbers that a run with `--only` skipped.
@@ -86,6 +86,16 @@ class History:
     sequence: int
     jumped_over: frozenset[int]
     mentions: Mapping[tuple[int, int], tuple[Mention, ...]] = field(default_factory=dict)
+    repeatables: Mapping[str, Record] = field(default_factory=dict)
+
+    @property
+    def all_records(self) -> tuple[Record, ...]:
+        """The records of versions and repeatables."""
+        return (*self.records.values(), *self.repeatables.values())
+
+    def record(self, key: Key) -> Record | None:
+        """Return the record of a version or a repeatable; None where it was never started."""
+        return self.repeatables.get(key) if isinstance(key, str) else self.records.get(key)
 
     @property
     def head(self) -> Event | None:
@@ -104,32 +114,34 @@ def fold(events: Iterable[Event], held_fence: int | None = None) -> History:
     late = late_events(ordered)
     counted = [event for event in ordered if (event.fence, event.sequence) not in late]
     _check_gaps(counted)
-    records: dict[int, Record] = {}
+    records: dict[Key, Record] = {}
     jumped_over: set[int] = set()
     mentions: dict[tuple[int, int], tuple[Mention, ...]] = {}
     equal: dict[Mention, Mention] = {}  # Most records of a table have equal mentions, stored once.
     for event in counted:
-        if event.version is not None:
-            number = int(event.version)
+        key = event.key
+        if key is not None:
             details = details_of(event)
-            records[number] = _advance(records.get(number), event, details)
+            records[key] = _advance(records.get(key), event, details)
             jumped_over.update(map(int, details.jumped_over))
             if details.tables:
                 new = map(mention, details.tables)
                 mentions[event.fence, event.sequence] = tuple(equal.setdefault(value, value) for value in new)
-    for number, record in records.items():
+    for key, record in records.items():
         if record.state is State.RUNNING and record.last.fence != held_fence:
-            records[number] = replace(record, state=State.UNKNOWN)
+            records[key] = replace(record, state=State.UNKNOWN)
     head = counted[-1] if counted else None
+    versions = {key: record for key, record in records.items() if isinstance(key, int)}
     return History(
         events=tuple(ordered),
         late=late,
-        records=records,
-        newest=max(records, default=0),
+        records=versions,
+        newest=max(versions, default=0),
         fence=head.fence if head else 0,
         sequence=head.sequence if head else 0,
         jumped_over=frozenset(jumped_over),
         mentions=mentions,
+        repeatables={key: record for key, record in records.items() if isinstance(key, str)},
     )
 
 
@@ -140,10 +152,7 @@ def _distinct(events: Iterable[Event]) -> list[Event]:
         NeedsRepair: one is damaged.
     """
     by_key: dict[tuple[int, int, str], Event] = {}
-    events = tuple(events)
-    for event in events:
-        check_event(event)
-    for event in sorted(events, key=lambda event: (event.fence, event.sequence)):
+    for event in sorted(map(checked_event, events), key=lambda event: (event.fence, event.sequence)):
         by_key.setdefault((event.fence, event.sequence, event.run_id), event)
     return list(by_key.values())
 
@@ -182,7 +191,9 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
     begins = kind == EventType.STARTED or record is None
     started = event if begins else record.started  # type: ignore[union-attr]
     done = record.statements_done if record else 0
-    if kind in (EventType.STATEMENT_DONE, EventType.REPAIRED):
+    if kind == EventType.STARTED and event.name is not None:
+        done = (event.statement_index or 1) - 1  # A repeatable that changed begins again.
+    elif kind in (EventType.STATEMENT_DONE, EventType.REPAIRED):
         done = event.statement_index if event.statement_index is not None else done
     elif state is State.APPLIED:
         done = event.statement_total if event.statement_total is not None else done
@@ -192,6 +203,7 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
     applied_at, applied_by = _applied(record, event, state)
     return Record(
         version=event.version or "",
+        name=event.name or "",
         state=state,
         started=started,
         outcome=record.outcome if record is not None and repairs else event,

@@ -19,6 +19,39 @@ def make_status(migrations: Sequence[Migration], history: History) -> tuple[Stat
     return tuple(_status(files.get(n), history.records.get(n), migrations, history) for n in numbers)
 
 
+def make_repeatable_status(files: Sequence[tuple[Migration, str | None]], history: History) -> tuple[Status, ...]:
+    """Return the status of every repeatable: of the files in their order, then of those that have none.
+
+    Args:
+        files: each with the checksum of its rendered text; None where it does not render.
+    """
+    known = [(file, rendered, history.repeatables.get(file.name)) for file, rendered in files]
+    gone = [history.repeatables[name] for name in sorted(history.repeatables.keys() - {file.name for file, _ in files})]
+    return (
+        *(_status_of(file, record, _repeatable_state(rendered, record)) for file, rendered, record in known),
+        *(_status_of(None, record, state_without_file(record)) for record in gone),
+    )
+
+
+def _repeatable_state(rendered: str | None, record: Record | None) -> State:
+    return State.PENDING if record is None or is_outdated(rendered, record) else record.state
+
+
+def state_without_file(record: Record) -> State:
+    """Return the state of a repeatable whose file is gone."""
+    is_open = record.state in (State.UNKNOWN, State.RUNNING)
+    return record.state if is_open or record.is_removed else State.MISSING
+
+
+def is_outdated(rendered: str | None, record: Record) -> bool:
+    """Return whether a repeatable is to run again although it is applied or was abandoned, by the checksum of its rendered text.
+
+    What was made may be gone where its file had been deleted on purpose.
+    """
+    is_other = rendered is not None and record.last.rendered_checksum != rendered
+    return record.state in SETTLED and (is_other or record.is_removed)
+
+
 def is_late(migration: Migration, history: History) -> bool:
     """Return whether the file was never started nor jumped over, and is below a version that was started."""
     was_started = migration.number in history.records or migration.number in history.jumped_over
@@ -48,11 +81,15 @@ def newest_number(migrations: Sequence[Migration]) -> int:
 def _status(
     migration: Migration | None, record: Record | None, migrations: Sequence[Migration], history: History
 ) -> Status:
-    state = _state(migration, record, migrations, history)
+    return _status_of(migration, record, _state(migration, record, migrations, history))
+
+
+def _status_of(migration: Migration | None, record: Record | None, state: State) -> Status:
     if record is None:
         assert migration is not None
         return Status(
-            version=migration.version,
+            version=migration.version or None,
+            name=migration.identity.get("name"),
             description=migration.description,
             author=migration.author,
             path=migration.location,
@@ -62,7 +99,8 @@ def _status(
         )
     source = migration or record.started
     return Status(
-        version=migration.version if migration else record.version,
+        version=(migration or record).version or None,
+        name=record.name or None,
         description=source.description,
         author=source.author,
         path=migration.location if migration else record.started.path,

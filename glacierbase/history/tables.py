@@ -53,10 +53,10 @@ class FileTables:
             return tuple(dict.fromkeys(whole.get(name) or qualified(catalog, name) for name in table_names(written)))
 
         by_version = {number: names(record.started.tables) for number, record in history.records.items()}
-        busy = {number: record for number, record in history.records.items() if record.state in _IN_FLIGHT}
-        if any(record.started.tables is None for record in busy.values()):
+        busy = [record for record in history.all_records if record.state in _IN_FLIGHT]
+        if any(record.started.tables is None for record in busy):
             return cls(by_version, None)
-        return cls(by_version, frozenset(name for number in busy for name in by_version[number]))
+        return cls(by_version, frozenset(name for record in busy for name in names(record.started.tables)))
 
     def never_recorded(self, known: Iterable[Timeline]) -> Sequence[str]:
         """Return the tables that have no record, in order of name."""

@@ -10,7 +10,7 @@ from glacierbase.history.details import details_of
 from glacierbase.history.records import History, may_be_about
 from glacierbase.history.shapes import ChangeOrigin, RecordedChange, TableRecord, read_records
 from glacierbase.model.differences import compare
-from glacierbase.model.migration import Event, EventType
+from glacierbase.model.migration import Event, EventType, Key
 from glacierbase.model.shape import Shape
 from glacierbase.sql.targets import table_names
 
@@ -86,7 +86,7 @@ def is_lost(history: History, record: TableRecord) -> bool:
 def _tables(history: History, names: Collection[str] | None) -> _TablesBuilder:
     tables = _TablesBuilder()
     for event in history.events:
-        if event.version is not None and (event.fence, event.sequence) not in history.late:
+        if event.key is not None and (event.fence, event.sequence) not in history.late:
             tables.add(event, records_in(history, event, names))
     return tables
 
@@ -139,31 +139,31 @@ class _TablesBuilder:
         self._by_name: dict[str, _TimelineBuilder] = {}
         # By the last part of their names: files may leave out the first parts.
         self._by_last: dict[str, list[_TimelineBuilder]] = {}
-        # By version number: the tables that the file of the version changes; None where it may change any.
-        self._changed_by: dict[int, frozenset[str] | None] = {}
+        # By key: the tables that the file changes; None where it may change any.
+        self._changed_by: dict[Key, frozenset[str] | None] = {}
         # By version number: the event that recorded it as a baseline.
-        self._baselined: dict[int, Event] = {}
-        # The numbers of versions whose file has not ended, or whose run was lost.
-        self._open: set[int] = set()
+        self._baselined: dict[Key, Event] = {}
+        # The keys of files that have not ended, or whose run was lost.
+        self._open: set[Key] = set()
         self._gaps: dict[str, list[Event]] = {}
         # How many files that may change any table have ended; and by table, how many had when it was last read.
         self._doubts = 0
         self._doubts_at: dict[str, int] = {}
 
     def add(self, event: Event, records: Sequence[TableRecord]) -> None:
-        number = int(event.version or 0)
+        key = event.key or 0
         if event.event in (EventType.STARTED, EventType.BASELINED):
-            self._changed_by[number] = None if event.tables is None else frozenset(table_names(event.tables))
+            self._changed_by[key] = None if event.tables is None else frozenset(table_names(event.tables))
         if event.event == EventType.BASELINED:
-            self._baselined[number] = event
+            self._baselined[key] = event
         if event.event == EventType.STARTED:
-            self._open.add(number)
+            self._open.add(key)
         if event.event not in ENDS:
             return
         if event.event != EventType.UNKNOWN:
-            self._open.discard(number)
+            self._open.discard(key)
         changed, read = (
-            self._changed_by.get(number, frozenset()),
+            self._changed_by.get(key, frozenset()),
             [record for record in records if record.unread is None],
         )
         for name in {*(changed or ()), *(record.table for record in records)} - {record.table for record in read}:
@@ -179,7 +179,7 @@ class _TablesBuilder:
 
     def done(self) -> tuple[Timeline, ...]:
         """Return the timelines, in the order of their first records."""
-        doubts = self._doubts + any(self._changed_by[number] is None for number in self._open)
+        doubts = self._doubts + any(self._changed_by[key] is None for key in self._open)
         return tuple(timeline.done(doubts) for timeline in self.all)
 
     def _add_gap(self, name: str, event: Event) -> None:

@@ -18,6 +18,7 @@ from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Moment, differ
 from glacierbase.inspect.lineage import PartOrigin, Since, how_it_was, trace
 from glacierbase.inspect.table_search import TableAtPoint, TableSearch
+from glacierbase.model.arguments import key_given
 from glacierbase.model.command import command
 from glacierbase.model.migration import State
 from glacierbase.model.result import Result
@@ -120,7 +121,7 @@ def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence
 def next_after(history: History, not_recorded: Iterable[str]) -> str:
     """Return the step that records the changes of versions without a record; empty where there are none."""
     gaps = tuple(not_recorded)
-    stopped = (gap for gap in gaps if gap and (record := history.records.get(int(gap))) and record.state in _STOPPED)
+    stopped = (gap for gap in gaps if gap and (record := history.record(key_given(gap))) and record.state in _STOPPED)
     if version := next(stopped, None):
         return f"`{command('show', version)}` prints the next step for its run"
     return "the next file that changes the table records it; a view has no record" if gaps else ""
@@ -244,7 +245,7 @@ def with_changes_since(
         return moments, ""
     past = tables.past({last.shape.table: last.shape.metadata_location}).get(last.shape.table)
     origin = ChangeOrigin.OUTSIDE if is_whole else ChangeOrigin.NOT_RECORDED
-    nobody = replace(last.event, version=None, author=None, description=None)
+    nobody = replace(last.event, version=None, path=None, author=None, description=None)
     return (
         *moments,
         *(

@@ -51,7 +51,7 @@ def examine(target: Target, report: Callable[[NamespaceAccess], object] = lambda
     """
     catalog = target.catalog
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
-    yield _checked("files", lambda: f"{len(target.compile(target.migrations))} migrations render and split")
+    yield _checked("files", lambda: f"{len(target.compile(target.files))} migrations render and split")
     with closing(target.engine()) as engine:
         connection = _checked_connection(engine)
         yield connection

@@ -16,10 +16,10 @@ from glacierbase.history.timeline import Moment
 from glacierbase.inspect.lineage import Since
 from glacierbase.inspect.points import Place, place_of, since_given
 from glacierbase.inspect.table_search import ChosenTable, TableSearch, version_events
-from glacierbase.model.arguments import check_not_empty, version_given
+from glacierbase.model.arguments import check_not_empty, key_given
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, compare
-from glacierbase.model.migration import Event, EventType
+from glacierbase.model.migration import Event, EventType, Key
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Result, user_of
 from glacierbase.model.shape import Column, Shape
@@ -96,14 +96,14 @@ class Filters:
     Attributes:
         author: part of the author's name, in letters of either case.
         since: the oldest time.
-        number: the number of the version.
+        key: the version or repeatable.
     """
 
     table: TableSearch | None = None
     column: str | None = None
     author: str | None = None
     since: datetime | None = None
-    number: int | None = None
+    key: Key | None = None
 
     @classmethod
     def given(
@@ -123,13 +123,13 @@ class Filters:
             column,
             author,
             None if since is None else since_given(since, datetime.now(timezone.utc)),
-            None if version is None else version_given(version),
+            None if version is None else key_given(version),
         )
 
     def accepts(self, event: Event) -> bool:
         """Return whether an event matches the author, the time and the version."""
         has_author = self.author is None or self.author.casefold() in (event.author or "").casefold()
-        has_version = self.number is None or (event.version is not None and int(event.version) == self.number)
+        has_version = self.key is None or event.key == self.key
         is_recent = self.since is None or (event.recorded_at is not None and event.recorded_at >= self.since)
         return has_author and has_version and is_recent
 
@@ -166,29 +166,31 @@ class Outcome:
     Attributes:
         outcome: `started` where none is recorded yet; `repaired as edited: applied` with the state after a repair.
         run_by: user and host, and who started the CI job.
+        name: of a repeatable, which has no version.
     """
 
-    version: str
+    version: str | None
     outcome: str
     at: datetime | None
     author: str | None
     description: str | None
     run_by: str
+    name: str | None = None
 
 
 def outcomes(events: Sequence[Event], accepts: Callable[[Event], bool] = lambda _: True) -> tuple[Outcome, ...]:
     """Return the outcomes in the events of one catalog, in the order of the events.
 
-    Events without a version, and those that a run wrote after it lost the lock, have no outcome. The last event of a version
+    Events about the whole catalog, and those that a run wrote after it lost the lock, have no outcome. The last event of a file
     is one even if it is not an outcome: the attempt is running, or its outcome is unknown.
 
     Args:
         accepts: whether the filter accepts an event.
     """
     late = late_events(events)
-    counted = [event for event in events if event.version and (event.fence, event.sequence) not in late]
-    last = {event.version: event for event in counted}
-    chosen = (event for event in counted if event.event in _OUTCOMES or event is last[event.version])
+    counted = [event for event in events if event.key is not None and (event.fence, event.sequence) not in late]
+    last = {event.key: event for event in counted}
+    chosen = (event for event in counted if event.event in _OUTCOMES or event is last[event.key])
     actors = ci_actors(events)
     return tuple(_outcome(event, actors.get(event.run_id)) for event in chosen if accepts(event))
 
@@ -202,7 +204,8 @@ def ci_actors(events: Sequence[Event]) -> dict[str, str]:
 
 def _outcome(event: Event, ci_actor: str | None) -> Outcome:
     return Outcome(
-        version=event.version or "",
+        version=event.version,
+        name=event.name,
         outcome=_name(event),
         at=event.recorded_at,
         author=event.author,
@@ -224,7 +227,14 @@ def outcome_table(shown: Sequence[Outcome]) -> list[Line]:
     """Return a table with a row per outcome."""
     header = ("version", "outcome", "at", "author", "description", "run by")
     rows = [
-        (outcome.version, Mark(outcome.outcome), outcome.at, outcome.author, outcome.description, outcome.run_by)
+        (
+            outcome.version or outcome.name,
+            Mark(outcome.outcome),
+            outcome.at,
+            outcome.author,
+            outcome.description,
+            outcome.run_by,
+        )
         for outcome in shown
     ]
     return table(header, rows)
@@ -248,7 +258,7 @@ def _event_row(event: Event, ci_actor: str | None) -> tuple[Cell, ...]:
         event.recorded_at,
         f"{event.fence}.{event.sequence}",
         Mark(event.event),
-        event.version,
+        event.label or None,
         statement_of(event),
         user_of(event.os_user, event.host, ci_actor),
         event.run_id[:8],

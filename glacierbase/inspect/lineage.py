@@ -31,7 +31,8 @@ class Since:
     """The origin of a change.
 
     Attributes:
-        version, author, description: of the migration; None where no migration is known to have made the change.
+        version, author, description: of the migration; None where no migration is known to have made the change. The version of
+            a repeatable is its name.
         at: when it was recorded: after the file had ended. Of a change that no migration made, when it was committed, if the
             metadata of the table shows that.
         at_most: whether the change may be older: the file observed it, but did not make it, or `baseline` recorded the file.
@@ -58,9 +59,9 @@ class Since:
         event = moment.event
         if moment.origin is not ChangeOrigin.MIGRATION:
             at_most = not moment.is_exact
-            return cls(None, event.recorded_at, None, None, moment.origin, at_most, event.version, is_first)
+            return cls(None, event.recorded_at, None, None, moment.origin, at_most, event.label or None, is_first)
         is_late = event.event == EventType.BASELINED
-        return cls(event.version, event.recorded_at, event.author, event.description, moment.origin, is_late)
+        return cls(event.label or None, event.recorded_at, event.author, event.description, moment.origin, is_late)
 
     @property
     def is_outside(self) -> bool:

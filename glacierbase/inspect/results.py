@@ -16,32 +16,38 @@ from glacierbase.model.text import Cell, Line, Mark, Verbatim, counted, split_li
 
 @dataclass(frozen=True, slots=True)
 class StatusResult(Result):
-    """The state of every version, and the lock holder."""
+    """The state of every version and of every repeatable, and the lock holder."""
 
     migrations: tuple[Status, ...] = ()
     lock: LockHolder | None = None
+    repeatables: tuple[Status, ...] = ()
+
+    @property
+    def all_statuses(self) -> tuple[Status, ...]:
+        """The versions, and the repeatables after them."""
+        return (*self.migrations, *self.repeatables)
 
     def lines(self) -> Sequence[Line]:
         header = ("version", "state", "done", "applied at", "author", "description")
         return [
-            *(table(header, [_status_row(status) for status in self.migrations]) or ["no migrations"]),
+            *(table(header, [_status_row(status) for status in self.all_statuses]) or ["no migrations"]),
             *self.notes(),
         ]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: errors, notes and the lock holder."""
         lines = []
-        for status in self.migrations:
+        for status in self.all_statuses:
             if status.error_message and status.state is not State.APPLIED:
-                lines.append(f"{status.version} {status.state}{status.place}: {status.error_message}")
+                lines.append(f"{status.label} {status.state}{status.place}: {status.error_message}")
             if status.note:
-                lines.append(f"{status.version} note: {status.note}")
+                lines.append(f"{status.label} note: {status.note}")
         return [*lines, self.lock.line()] if self.lock else lines
 
 
 def _status_row(status: Status) -> tuple[Cell, ...]:
     return (
-        status.version,
+        status.label,
         Mark(status.state_name),
         status.progress,
         status.applied_at,
@@ -64,9 +70,10 @@ class ValidateResult(Result):
 class RenderedFile:
     """A migration as one environment renders it."""
 
-    version: str
+    version: str | None
     path: str
     sql: str
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

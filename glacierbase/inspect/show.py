@@ -14,13 +14,13 @@ from glacierbase.history.status import statement_at_stop
 from glacierbase.history.timeline import Moment, Timeline, records_in, timelines
 from glacierbase.inspect.history import event_table
 from glacierbase.inspect.points import place_of
-from glacierbase.inspect.status import statuses
+from glacierbase.inspect.status import repeatable_statuses, statuses
 from glacierbase.migrations.allows import Allow, allows_of
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command, repair_as
 from glacierbase.model.differences import Change, Difference, compare
-from glacierbase.model.migration import Event, State, Statement
+from glacierbase.model.migration import Event, Key, State, Statement
 from glacierbase.model.result import Result, Status, user_of
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, table
 
@@ -117,7 +117,7 @@ class ShowResult(Result):
         if status is None:
             return ["no such version"]
         lines: list[Line] = [
-            Mark(f"{status.version}  {status.description}"),
+            Mark(f"{status.label}  {status.description}"),
             *table((), self._rows(status)),
         ]
         if status.note:
@@ -145,23 +145,25 @@ class ShowResult(Result):
             yield from self.run.rows()
 
 
-def show(target: Target, result: ShowResult, number: int) -> ShowResult:
-    """Return the details of one version; `migration` stays None if there is no such version."""
+def show(target: Target, result: ShowResult, key: Key) -> ShowResult:
+    """Return the details of one version or repeatable; `migration` stays None if there is none."""
     state = current_state(target)
-    status = next((status for status in statuses(target, state) if int(status.version) == number), None)
+    known = repeatable_statuses if isinstance(key, str) else statuses
+    status = next((status for status in known(target, state) if status.key == key), None)
     if status is None:
         return replace(result, warnings=state.warnings)
-    record = state.history.records.get(number)
-    statements, allows = statements_of(target, number, state.history)
+    record = state.history.record(key)
+    # Of a repeatable that changed since it ran, those that are to run.
+    statements, allows = statements_of(target, key, None if status.state is State.PENDING else record)
     return replace(
         result,
         migration=status,
         run=shown_run(record) if record else None,
         statements=statements,
         allows=allows,
-        events=tuple(event for event in state.history.events if event.version and int(event.version) == number),
+        events=tuple(event for event in state.history.events if event.key == key),
         next=next_step(status),
-        tables=made_by(state.history, number),
+        tables=made_by(state.history, key),
     )
 
 
@@ -177,9 +179,11 @@ def check_known(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResu
 
 
 def next_step(status: Status) -> str:
-    """Return the next step for a version in this state; empty when there is nothing to do."""
+    """Return the next step for a version or repeatable in this state; empty when there is nothing to do."""
+    if status.is_repeatable and status.state is State.FAILED:
+        return f"remove the cause and run `{command('migrate')}` again; or correct the file, which then runs from its beginning"
     next_of = _NEXT.get(status.state)
-    return next_of(status.version) if next_of else ""
+    return next_of(status.label) if next_of else ""
 
 
 def shown_run(record: Record) -> ShownRun:
@@ -199,14 +203,13 @@ def shown_run(record: Record) -> ShownRun:
 
 
 def statements_of(
-    target: Target, number: int, history: History
+    target: Target, key: Key, record: Record | None
 ) -> tuple[tuple[ShownStatement, ...], tuple[Allow, ...]]:
-    """Return the statements of a version, and the findings of `lint` that it allows.
+    """Return the statements of a version or repeatable, and the findings of `lint` that it allows.
 
     Both are as recorded at its start, else as in the file.
     """
-    record = history.records.get(number)
-    statements = _statements(target, number, record)
+    statements = _statements(target, key, record)
     shown = tuple(
         ShownStatement(statement.index, statement.line, _state_of(statement.index, record), statement.text)
         for statement in statements
@@ -214,10 +217,10 @@ def statements_of(
     return shown, details_of(record.started).allows if record else allows_of(statements)
 
 
-def _statements(target: Target, number: int, record: Record | None) -> tuple[Statement, ...]:
+def _statements(target: Target, key: Key, record: Record | None) -> tuple[Statement, ...]:
     if record and record.started.rendered_sql is not None:
         return split_statements(record.started.rendered_sql, target.dialect)
-    files = target.compile([migration for migration in target.migrations if migration.number == number])
+    files = target.compile([file for file in target.files if file.key == key])
     return files[0].statements if files else ()
 
 
@@ -247,42 +250,42 @@ class MadeChange:
     unread: str | None = None
 
 
-def made_by(history: History, number: int) -> tuple[MadeChange, ...]:
-    """Return the changes that the runs of a version recorded; those of others first."""
+def made_by(history: History, key: Key) -> tuple[MadeChange, ...]:
+    """Return the changes that the runs of a version or repeatable recorded; those of others first."""
     return _in_order(
-        (change for timeline in timelines(history) for _, change in changes_in(timeline.moments, number)),
+        (change for timeline in timelines(history) for _, change in changes_in(timeline.moments, key)),
         history,
-        number,
+        key,
     )
 
 
-def made_by_version(history: History, known: Iterable[Timeline]) -> dict[int, tuple[MadeChange, ...]]:
-    """Return the result of `made_by` for every version that ran.
+def made_by_version(history: History, known: Iterable[Timeline]) -> dict[Key, tuple[MadeChange, ...]]:
+    """Return the result of `made_by` for every version and repeatable that ran.
 
     Args:
         known: the timelines of the history.
     """
-    made: dict[int, list[MadeChange]] = {number: [] for number in history.records}
+    made: dict[Key, list[MadeChange]] = {record.key: [] for record in history.all_records}
     for timeline in known:
-        for number, change in changes_in(timeline.moments):
-            made.setdefault(number, []).append(change)
-    return {number: _in_order(changes, history, number) for number, changes in made.items()}
+        for key, change in changes_in(timeline.moments):
+            made.setdefault(key, []).append(change)
+    return {key: _in_order(changes, history, key) for key, changes in made.items()}
 
 
-def changes_in(moments: Sequence[Moment], only: int | None = None) -> Iterator[tuple[int, MadeChange]]:
-    """Yield the change of a table at each of its moments, with the number of the version that recorded it.
+def changes_in(moments: Sequence[Moment], only: Key | None = None) -> Iterator[tuple[Key, MadeChange]]:
+    """Yield the change of a table at each of its moments, with the key of the version or repeatable that recorded it.
 
     Args:
-        only: the number of the requested version; default all.
+        only: the key of the requested one; default all.
     """
     before = None
     for moment in moments:
         earlier, before = before, moment.shape
-        number = int(moment.event.version or 0)
-        if only is None or number == only:
+        key = moment.event.key or 0
+        if only is None or key == only:
             shapes = [{shape.table: shape} if shape else {} for shape in (earlier, moment.shape)]
             for change in compare(*shapes):
-                yield number, MadeChange(change.table, change.change, moment.origin, change.diff)
+                yield key, MadeChange(change.table, change.change, moment.origin, change.diff)
 
 
 def change_lines(changes: Sequence[MadeChange]) -> Iterator[Line]:
@@ -296,13 +299,13 @@ def change_lines(changes: Sequence[MadeChange]) -> Iterator[Line]:
             yield from (Verbatim(f"  {difference.line()}") for difference in change.diff)
 
 
-def _in_order(made: Iterable[MadeChange], history: History, number: int) -> tuple[MadeChange, ...]:
-    return (*sorted(made, key=lambda change: change.origin is ChangeOrigin.MIGRATION), *_unread(history, number))
+def _in_order(made: Iterable[MadeChange], history: History, key: Key) -> tuple[MadeChange, ...]:
+    return (*sorted(made, key=lambda change: change.origin is ChangeOrigin.MIGRATION), *_unread(history, key))
 
 
-def _unread(history: History, number: int) -> Iterator[MadeChange]:
-    """Yield the tables that the newest run of a version could not read."""
-    record = history.records.get(number)
+def _unread(history: History, key: Key) -> Iterator[MadeChange]:
+    """Yield the tables that the newest run of a version or repeatable could not read."""
+    record = history.record(key)
     if record is not None and place_of(record.outcome) not in history.late:
         for table_record in records_in(history, record.outcome):
             if table_record.unread is not None:

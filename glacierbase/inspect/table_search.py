@@ -13,7 +13,7 @@ from glacierbase.history.timeline import ENDS, Moment, Timeline, records_in, tim
 from glacierbase.inspect.points import Place, Point, place_of, reached
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.command import command
-from glacierbase.model.migration import Event, EventType
+from glacierbase.model.migration import Event, EventType, Key
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Result
 from glacierbase.model.text import did_you_mean
@@ -81,7 +81,7 @@ class ChosenTable:
         current = next((moment.shape.table for moment in reversed(moments) if moment.shape), self.name)
         missing = gaps(self.history, self.written(current), point)
         if point is None:  # Also of files that wrote another form of the name.
-            missing = tuple(dict.fromkeys((*missing, *(event.version or "" for event in every.unrecorded))))
+            missing = tuple(dict.fromkeys((*missing, *(event.label for event in every.unrecorded))))
         later = next(iter(every.moments[len(moments) :]), None)
         return TableAtPoint(moments, later, missing, every.is_doubtful)
 
@@ -223,7 +223,7 @@ class RecordedNames:
 
 @dataclass(frozen=True, slots=True)
 class VersionEvent:
-    """An event of a version.
+    """An event of a version or a repeatable.
 
     Attributes:
         tables: those that the file of the version changes, by its last start.
@@ -236,15 +236,15 @@ class VersionEvent:
 
 
 def version_events(history: History) -> Iterator[VersionEvent]:
-    """Yield the events of all versions, in order, without those that runs wrote after they lost the lock."""
-    files: dict[int, tuple[frozenset[str], Place]] = {}
+    """Yield the events of all versions and repeatables, in order, without those that runs wrote after they lost the lock."""
+    files: dict[Key, tuple[frozenset[str], Place]] = {}
     for event in history.events:
-        if event.version is None or place_of(event) in history.late:
+        key = event.key
+        if key is None or place_of(event) in history.late:
             continue
-        number = int(event.version)
-        if event.event in (EventType.STARTED, EventType.BASELINED) or number not in files:
-            files[number] = frozenset(table_names(event.tables)), place_of(event)
-        yield VersionEvent(event, *files[number])
+        if event.event in (EventType.STARTED, EventType.BASELINED) or key not in files:
+            files[key] = frozenset(table_names(event.tables)), place_of(event)
+        yield VersionEvent(event, *files[key])
 
 
 def changed_tables(history: History) -> list[str]:
@@ -269,12 +269,12 @@ def gaps(history: History, names: Collection[str], point: Point | None) -> tuple
         if not version_event.tables.intersection(names):
             continue
         if event.event == EventType.STARTED and is_reached(event):
-            started[event.version or ""] = None
+            started[event.label] = None
         elif event.event in ENDS and event.event != EventType.UNKNOWN:
-            started.pop(event.version or "", None)
+            started.pop(event.label, None)
         if event.event in ENDS and is_reached(event):
             if any(record.unread is None for record in records_in(history, event, names)):
                 unrecorded.clear()
             else:
-                unrecorded[event.version or ""] = None
+                unrecorded[event.label] = None
     return tuple(unrecorded | started)

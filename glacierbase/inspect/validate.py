@@ -15,10 +15,10 @@ from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResu
 from glacierbase.migrations.compiled import Compiled, refused_substitution
 from glacierbase.migrations.git_base import check_against_base, read_base
 from glacierbase.migrations.headers import PREFIX
-from glacierbase.model.arguments import unknown_version
+from glacierbase.model.arguments import key_given, unknown_version
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
-from glacierbase.model.migration import Migration, version_number
+from glacierbase.model.migration import Key, Migration
 from glacierbase.model.result import Results
 from glacierbase.model.text import counted
 
@@ -67,7 +67,7 @@ def _refusing_substitutions(root: Path, choice: CatalogChoice, base: str | None)
 
     def check(compiled: Compiled, catalog: Catalog, migrations: Sequence[Migration]) -> bool:
         error = refused_substitution(compiled.migration.location, compiled.substituted, or_else=or_else)
-        if error and (base is None or compiled.migration in read(base).compared(catalog.name, migrations).new()):
+        if error and (base is None or compiled.migration in read(base).compared(catalog.name, migrations).changed()):
             raise error
         return False
 
@@ -91,25 +91,26 @@ def render(
     """Return the files of the chosen catalogs as each environment renders them; equal environments share a result.
 
     Args:
-        versions: to render; default all.
+        versions: to render, names of repeatables too; default all.
         resolve: read references; else placeholders replace them.
 
     Raises:
         GlacierbaseError: all that is wrong.
     """
-    wanted = set(map(version_number, versions))
+    wanted = set(map(key_given, versions))
     groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
-    known: set[int] = set()
+    known: set[Key] = set()
     rendered, errors = _render_all(
-        root, choice, catalogs, resolve, lambda file, *_: not versions or file.migration.number in wanted
+        root, choice, catalogs, resolve, lambda file, *_: not versions or file.migration.key in wanted
     )
     raise_all(errors)
     for rendered_file in rendered:
-        known.update(migration.number for migration in rendered_file.migrations)
+        known.update(migration.key for migration in rendered_file.migrations)
         groups.setdefault((rendered_file.catalog, rendered_file.used), []).append(rendered_file.environment)
-    unknown = [version for version in versions if version_number(version) not in known]
+    unknown = [text for text in versions if key_given(text) not in known]
     if unknown:
-        raise unknown_version(f"there is no migration with version {unknown[0]}")
+        kind = "repeatable" if isinstance(key_given(unknown[0]), str) else "migration with version"
+        raise unknown_version(f"there is no {kind} {unknown[0]}")
     return Results(
         RenderResult(name, ", ".join(environments), environments=tuple(environments), files=files)
         for (name, files), environments in groups.items()
@@ -131,7 +132,8 @@ def _render_all(
             return keep(compiled, catalog, migrations)
 
         for compiled_file in sandbox.compile_all(migrations, catalog, catalog.dialect, kept):
-            yield RenderedFile(compiled_file.migration.version, compiled_file.migration.location, compiled_file.text)
+            file = compiled_file.migration
+            yield RenderedFile(file.version or None, file.location, compiled_file.text, file.identity.get("name"))
 
     return in_environments(root, choice.in_every_environment(catalogs), resolve, render_files)
 

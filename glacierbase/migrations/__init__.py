@@ -2,6 +2,7 @@
 
 Files:
 - `folder`: read the migrations of a catalog in order, with their checksums; refuse two files of one version.
+- `repeatables`: files without a version, and the order in which they run.
 - `headers`: the comments `-- MIGRATION_NAME: value`, and those of a squash, which list the files that it replaces.
 - `allows`: the comments that allow a finding of `lint`.
 - `new_files`: write the next migration.

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.migration import Migration, Statement, checksum
+from glacierbase.model.migration import Key, Migration, Statement, checksum
 from glacierbase.sql.dialects import SUBSTITUTES, dialect_of
 from glacierbase.sql.tokens import Source, tokens
 
@@ -157,17 +157,17 @@ def _in_file(error: MigrationFileError, location: str, line: int) -> MigrationFi
     return MigrationFileError(error.code, message, error.hint, path=location, line=line, column=error.data["column"])
 
 
-def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect: str) -> Mapping[int, Compiled]:
-    """Render and split files, and return them by version number.
+def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect: str) -> Mapping[Key, Compiled]:
+    """Render and split files, and return them by key.
 
     Raises:
         MigrationFileError, SeveralErrors: all errors in all files.
     """
-    compiled: dict[int, Compiled] = {}
+    compiled: dict[Key, Compiled] = {}
     errors: list[GlacierbaseError] = []
     for migration in migrations:
         with collected(errors):
-            compiled[migration.number] = compile_migration(migration, catalog, dialect)
+            compiled[migration.key] = compile_migration(migration, catalog, dialect)
     raise_all(errors)
     return compiled
 

@@ -21,12 +21,14 @@ from glacierbase.migrations.headers import (
     below_squash,
     file_error,
     further_headers,
+    read_after,
     read_headers,
     read_squashes,
     replaces,
 )
+from glacierbase.migrations.repeatables import in_run_order, repeatable_name, repeatables, versioned
 from glacierbase.model.command import command
-from glacierbase.model.migration import Migration, checksum
+from glacierbase.model.migration import REPEATABLE_FOLDER, Migration, checksum
 from glacierbase.run.files import FileReader, FileRefused, path_inside
 from glacierbase.run.git import GitFailed, git, work_tree
 
@@ -47,7 +49,9 @@ def migration_files(root: Path) -> FileReader:
 def load_migrations(
     folder: Path, root: Path, files: FileReader | None = None, headers: Collection[str] | None = None
 ) -> tuple[tuple[Migration, ...], list[GlacierbaseError]]:
-    """Return a catalog's migrations in ascending order, from sub-folders too, and the errors of files that are not valid.
+    """Return a catalog's migrations in the order in which they run, and the errors of files that are not valid.
+
+    Files with a version come first, in ascending order, from sub-folders too; then the repeatables.
 
     Args:
         folder: an absent folder is an empty one.
@@ -57,13 +61,16 @@ def load_migrations(
     """
     read, errors = read_migrations(folder, root, files, headers)
     by_number: dict[int, Migration] = {}
-    pairs = [(by_number.setdefault(migration.number, migration), migration) for migration in read]
+    files_with_version = versioned(read)
+    pairs = [(by_number.setdefault(migration.number, migration), migration) for migration in files_with_version]
     # A file that a squash replaces is not a new file, and needs no other version.
     errors += duplicate_versions(
         [(a, b) for a, b in pairs if a is not b and not replaces(a, b) and not replaces(b, a)], root
     )
-    errors += below_squash(read)
-    return tuple(by_number[number] for number in sorted(by_number)), errors
+    errors += below_squash(files_with_version)
+    names = {path.stem for path in (folder / REPEATABLE_FOLDER).glob("*.sql")}
+    ordered, wrong = in_run_order(repeatables(read), names)
+    return (*(by_number[number] for number in sorted(by_number)), *ordered), [*errors, *wrong]
 
 
 def read_migrations(
@@ -138,6 +145,41 @@ def load_migration(path: Path, location: str, files: FileReader, listed: Collect
     Raises:
         MigrationFileError: the file is not valid.
     """
+    _version_and_name(location)
+    return as_migration(_read(path, location, files), path, location, listed)
+
+
+def as_migration(content: bytes, path: Path, location: str, listed: Collection[str] | None) -> Migration:
+    """Return the migration that a file with this content is.
+
+    Args:
+        path, location, listed: as for `load_migration`.
+
+    Raises:
+        MigrationFileError, SeveralErrors: it is not valid.
+    """
+    version, name = _version_and_name(location)
+    text = _decoded(content.removeprefix(_BYTE_ORDER_MARK), location)
+    headers = read_headers(text, location, listed, is_repeatable=not version)
+    return Migration(
+        version=version,
+        name=name,
+        description=headers[DESCRIPTION],
+        author=headers[AUTHOR],
+        path=path,
+        location=location,
+        text=text,
+        checksum=checksum(content),
+        headers=further_headers(headers),
+        squashes=read_squashes(text, version, location) if version else (),
+        after=() if version else tuple(before for before, _ in read_after(text)),
+    )
+
+
+def _version_and_name(location: str) -> tuple[str, str]:
+    """Return the version, empty for a repeatable, and the words of a file name."""
+    if name := repeatable_name(location):
+        return "", name
     named = FILE_NAME.fullmatch(location.rpartition("/")[2])
     if not named:
         raise file_error(
@@ -146,21 +188,7 @@ def load_migration(path: Path, location: str, files: FileReader, listed: Collect
             "a migration's file name is digits, an underscore, lower-case words and .sql",
             "rename it as in 0042_add_device.sql; the command `new` writes such names",
         )
-    content = _read(path, location, files)
-    text = _decoded(content.removeprefix(_BYTE_ORDER_MARK), location)
-    headers = read_headers(text, location, listed)
-    return Migration(
-        version=named["version"],
-        name=named["name"],
-        description=headers[DESCRIPTION],
-        author=headers[AUTHOR],
-        path=path,
-        location=location,
-        text=text,
-        checksum=checksum(content),
-        headers=further_headers(headers),
-        squashes=read_squashes(text, named["version"], location),
-    )
+    return named["version"], named["name"]
 
 
 def _read(path: Path, location: str, files: FileReader) -> bytes:
@@ -230,19 +258,29 @@ def _in_base(paths: set[Path], root: Path) -> Mapping[Path, int]:
 
 
 class DeferredMigrations(Sequence[Migration]):
-    """Migrations that are read at first use.
+    """Migrations of a catalog that are read at first use.
 
     Every use raises MigrationFileError or SeveralErrors where the files are not valid.
     """
 
-    def __init__(self, load: Callable[[], tuple[Sequence[Migration], Sequence[GlacierbaseError]]]) -> None:
+    def __init__(
+        self,
+        load: Callable[[], tuple[Sequence[Migration], Sequence[GlacierbaseError]]],
+        wanted: Callable[[Sequence[Migration]], Sequence[Migration]],
+    ) -> None:
+        """Read nothing.
+
+        Args:
+            wanted: returns those of the catalog's migrations that this one has.
+        """
         self._load = load
+        self._wanted = wanted
 
     @cached_property
     def _read(self) -> Sequence[Migration]:
         migrations, errors = self._load()
         raise_all(errors)
-        return migrations
+        return self._wanted(migrations)
 
     @overload
     def __getitem__(self, index: int) -> Migration: ...

@@ -9,15 +9,18 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path, PurePosixPath
 from shlex import quote
 from typing import TypeAlias
 
-from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFileError, raise_all
+from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFileError, SeveralErrors, raise_all
+from glacierbase.migrations.folder import as_migration
 from glacierbase.migrations.git_files import Fork, files_at, find_fork
 from glacierbase.migrations.headers import file_error, missing_headers
+from glacierbase.migrations.repeatables import in_run_order, repeatable_name, repeatables, versioned
 from glacierbase.model.command import command, from_here, git_command
 from glacierbase.model.migration import Migration, checksum, version_number
 
@@ -50,12 +53,14 @@ class BaseCatalog:
         name: the name of its catalog file there.
         doubt: why the name is only assumed; empty where it is not.
         paths: the paths whose checkout restores the catalog.
+        repeatables: those that are valid, in the order of their names.
     """
 
     name: str
     doubt: tuple[str, ...]
     paths: tuple[str, ...]
     files: tuple[BaseFile, ...] = field(repr=False)
+    repeatables: tuple[Migration, ...] = field(repr=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,18 +83,33 @@ class Base:
         return self.fork.ref
 
     def compared(self, name: str, migrations: Sequence[Migration]) -> Compared:
-        """Return the migrations of the work tree, with the base's files of the catalog of this name."""
-        return Compared(self, migrations, _files(self.at_fork, name), _files(self.at_tip, name))
+        """Return the migrations of the work tree, repeatables included, beside the base's catalog of this name."""
+        return Compared(
+            self,
+            versioned(migrations),
+            _files(self.at_fork, name),
+            _files(self.at_tip, name),
+            repeatables(migrations),
+            _repeatables(self.at_fork, name),
+            _repeatables(self.at_tip, name),
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Compared:
-    """The migrations of a catalog in the work tree, and the base's files of the catalog."""
+    """The migrations of a catalog in the work tree, and the base's files of the catalog.
+
+    Attributes:
+        migrations, at_fork, at_tip: the files with a version; the others are repeatables.
+    """
 
     base: Base
     migrations: Sequence[Migration]
     at_fork: Mapping[int, Sequence[BaseFile]]
     at_tip: Mapping[int, Sequence[BaseFile]]
+    repeatables: Sequence[Migration]
+    repeatables_at_fork: Mapping[str, Migration]
+    repeatables_at_tip: Mapping[str, Migration]
 
     @property
     def highest(self) -> BaseFile | None:
@@ -104,6 +124,30 @@ class Compared:
             for migration in self.migrations
             if not self._is_of_base(migration, is_only=count[migration.number] == 1)
         ]
+
+    def changed_repeatables(self) -> list[Migration]:
+        """Return the repeatables that are new here, or were edited."""
+        return [file for file in self.repeatables if not self._is_repeatable_of_base(file)]
+
+    def _is_repeatable_of_base(self, file: Migration) -> bool:
+        others = (self.repeatables_at_fork.get(file.name), self.repeatables_at_tip.get(file.name))
+        return any(other is not None and other.checksum == file.checksum for other in others)
+
+    def repeatables_before(self) -> Sequence[Migration]:
+        """Return the repeatables as the base has them, in the order in which they run."""
+        unchanged = {file.name: file for file in self.repeatables if self._is_repeatable_of_base(file)}
+        before = {**self.repeatables_at_fork, **unchanged}
+        return in_run_order(before.values(), before)[0]
+
+    def changed(self) -> list[Migration]:
+        """Return the migrations that the base does not have, and the repeatables that are new or were edited."""
+        return [*self.new(), *self.changed_repeatables()]
+
+    def deleted_repeatables(self) -> list[Migration]:
+        """Return the repeatables that the base has, and had where this branch left it, and the work tree does not have."""
+        here = {file.name for file in self.repeatables}
+        at_tip = self.repeatables_at_tip
+        return [file for name, file in self.repeatables_at_fork.items() if name in at_tip and name not in here]
 
     def new_squashes(self) -> list[Migration]:
         """Return the squashes that the base does not have. A squash has the version of the last file that it replaces."""
@@ -161,11 +205,22 @@ class _Commit:
     read_name: ReadName
 
     def catalogs(self) -> Iterator[BaseCatalog]:
-        for stem, files in self._migrations().items():
+        versions, others = self._migrations(), self._repeatables()
+        for stem in dict.fromkeys((*versions, *others)):
             file = f"catalogs/{stem}.yaml"
             name, doubt = self._name(stem, file)
             paths = (file, f"migrations/{stem}") if file in self.content else (f"migrations/{stem}",)
-            yield BaseCatalog(name, doubt, paths, tuple(files))
+            yield BaseCatalog(name, doubt, paths, tuple(versions.get(stem, ())), tuple(others.get(stem, ())))
+
+    def _repeatables(self) -> dict[str, list[Migration]]:
+        """Return the valid repeatables, by the folder of their catalog."""
+        folders: dict[str, list[Migration]] = {}
+        for path, content in sorted(self.content.items()):
+            with suppress(MigrationFileError, SeveralErrors):
+                if path.endswith(".sql") and repeatable_name(path):
+                    file = as_migration(content, Path(path), path, None)
+                    folders.setdefault(PurePosixPath(path).parts[1], []).append(file)
+        return folders
 
     def _migrations(self) -> dict[str, list[BaseFile]]:
         """Return the migration files, by the folder of their catalog."""
@@ -203,6 +258,11 @@ def _files(catalogs: Iterable[BaseCatalog], name: str) -> Mapping[int, Sequence[
     return by_number
 
 
+def _repeatables(catalogs: Iterable[BaseCatalog], name: str) -> Mapping[str, Migration]:
+    """Return the repeatables of the catalogs of this name, by their names."""
+    return {file.name: file for catalog in catalogs if catalog.name == name for file in catalog.repeatables}
+
+
 def _inner(path: str) -> str:
     """Return a path without `migrations/` and the folder of the catalog."""
     return path.split("/", 2)[2]
@@ -237,20 +297,25 @@ def check_against_base(
     for name, files in migrations.items():
         compared = base.compared(name, files)
         errors += _of_catalog(compared, f"migrations/{stems[name]}")
-        errors += missing_headers(compared.new(), required_headers[name])
+        errors += missing_headers(compared.changed(), required_headers[name])
     if all_catalogs:
         errors += _gone(base, stems)
     raise_all(errors)
-    return {name: tuple(_warnings(base, name, root)) for name in migrations}
+    return {name: tuple(_warnings(base, name, root, files)) for name, files in migrations.items()}
 
 
-def _warnings(base: Base, name: str, root: Path) -> Iterator[str]:
+def _warnings(base: Base, name: str, root: Path, migrations: Sequence[Migration]) -> Iterator[str]:
     if base.is_empty:
         # The project is new, or a branch has moved it and left a link in its place.
         yield f"{base.ref} has no project in the folder {root}: nothing was compared"
     for catalog in base.at_tip:
         if catalog.name == name:
             yield from catalog.doubt
+    for file in base.compared(name, migrations).deleted_repeatables():
+        yield (
+            f"{file.location} of {base.ref} was deleted: what it made stays until a versioned file drops it; in each environment,"
+            f" `repair {file.name} --as removed` accepts that"
+        )
 
 
 def _gone(base: Base, stems: Mapping[str, str]) -> Iterator[HistoryDisagrees]:

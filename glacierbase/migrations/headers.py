@@ -18,6 +18,8 @@ PREFIX = "MIGRATION_"
 DESCRIPTION, AUTHOR = "DESCRIPTION", "AUTHOR"
 # Written by `squash`, a line for each file that it replaces; `read_squashes` reads them.
 SQUASHES = "SQUASHES"
+# Of a repeatable: the name of one that runs before it. It may have several.
+AFTER = "AFTER"
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _COMMENT = re.compile(r"\s*(?:--.*)?")
@@ -28,11 +30,14 @@ _MOST_ERRORS = 20
 _VALUE = re.compile(r"(\d{1,200}) (v1:sha256:[0-9a-f]{64})( squash)?", re.ASCII)
 
 
-def read_headers(text: str, location: str, listed: Collection[str] | None) -> dict[str, str]:
+def read_headers(
+    text: str, location: str, listed: Collection[str] | None, *, is_repeatable: bool = False
+) -> dict[str, str]:
     """Return the headers of a file by name, without the prefix; additional headers only if they have a value.
 
     Args:
         listed: names of the further headers that are allowed; None allows any.
+        is_repeatable: whether `read_after` reads the file's headers `AFTER`; else `read_squashes` reads those of a squash.
 
     Raises:
         MigrationFileError, SeveralErrors: a header is unknown or duplicate; description or author is missing, and not misspelt.
@@ -42,7 +47,7 @@ def read_headers(text: str, location: str, listed: Collection[str] | None) -> di
     errors: list[GlacierbaseError] = []
     for number, line in comments_above(text):
         header = HEADER.fullmatch(line)
-        if not header or header[1] == SQUASHES:
+        if not header or header[1] == (AFTER if is_repeatable else SQUASHES):
             continue
         name, value = header[1], header[2].strip()
         with collected(errors):
@@ -106,12 +111,21 @@ def comments_above(text: str) -> Iterator[tuple[int, str]]:
 def _check_header(
     name: str, values: Mapping[str, str], listed: Collection[str] | None, location: str, line: int
 ) -> None:
+    if name == AFTER:
+        hint = "remove it: versioned files run in the order of their versions"
+        raise file_error(location, "UNKNOWN_HEADER", f"only repeatables have the header {PREFIX}{AFTER}", hint, line)
     if listed is not None and name not in _EXAMPLES and name not in listed:
         allow = f"allow it in the catalog file: headers: {{{name}: optional}}"
         hint = did_you_mean(name, (*_EXAMPLES, *listed), allow, f"{PREFIX}{{}}")
         raise file_error(location, "UNKNOWN_HEADER", f"unknown header {PREFIX}{name}", hint, line)
     if name in values:
         raise file_error(location, "DUPLICATE_HEADER", f"duplicate header {PREFIX}{name}", "keep one of them", line)
+
+
+def read_after(text: str) -> tuple[tuple[str, int], ...]:
+    """Return the names in the headers `AFTER` of a repeatable, each with its line."""
+    headers = ((HEADER.fullmatch(line), number) for number, line in comments_above(text))
+    return tuple((header[2].strip(), number) for header, number in headers if header and header[1] == AFTER)
 
 
 def read_squashes(text: str, version: str, location: str) -> tuple[Squashed, ...]:

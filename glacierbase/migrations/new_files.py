@@ -10,9 +10,10 @@ from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.folder import FILE_NAME, highest_version
-from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX
+from glacierbase.migrations.headers import AFTER, AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.migrations.template import UNWRITTEN
 from glacierbase.model.command import command, move_command
+from glacierbase.model.migration import REPEATABLE_FOLDER, REPEATABLE_NAME
 from glacierbase.run.files import create_file, one_at_a_time, writing
 from glacierbase.run.git import GitFailed, git
 
@@ -50,18 +51,7 @@ def write_migration(
     Raises:
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
     """
-    description, author = " ".join(description.split()), " ".join(author.split())
-    words = file_words(description)
-    if not words or not author:
-        raise ConfigurationError(
-            "INVALID_VALUE",
-            "a migration needs a description with a word in it, and an author",
-            command("new", "--help"),
-        )
-    if wrong := _TEMPLATE_START.search(f"{description}\n{author}"):
-        what = f"a description and an author must not contain {wrong[0]}{wrong.string[wrong.end()]}: the file is a template"
-        raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
-    head = head_of(description, author, headers)
+    head, words = head_of(description, author, headers), file_words(description)
     with one_at_a_time(root):
         highest = max(highest_version(folder, root), _highest_draft(folder))
         path = folder / f"{next_version(highest, now)}_{words}.sql"
@@ -73,12 +63,56 @@ def write_migration(
     return path
 
 
-def head_of(description: str, author: str, headers: Iterable[str]) -> str:
-    """Return the header lines of a file.
+def write_repeatable(
+    folder: Path,
+    root: Path,
+    name: str,
+    description: str,
+    author: str,
+    headers: Collection[str] = (),
+    *,
+    sql: str = _NO_SQL,
+    after: Iterable[str] = (),
+) -> Path:
+    """Write a repeatable into a catalog's folder, and return its path.
 
     Args:
-        headers: names of further ones, written without a value.
+        root, headers, sql: as for `write_migration`.
+        after: the names of the repeatables that it reads.
+
+    Raises:
+        ConfigurationError: as `write_migration`; `INVALID_VALUE`: it cannot have this name.
     """
+    if not REPEATABLE_NAME.fullmatch(name):
+        what = f"{name!r} is no name of a repeatable: lower-case words that begin with a letter, with _ between them"
+        raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
+    path = folder / REPEATABLE_FOLDER / f"{name}.sql"
+    order = "".join(f"-- {PREFIX}{AFTER}: {name}\n" for name in after)
+    content = f"{head_of(description, author, headers)}{order}\n{sql}"
+    try:
+        with writing(path):
+            create_file(path, root, content)
+    except FileExistsError as error:
+        raise already_exists(path, "", "edit it: what changed runs again") from error
+    return path
+
+
+def head_of(description: str, author: str, headers: Collection[str]) -> str:
+    """Return the headers of a new file.
+
+    Raises:
+        ConfigurationError: `INVALID_VALUE`.
+    """
+    description, author = " ".join(description.split()), " ".join(author.split())
+    if not file_words(description) or not author:
+        raise ConfigurationError(
+            "INVALID_VALUE",
+            "a migration needs a description with a word in it, and an author",
+            command("new", "--help"),
+        )
+    if wrong := _TEMPLATE_START.search(f"{description}\n{author}"):
+        what = f"a description and an author must not contain {wrong[0]}{wrong.string[wrong.end()]}: the file is a template"
+        raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
     values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, "")}
     return "".join(f"-- {PREFIX}{name}: {value}\n" for name, value in values.items())
 

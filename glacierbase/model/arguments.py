@@ -7,7 +7,7 @@ from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.command import command
-from glacierbase.model.migration import version_number
+from glacierbase.model.migration import REPEATABLE_NAME, Key, version_number
 
 
 def given(name: str, value: str | Path | None, variable: str) -> str | None:
@@ -60,6 +60,15 @@ def version_given(version: str) -> int:
     if number is None:
         raise unknown_version(f"{version} is not a version")
     return number
+
+
+def key_given(text: str) -> Key:
+    """Return the number of a version, or the name of a repeatable.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_VERSION`: it is neither.
+    """
+    return text if REPEATABLE_NAME.fullmatch(text) else version_given(text)
 
 
 def unknown_version(what: str) -> ConfigurationError:

@@ -91,8 +91,8 @@ HOOK_TIMEOUT = _duration("1s", "1h")
 CATALOG_NAME = _matching("[a-z][a-z0-9_]*", "a name of lower-case letters, digits and _")
 ENVIRONMENT_NAME = _matching("[A-Za-z0-9][A-Za-z0-9._-]*", "a name of letters, digits, . _ and -")
 HEADER_NAME = _matching(
-    r"(?!MIGRATION_|(?:DESCRIPTION|AUTHOR|SQUASHES)$)(?=.{1,60}$)[A-Z]+(?:_[A-Z]+)*",
-    "a name of capital letters and _, without the prefix MIGRATION_, and none of DESCRIPTION, AUTHOR and SQUASHES",
+    r"(?!MIGRATION_|(?:DESCRIPTION|AUTHOR|SQUASHES|AFTER)$)(?=.{1,60}$)[A-Z]+(?:_[A-Z]+)*",
+    "a name of capital letters and _, without the prefix MIGRATION_, and none of DESCRIPTION, AUTHOR, SQUASHES and AFTER",
 )
 RULE_CODE = _matching("[A-Z]{2,8}[0-9]{3}", "the code of a rule, such as DS103")
 # YAML reads `off` as false.

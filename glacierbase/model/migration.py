@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import Enum
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+
+# What identifies a file in the history of its catalog: the number of its version, or the name of a repeatable.
+Key: TypeAlias = int | str
+# The folder of a catalog's repeatables, in that of its migrations.
+REPEATABLE_FOLDER = "repeatable"
+REPEATABLE_NAME = re.compile(r"[a-z][a-z0-9]*(?:_[a-z0-9]+)*")
+_REPEATABLE_PATH = re.compile(rf".*/{REPEATABLE_FOLDER}/([a-z][a-z0-9_]*)\.sql", re.DOTALL)
 
 
 class State(str, Enum):
@@ -93,18 +101,62 @@ class Squashed(NamedTuple):
         return int(self.version)
 
 
+class Identified:
+    """What has a version; a repeatable has none, and is identified by its name."""
+
+    __slots__ = ()
+
+    if TYPE_CHECKING:
+
+        @property
+        def version(self) -> str | None: ...
+
+        @property
+        def name(self) -> str | None: ...
+
+    @property
+    def number(self) -> int:
+        """The number by which the version is compared."""
+        return int(self.version or "")
+
+    @property
+    def is_repeatable(self) -> bool:
+        """Whether it has no version, and runs again whenever what it renders changes."""
+        return not self.version
+
+    @property
+    def key(self) -> Key:
+        return self.number if self.version else self.label
+
+    @property
+    def label(self) -> str:
+        """The version, or the name of the repeatable: what commands take."""
+        return self.version or self.name or ""
+
+    @property
+    def what(self) -> str:
+        """It in a sentence: `version 0042`, or `repeatable daily_orders`."""
+        return f"version {self.version}" if self.version else f"repeatable {self.name}"
+
+    @property
+    def identity(self) -> dict[str, str | None]:
+        """It in a document: `version`, which is null for a repeatable, and for that its `name`."""
+        return {"version": self.version} if self.version else {"version": None, "name": self.name}
+
+
 @dataclass(frozen=True, slots=True)
-class Migration:
+class Migration(Identified):
     """One migration file, read once per run.
 
     Attributes:
-        version: the digits of the file name, as written; versions are compared by `number`.
-        name: the words of the file name.
+        version: the digits of the file name, as written; versions are compared by `number`. Empty for a repeatable.
+        name: the words of the file name, which identify a repeatable.
         path: where the file is; `location` is the same relative to the project, for people and history.
         text: the file's text without a byte order mark; line ends as they are.
         checksum: the checksum of the raw file, `v1:sha256:…`.
         headers: the headers that the catalog file lists, by name: `{"TICKET": "OPS-17"}`.
         squashes: the files that a squash replaces.
+        after: names of the repeatables that run before this repeatable.
     """
 
     version: str
@@ -117,10 +169,7 @@ class Migration:
     checksum: str
     headers: Mapping[str, str] = field(default_factory=dict, hash=False)
     squashes: tuple[Squashed, ...] = ()
-
-    @property
-    def number(self) -> int:
-        return int(self.version)
+    after: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +212,22 @@ class Event:
     engine: str | None = None
     query_id: str | None = None
     details: str | None = None
+
+    @property
+    def name(self) -> str | None:
+        """The name of the repeatable that the event is about; None where it is about none."""
+        match = _REPEATABLE_PATH.fullmatch(self.path) if self.version is None and self.path else None
+        return match[1] if match else None
+
+    @property
+    def key(self) -> Key | None:
+        """What identifies the file that the event is about; None where it is about the whole catalog."""
+        return self.name if self.version is None else int(self.version)
+
+    @property
+    def label(self) -> str:
+        """The version, or the name of the repeatable, that the event is about; empty where it is about the whole catalog."""
+        return self.version or self.name or ""
 
 
 def version_number(text: str) -> int | None:

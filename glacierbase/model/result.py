@@ -16,7 +16,7 @@ from typing import Any, ClassVar, TypeVar
 from glacierbase.errors import GlacierbaseError
 from glacierbase.model.codec import to_json
 from glacierbase.model.escape import printable_json
-from glacierbase.model.migration import AppliedBy, State
+from glacierbase.model.migration import AppliedBy, Identified, State
 from glacierbase.model.printable import Show, printable
 from glacierbase.model.text import Line, Mark, split_lines, time_from, time_of
 from glacierbase.secrets import Secrets, secrets_in_use
@@ -135,10 +135,11 @@ def user_of(os_user: str | None, host: str | None, ci_actor: str | None) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Status:
-    """The state of one version.
+class Status(Identified):
+    """The state of one version, or of one repeatable.
 
     Attributes:
+        version: None for a repeatable, which has a name.
         applied_at, run_id: time and id of the run that applied the version, or ran it last; a repair changes neither.
         applied_by: `run`, `baseline`, or `repair` if a person completed a failed statement by hand; None if not applied.
         repaired: the newest repair since that run, or None.
@@ -146,9 +147,10 @@ class Status:
         note: facts that are not errors.
         stopped_at: the statement (from 1) that failed, is running, or has an unknown outcome; else None.
         replaces: the versions that a squash replaces.
+        name: of a repeatable; None for a version.
     """
 
-    version: str
+    version: str | None
     description: str | None
     author: str | None
     path: str | None
@@ -164,6 +166,7 @@ class Status:
     note: str | None = None
     stopped_at: int | None = None
     replaces: tuple[str, ...] = ()
+    name: str | None = None
 
     @property
     def state_name(self) -> str:

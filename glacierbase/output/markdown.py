@@ -111,7 +111,7 @@ def _files(entries: Sequence[Entry]) -> Iterator[Block]:
 def _row(file: Entry) -> tuple[str, ...]:
     kind = prose(file["kind"] or "not replayed")
     name = file["path"].rpartition("/")[2]
-    return (code(file["version"]), code(name), kind, code(file["author"]), code(file["description"]))
+    return (code(file["version"] or file["name"]), code(name), kind, code(file["author"]), code(file["description"]))
 
 
 def _cells(cells: Sequence[str]) -> str:

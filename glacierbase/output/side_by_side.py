@@ -11,7 +11,7 @@ from typing import Any
 
 from glacierbase.apply.results import PendingFile, PlanResult
 from glacierbase.inspect.results import StatusResult
-from glacierbase.model.migration import State
+from glacierbase.model.migration import Key, State
 from glacierbase.model.result import Result, Status
 from glacierbase.model.text import Cell, Line, Mark, table
 
@@ -63,32 +63,35 @@ def _table(results: Sequence[Result]) -> Sequence[Line]:
     """Return a table with a line per version, a column per environment, and a mark on lines that differ."""
     columns, squashed = [_cells(result) for result in results], [_squashed(result) for result in results]
     rows: list[tuple[Cell, ...]] = []
-    for number in sorted({number for column in columns for number in column}):
-        version, _, description = next(column[number] for column in columns if number in column)
+    for key in sorted({key for column in columns for key in column}, key=_place):
+        label, _, description = next(column[key] for column in columns if key in column)
         cells, states = [], set()
         for column, by in zip(columns, squashed, strict=True):
-            squash = None if number in column else by.get(number)
-            cell = column[number][1] if number in column else _ABSENT
+            squash = None if key in column else by.get(key)
+            cell = column[key][1] if key in column else _ABSENT
             cells.append(f"in {column[squash][0]}" if squash is not None else cell)
             states.add(column[squash][1] if squash is not None else cell)
-        rows.append((version, *map(Mark, cells), Mark("differs" if len(states) > 1 else ""), description))
+        rows.append((label, *map(Mark, cells), Mark("differs" if len(states) > 1 else ""), description))
     header = ("version", *(result.environment for result in results), "", "description")
     return table(header, rows) or ["no migrations" if isinstance(results[0], StatusResult) else "nothing is pending"]
 
 
-def _cells(result: Any) -> Mapping[int, tuple[str, str, str]]:
-    """Return version, cell and description of each version, by number."""
+def _place(key: Key) -> tuple[bool, Key]:
+    """Return what sorts versions by number, and repeatables by name after them."""
+    return isinstance(key, str), key
+
+
+def _cells(result: Any) -> Mapping[Key, tuple[str, str, str]]:
+    """Return label, cell and description of each version and repeatable, by key."""
     is_status = isinstance(result, StatusResult)
-    files = (
-        ((migration, _state(migration)) for migration in result.migrations) if is_status else _pending(result.pending)
-    )
-    return {int(file.version): (file.version, cell, file.description or "") for file, cell in files}
+    files = ((status, _state(status)) for status in result.all_statuses) if is_status else _pending(result.pending)
+    return {file.key: (file.label, cell, file.description or "") for file, cell in files}
 
 
-def _squashed(result: Any) -> Mapping[int, int]:
+def _squashed(result: Any) -> Mapping[Key, Key]:
     """Return the number of the squash that replaces each version, by the version's number."""
     statuses = result.migrations if isinstance(result, StatusResult) else ()
-    return {int(version): int(status.version) for status in statuses for version in status.replaces}
+    return {int(version): status.key for status in statuses for version in status.replaces}
 
 
 def _state(status: Status) -> str:

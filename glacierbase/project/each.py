@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +14,7 @@ from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import GlacierbaseError, Interrupted, collected, raise_all
 from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import DeferredMigrations, load_migrations, migration_files
+from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.command import Scope, on_catalog
 from glacierbase.model.migration import Migration
 from glacierbase.model.result import Result, Results, raise_first
@@ -160,18 +161,19 @@ def load_targets(
         ConfigurationError, MigrationFileError, SeveralErrors: all that is wrong in all of them.
     """
     targets: list[Target] = []
-    read: dict[str, Sequence[Migration]] = {}
+    read: dict[str, tuple[Sequence[Migration], Sequence[Migration]]] = {}
     files = migration_files(root)
     errors: list[GlacierbaseError] = []
     for file, environment in chosen:
         if file.stem not in read:
-            load = partial(load_migrations, root / "migrations" / file.stem, root, files, file.headers)
-            read[file.stem], wrong = (DeferredMigrations(load), []) if is_deferred else load()
-            errors += wrong
+            load = cache(partial(load_migrations, root / "migrations" / file.stem, root, files, file.headers))
+            read[file.stem] = DeferredMigrations(load, versioned), DeferredMigrations(load, repeatables)
+            errors += [] if is_deferred else load()[1]
         with collected(errors):
             catalog = file.for_environment(environment, root)
             # One run per target: run id, version and index identify a statement, also in a table that catalogs share.
-            targets.append(Target(catalog, read[file.stem], Run.here(root, held), set(names) - {file.name}))
+            siblings, (migrations, others) = set(names) - {file.name}, read[file.stem]
+            targets.append(Target(catalog, migrations, Run.here(root, held), siblings, repeatables=others))
     # Catalogs share a file: an error in it is reported once.
     raise_all(list({error.message: error for error in errors}.values()))
     return targets

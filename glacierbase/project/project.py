@@ -13,7 +13,7 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import type_of
-from glacierbase.model.arguments import check_reason, check_role, given, version_given
+from glacierbase.model.arguments import check_reason, check_role, given, key_given, version_given
 from glacierbase.model.command import Scope, command, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
@@ -469,15 +469,15 @@ class Project:
 
     @with_own_scope
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
-        """Return the details of one version. Writes nothing.
+        """Return the details of one version or repeatable. Writes nothing.
 
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
         from glacierbase.inspect.show import check_known
 
-        number = version_given(version)
-        return check_known(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
+        key = key_given(version)
+        return check_known(self._catalogs.run(COMMANDS["show"], catalogs, spark, key=key), version)
 
     @with_own_scope
     def schema(

@@ -16,9 +16,9 @@ from glacierbase.inspect.drift import DriftResult, Unread, drift_in
 from glacierbase.inspect.history import ci_actors, statement_of
 from glacierbase.inspect.lineage import PartOrigin, Since, how_it_was, trace
 from glacierbase.inspect.show import MadeChange, made_by_version, next_step, shown_run, statements_of
-from glacierbase.inspect.status import statuses
+from glacierbase.inspect.status import repeatable_statuses, statuses
 from glacierbase.model.differences import compare
-from glacierbase.model.migration import Event, State
+from glacierbase.model.migration import Event, Key, State
 from glacierbase.model.result import Status, user_of
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import first_of
@@ -43,14 +43,16 @@ def page_of(target: Target, result: PageResult) -> PageResult:
         state = read_state(opened)
         known = timelines(state.history)
         result = _with_drift(opened, state, known, result)
-    known_versions = statuses(target, state)
+    # The page shows the name of a repeatable where it shows a version.
+    others = (replace(status, version=status.label) for status in repeatable_statuses(target, state))
+    known_versions = (*statuses(target, state), *others)
     return replace(
         result,
         warnings=(*state.warnings, *result.warnings),
         read_at=datetime.now(timezone.utc),
         migrations=tuple(_migrations(target, state, known, known_versions)),
         tables=tuple(sorted(_tables(known), key=lambda table: table.name)),
-        to_come=tuple(status.version for status in known_versions if status.state not in _SETTLED),
+        to_come=tuple(status.label for status in known_versions if status.state not in _SETTLED),
     )
 
 
@@ -88,24 +90,24 @@ def _migrations(
     target: Target, state: CatalogState, known: Sequence[Timeline], versions: Iterable[Status]
 ) -> Iterator[ReportedMigration]:
     made = made_by_version(state.history, known)
-    events: dict[int, list[Event]] = {}
+    events: dict[Key | None, list[Event]] = {}
     for event in state.history.events:
-        events.setdefault(int(event.version or 0), []).append(event)
+        events.setdefault(event.key, []).append(event)
     actors = ci_actors(state.history.events)
     for status in versions:
-        number = int(status.version)
-        reported_events = tuple(_event(event, actors) for event in events.get(number, ()))
-        yield _migration(target, state.history, status, reported_events, made.get(number, ()))
+        key = status.name or status.number
+        reported_events = tuple(_event(event, actors) for event in events.get(key, ()))
+        yield _migration(target, state.history, status, reported_events, made.get(key, ()))
 
 
 def _migration(
     target: Target, history: History, status: Status, events: tuple[ReportedEvent, ...], made: tuple[MadeChange, ...]
 ) -> ReportedMigration:
-    number = int(status.version)
-    record = history.records.get(number)
+    key = status.name or status.number
+    record = history.record(key)
     run = shown_run(record) if record else None
     try:
-        statements, allows = statements_of(target, number, history)
+        statements, allows = statements_of(target, key, record)
     except GlacierbaseError as error:  # A file that does not render has no statements.
         status = replace(status, note="; ".join(filter(None, (status.note, error.message))))
         statements, allows = (), ()
@@ -141,7 +143,7 @@ def _table(timeline: Timeline) -> ReportedTable:
         name=timeline.table,
         former_names=tuple(name for name in names if name != timeline.table),
         dropped=None if timeline.shape else _since(Since.of(moments[-1])),
-        not_recorded=tuple(dict.fromkeys(event.version or "" for event in timeline.unrecorded)),
+        not_recorded=tuple(dict.fromkeys(event.label for event in timeline.unrecorded)),
         parts=tuple(map(_part, trace(moments if timeline.shape else moments[:-1]))),
         changes=tuple(_changes(moments))[::-1],
     )

@@ -9,6 +9,7 @@ from typing import Any
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.migrations.allows import WORD, Allow, allows_of, without_effect
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.worker import Examiner
 from glacierbase.model.catalog import Catalog
@@ -20,8 +21,9 @@ from glacierbase.review.results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore
 from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.known import KnownTable, KnownTables
+from glacierbase.sql.object_names import named_object
 
-NAME, FOLLOW = f"{__name__}:examine", f"{__name__}:follow"
+NAME, FOLLOW, MAKES = f"{__name__}:examine", f"{__name__}:follow", f"{__name__}:makes"
 # The limit for the text of a statement that is not understood.
 _LONGEST_TEXT = 500
 _LONGEST_CODE = 20
@@ -83,6 +85,25 @@ def follow(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -
         kept: holds the chain up to the file before. The process examines the files of a catalog in their order.
     """
     _followed(_steps(compiled), facts["place"], kept)
+
+
+def makes(compiled: Compiled, _facts: Mapping[str, Any], _kept: dict[str, Any]) -> list[list[Any]]:
+    """Return what a repeatable makes: kind, parts of the name, and the name of the repeatable."""
+    objects = (named_object(statement.text, "CREATE", compiled.dialect) for statement in compiled.statements)
+    return [[made.kind, list(made.parts), compiled.migration.name] for made in objects if made]
+
+
+def made_by_repeatables(
+    sandbox: Sandbox, catalog: Catalog, chosen: Sequence[Migration], files: Sequence[Migration]
+) -> list[Any]:
+    """Return what the repeatables among the files make; nothing where no chosen file drops anything."""
+    if not any("drop" in file.text.lower() for file in versioned(chosen)):
+        return []
+    answers: list[Any] = []
+    with collected([]):  # What is wrong in them is reported where they are checked.
+        for _, made in sandbox.examine_all(repeatables(files), catalog, catalog.dialect, lambda _: Examiner(MAKES, {})):
+            answers += made
+    return answers
 
 
 def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:

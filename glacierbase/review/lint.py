@@ -26,7 +26,7 @@ from glacierbase.model.names import matches
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted, did_you_mean
 from glacierbase.review.catalogue import all_rules
-from glacierbase.review.examine import examined
+from glacierbase.review.examine import examined, made_by_repeatables
 from glacierbase.review.results import REPLAY_CODES, LintResult, NotUnderstood, origin
 from glacierbase.review.rule import Rule
 from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, unknown_allow, unused_allow
@@ -69,8 +69,10 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
         _check_codes(catalog, rules)
         if not dialect_of(catalog.dialect).has_rules:
             without_rules.setdefault(catalog.name, set()).add(catalog.dialect)
-        facts = {**_facts(catalog), "varying": varying[catalog.name]}
-        for migration, answer in examined(sandbox, catalog, migrations, select(catalog, migrations), facts):
+        files = select(catalog, migrations)
+        made = made_by_repeatables(sandbox, catalog, files, migrations)
+        facts = {**_facts(catalog), "varying": varying[catalog.name], "repeatables": made}
+        for migration, answer in examined(sandbox, catalog, migrations, files, facts):
             yield Examined(catalog.environment, migration.location, catalog.lint, answer)
 
     outcomes, _ = in_environments(root, chosen, False, examine)
@@ -91,7 +93,7 @@ def _no_rules(dialects: Iterable[str]) -> tuple[str, ...]:
 
 def _new(root: Path, choice: CatalogChoice, ref: str) -> Select:
     base = read_base(root, ref, {file.name: file.stem for file in choice.files}, read_name)
-    return lambda catalog, migrations: base.compared(catalog.name, migrations).new()
+    return lambda catalog, migrations: base.compared(catalog.name, migrations).changed()
 
 
 def _varying(file: CatalogFile, environments: Sequence[str], root: Path) -> dict[str, str]:

@@ -14,6 +14,7 @@ from glacierbase.errors import EngineError, EngineUnavailable, TableNotFound
 from glacierbase.executors import CopiedView, CopyExecutor, Session, open_copy
 from glacierbase.model.command import command
 from glacierbase.model.differences import Change, TableChange, compare
+from glacierbase.model.migration import Key
 from glacierbase.model.names import name_parts, spark_identifier
 from glacierbase.model.shape import Shape
 from glacierbase.review.base_states import BaseState, BaseStates, NotKept
@@ -58,7 +59,7 @@ class Replay:
         skipped: the statements that the copy cannot run, with the reason.
         changes: the table changes by all new files.
         views: the changes of views.
-        by_file: the table changes by each new file, by its version number.
+        by_file: the table changes by each new file, by its key.
         existing: the uuids of the tables of the base.
         cached: the number of files of the base that were not run, because their effects came from the cache.
         not_kept: why the state after the base was not cached; None if it was, or if the cache cannot be written.
@@ -70,7 +71,7 @@ class Replay:
     skipped: tuple[ReplayProblem, ...]
     changes: tuple[TableChange, ...]
     views: tuple[ReviewedView, ...]
-    by_file: Mapping[int, tuple[TableChange, ...]] = field(repr=False)
+    by_file: Mapping[Key, tuple[TableChange, ...]] = field(repr=False)
     existing: frozenset[str | None] = frozenset()
     cached: int = 0
     not_kept: str | None = None
@@ -123,7 +124,7 @@ class _Replay:
         self._replaced: set[str] = set()
         self._problems: list[ReplayProblem] = []
         self._base_problems: list[ReplayProblem] = []
-        self._by_file: dict[int, tuple[TableChange, ...]] = {}
+        self._by_file: dict[Key, tuple[TableChange, ...]] = {}
         self._not_kept: str | None = None
 
     def run(self, base: Sequence[FileSummary], new: Sequence[FileSummary], cached: BaseState | None) -> Replay:
@@ -197,7 +198,7 @@ class _Replay:
             known, after = self._known, self._tables()
         replaced = set(self._replaced_since(known))
         self._replaced |= replaced
-        self._by_file[file.migration.number] = compare(before, after, replaced)
+        self._by_file[file.migration.key] = compare(before, after, replaced)
         return after
 
     def _replaced_since(self, known: Mapping[str, tuple[str, Shape]]) -> Iterator[str]:

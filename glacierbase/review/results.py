@@ -12,6 +12,7 @@ from typing import ClassVar
 from glacierbase.model.command import command, from_here
 from glacierbase.model.differences import Change, TableChange
 from glacierbase.model.finding import Finding
+from glacierbase.model.migration import Identified
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Mark, counted, table
 from glacierbase.run.git import work_tree
@@ -109,7 +110,7 @@ class ReviewedStatement:
 
 
 @dataclass(frozen=True, slots=True)
-class ReviewedFile:
+class ReviewedFile(Identified):
     """A new migration.
 
     Attributes:
@@ -117,13 +118,14 @@ class ReviewedFile:
         environments: those that it is rendered for.
     """
 
-    version: str
+    version: str | None
     path: str
     description: str
     author: str
     kind: str | None
     environments: tuple[str, ...]
     statements: tuple[ReviewedStatement, ...]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -209,4 +211,4 @@ class ReviewResult(Result):
 
 
 def _row(file: ReviewedFile) -> tuple[str, ...]:
-    return (file.version, file.kind or "not replayed", file.author, file.description)
+    return (file.label, file.kind or "not replayed", file.author, file.description)

@@ -20,6 +20,7 @@ from glacierbase.errors import (
 from glacierbase.executors import type_of
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
+from glacierbase.migrations.repeatables import versioned
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
@@ -92,12 +93,17 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     def read(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[tuple[FileSummary, bool]]:
         configurations[catalog.name, catalog.environment] = catalog
         beside = compared.compared(catalog.name, migrations)
-        new = {migration.location for migration in (*beside.new(), *beside.new_squashes())}
+        changed = beside.changed_repeatables()
+        new = {migration.location for migration in (*beside.new(), *beside.new_squashes(), *changed)}
         fixtures = fixtures_of(catalog, root) if new else None
         for file in read_plain(sandbox, fixtures, catalog) if fixtures else ():
             yield file, False
-        for file in read_files(sandbox, migrations if new else (), catalog):
+        for file in read_files(sandbox, versioned(migrations) if new else (), catalog):
             yield file, file.migration.location in new
+        # A repeatable that was edited ran in the base as the base has it.
+        for is_new, files in ((False, beside.repeatables_before()), (True, changed)):
+            for file in read_files(sandbox, files if new else (), catalog):
+                yield file, is_new
 
     outcomes, _ = in_environments(root, choice.in_every_environment(catalogs), False, read)
     at = origin(root, "review", catalogs, base)
@@ -160,10 +166,15 @@ def _reviewed(group: _Group) -> ReviewResult:
         return replace(result, warnings=(*result.warnings, _not_replayed(group)))
     errors: list[GlacierbaseError] = []
     with collected(errors):
-        base = tuple(sorted((*group.base, *group.squashes), key=lambda file: file.migration.number))
+        base = tuple(sorted((*group.base, *group.squashes), key=_place_of))
         new = tuple(file for file in group.new if file not in group.squashes)
         return _judged(group, result, replay(group.copy, base, new))
     return replace(result, error=joined(errors))
+
+
+def _place_of(file: FileSummary) -> tuple[bool, int]:
+    """Return what sorts files by version, and leaves repeatables behind them in their order."""
+    return (True, 0) if file.migration.is_repeatable else (False, file.migration.number)
 
 
 def _not_replayed(group: _Group) -> str:
@@ -210,13 +221,16 @@ def _files(group: _Group, replayed: Replay | None) -> Iterator[ReviewedFile]:
         at = file.migration
         kind = _kind(group, file, replayed) if replayed else None
         statements = tuple(ReviewedStatement(step.index, step.line, step.text) for step in file.steps)
-        yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments, statements)
+        yield ReviewedFile(
+            at.version or None, at.location, at.description, at.author, kind, group.environments, statements,
+            at.identity.get("name"),
+        )  # fmt: skip
 
 
 def _kind(group: _Group, file: FileSummary, replayed: Replay) -> str | None:
     if file in group.squashes:
         return "squash"
-    if file.migration.number not in replayed.by_file:
+    if file.migration.key not in replayed.by_file:
         return None
     if any(_losses(file, replayed)):
         return "destructive"
@@ -240,7 +254,7 @@ def _findings(group: _Group, replayed: Replay) -> Iterator[Finding]:
 
 def _losses(file: FileSummary, replayed: Replay) -> Iterator[tuple[TableChange, Difference]]:
     """Yield the destructive differences of tables of the base: tables that the branch creates hold no data yet."""
-    for change in replayed.by_file.get(file.migration.number, ()):
+    for change in replayed.by_file.get(file.migration.key, ()):
         if change.before and change.before.uuid in replayed.existing:
             yield from ((change, difference) for difference in change.diff if difference.destructive)
 

@@ -77,6 +77,7 @@ class Facts:
         beginning: the first parts of a whole name, which a shorter one lacks.
         managed: patterns of the tables that migrations manage; empty for all.
         unmanaged: pattern and reason of tables that are left to others.
+        repeatables: what repeatables make: kind, parts of the name, and the name of the repeatable.
     """
 
     engine: str = SPARK.name
@@ -89,6 +90,7 @@ class Facts:
     beginning: Sequence[str] = ()
     managed: Sequence[str] = ()
     unmanaged: Sequence[tuple[str, str]] = ()
+    repeatables: Sequence[tuple[str, Sequence[str], str]] = ()
 
 
 class TablesBefore:

@@ -21,6 +21,7 @@ From text to values:
 What follows from statements:
 - `file`: the statements of a file, with the qualified names of the tables that they change.
 - `qualified`: the qualified name of a table.
+- `object_names`: the object that a CREATE or a DROP names.
 - `targets`: the tables of statements as the history records them.
 - `about`: the parts of a table that a statement may change.
 - `known`, `declared`: what statements declare of tables, accumulated over files; the resulting shape of a table.

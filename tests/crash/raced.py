@@ -39,7 +39,7 @@ def main() -> None:
                     answer = {"applied": [], "rebuilt": freed.released, "error": None}
                 else:
                     [result] = project.migrate(lock_timeout=float(seconds), spark=spark)
-                    answer = {"applied": [each.version for each in result.applied], "error": None}
+                    answer = {"applied": [each.label for each in result.applied], "error": None}
             except GlacierbaseError as error:
                 answer = {"applied": [], "error": error.code, "says": error.message, "pid": error.data.get("pid")}
         sys.stdout.write(json.dumps(answer) + "\n")

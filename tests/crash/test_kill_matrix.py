@@ -16,14 +16,14 @@ import pytest
 
 from glacierbase.apply.results import MigrateResult
 from glacierbase.errors import EngineUnavailable, LockLost, NeedsRepair
-from tests.crash.shop import FINAL, INSIDE, STEPS, Shop, SnowShop, SparkShop
+from tests.crash.shop import FINAL, INSIDE, STEPS, RepeatableShop, Shop, SnowShop, SparkShop
 from tests.support.processes import state_of
 from tests.support.project_folder import ProjectFolder
 
 # The session fixture that each kind of shop is on.
-BEDS = {"snowflake": "emulated", "sql": "lake", "iceberg": "lake"}
+BEDS = {"snowflake": "emulated", "repeatable": "emulated", "sql": "lake", "iceberg": "lake"}
 # The seconds of a lease that a run is stopped for; on Spark a renewal through SQL takes a while.
-LEASES = {"snowflake": 2, "sql": 5, "iceberg": 5}
+LEASES = {"snowflake": 2, "repeatable": 2, "sql": 5, "iceberg": 5}
 # A run on Spark is two processes.
 WHOM = ("python", "jvm", "both")
 # The kind of shop, the step, and the process.
@@ -41,7 +41,7 @@ def moments(bed: str) -> list[Kill]:
 
 
 KILLS: list[Kill] = [
-    *(("snowflake", at, "python") for at in places("snowflake")),
+    *((bed, at, "python") for bed in ("snowflake", "repeatable") for at in places(bed)),
     *((bed, at, whom) for bed in ("sql", "iceberg") for at in places(bed) for whom in WHOM),
     *moments("sql"),
     *moments("iceberg"),
@@ -49,17 +49,23 @@ KILLS: list[Kill] = [
 KILLS_SAMPLED: list[Kill] = [
     *(("snowflake", str(step), "python") for step in range(1, STEPS["snowflake"], 4)),
     *(("snowflake", at, "python") for at in ("inside:2", "inside:6")),
+    *(("repeatable", str(step), "python") for step in range(19, STEPS["repeatable"], 4)),
+    ("repeatable", "inside:5", "python"), ("repeatable", "inside:6", "python"),
     ("sql", "27", "python"), ("sql", "inside:4", "python"),
     ("iceberg", "21", "both"), ("iceberg", "33", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
 ]  # fmt: skip
 
-KILLS_QUICK: list[Kill] = [("snowflake", "inside:2", "python"), ("iceberg", "inside:3", "python")]
+KILLS_QUICK: list[Kill] = [
+    ("snowflake", "inside:2", "python"),
+    ("repeatable", "inside:6", "python"),
+    ("iceberg", "inside:3", "python"),
+]
 
 # Before the first read under the lock; between an append and its proof; between a proof and its statement; inside a statement;
 # after the last.
 STOPS = [(bed, at) for bed in STEPS for at in places(bed)]
 STOPS_SAMPLED = [
-    *(("snowflake", at) for at in ("6", "11", "18", "inside:5")), ("sql", "6"), ("iceberg", "6"),
+    *(("snowflake", at) for at in ("6", "11", "18", "inside:5")), ("repeatable", "inside:5"), ("sql", "6"), ("iceberg", "6"),
     ("iceberg", "16"),
 ]  # fmt: skip
 
@@ -82,13 +88,14 @@ def on(bed: str) -> pytest.MarkDecorator:
 
 def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, lease: str) -> Shop:
     made = request.getfixturevalue(BEDS[bed])
-    return SnowShop(made, project, lease) if bed == "snowflake" else SparkShop(made, project, bed, lease)
+    kinds = {"snowflake": SnowShop, "repeatable": RepeatableShop}
+    return kinds[bed](made, project, lease) if bed in kinds else SparkShop(made, project, bed, lease)
 
 
 @pytest.mark.parametrize(
     "bed",
     [
-        pytest.param("snowflake", marks=on("snowflake")),
+        *(pytest.param(bed, marks=on(bed)) for bed in ("snowflake", "repeatable")),
         *(pytest.param(bed, marks=[pytest.mark.full, on(bed)]) for bed in ("sql", "iceberg")),
     ],
 )

@@ -146,11 +146,16 @@ def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ..
     project.file("3_more.sql", f"INSERT INTO {schema}.t VALUES (4);")
     check(racers.ask(project.root, "300" if waits else "0", stores), ["3"], pids, waits)
     assert course.rows(f"{schema}.t") == [1, 2, 3, 4]
+    project.file("repeatable/one.sql", f"INSERT INTO {schema}.t VALUES (5);")
+    check(racers.ask(project.root, "300" if waits else "0", stores), ["one"], pids, waits)
+    project.file("repeatable/one.sql", f"INSERT INTO {schema}.t VALUES (6);")
+    check(racers.ask(project.root, "300" if waits else "0", stores), ["one"], pids, waits)
+    assert course.rows(f"{schema}.t") == [1, 2, 3, 4, 5, 6]
     events = course.events(project)
     assert [event.sequence for event in events] == list(range(1, len(events) + 1))
     # One holder at any time: a fence belongs to one run, and fences only grow.
     holders = [(event.fence, event.run_id) for event in events]
-    assert len(set(holders)) == len({fence for fence, _ in holders}) == 2
+    assert len(set(holders)) == len({fence for fence, _ in holders}) == 4
     assert holders == sorted(holders)
     # The processes that lost have recorded nothing, and nobody took what the winner did for a change by hand.
     [table] = timelines(fold(events))

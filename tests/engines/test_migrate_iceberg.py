@@ -54,7 +54,7 @@ class Shop:
 
     def migrate(self) -> list[str]:
         [result] = self.project.migrate(spark=self.lake.spark)
-        return [file.version for file in result.applied]
+        return [file.label for file in result.applied]
 
     def values(self) -> list[int]:
         return [row[0] for row in self.lake.rows(f"SELECT a FROM {self.namespace}.t ORDER BY a")]
@@ -399,3 +399,33 @@ def test_a_plan_file_is_applied_to_real_tables_or_not_at_all(shop: Shop, tmp_pat
     shop.project.plan(output=plan, spark=shop.lake.spark)
     [result] = shop.project.migrate(plan=plan, spark=shop.lake.spark)
     assert ([file.version for file in result.applied], shop.values()) == (["2"], [1])
+
+
+def test_views_are_replaced_when_their_repeatable_changes(shop: Shop) -> None:
+    """A view on a view, in the order of the header; each run replaces what exists. A failed one resumes after the cause is gone."""
+    shop.file("1_create.sql", CREATE)
+    shop.file("2_fill.sql", "INSERT INTO NS.t VALUES (1), (2), (3)")
+    shop.file("repeatable/above.sql", "CREATE OR REPLACE VIEW NS.above AS SELECT a FROM NS.t WHERE a > 1")
+    path = shop.folder.root / "migrations" / shop.name / "repeatable/a_total.sql"
+    shop.file("repeatable/a_total.sql", "CREATE OR REPLACE VIEW NS.a_total AS SELECT sum(a) AS a FROM NS.above")
+    path.write_text(path.read_text().replace("\n\n", "\n-- MIGRATION_AFTER: above\n\n", 1))
+    assert shop.migrate() == ["1", "2", "above", "a_total"]
+    assert shop.migrate() == []
+
+    def total() -> list[Any]:
+        return [row[0] for row in shop.lake.rows(f"SELECT a FROM {shop.namespace}.a_total")]
+
+    assert total() == [5]
+    shop.file("repeatable/above.sql", "CREATE OR REPLACE VIEW NS.above AS SELECT a FROM NS.t WHERE a > 2")
+    assert shop.migrate() == ["above"]
+    assert total() == [3]
+    shop.file("repeatable/above.sql", "DROP VIEW NS.a_total; CREATE OR REPLACE VIEW NS.above AS SELECT a FROM NS.later")
+    with pytest.raises(MigrationFailed):
+        shop.migrate()
+    shop.lake.rows(f"CREATE TABLE {shop.namespace}.later (a BIGINT) USING iceberg")
+    [result] = shop.project.migrate(spark=shop.lake.spark)
+    assert [(file.name, file.resumed_at) for file in result.applied] == [("above", 2)]
+    stored = [(event, version) for event, version, _ in shop.history() if version is None]
+    assert stored == [("repaired", None)] * len(stored)
+    [status] = shop.project.status(spark=shop.lake.spark)
+    assert {each.name: each.state.value for each in status.repeatables} == {"above": "applied", "a_total": "applied"}

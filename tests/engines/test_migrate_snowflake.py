@@ -389,3 +389,28 @@ def test_an_edited_file_is_refused(shop: ProjectFolder, snow: SnowBed) -> None:
     path.write_text(path.read_text().replace("INT", "BIGINT"))
     done = ask_here(shop, "migrate")
     assert (done.code, done.document["error"]["code"]) == (3, "CHECKSUM_MISMATCH")
+
+
+def test_a_view_a_procedure_and_a_grant_are_repeatables(shop: ProjectFolder, snow: SnowBed) -> None:
+    """The body of a procedure is one statement. What changed runs again, the rest does not."""
+    schema = snow.schema()
+    shop.file("0001_create.sql", f"CREATE TABLE {schema}.t (a INT);\nINSERT INTO {schema}.t VALUES (1), (2);")
+    view = f"CREATE OR REPLACE VIEW {schema}.v AS SELECT a FROM {schema}.t WHERE a > {{}};"
+    shop.file("repeatable/v.sql", view.format(1))
+    procedure = (
+        f"CREATE OR REPLACE PROCEDURE {schema}.p() RETURNS STRING LANGUAGE SQL AS $$\nBEGIN\n  RETURN 'x';\nEND;\n$$;"
+    )
+    shop.file("repeatable/p.sql", procedure)
+    shop.file("repeatable/grants.sql", f"GRANT SELECT ON VIEW {schema}.v TO ROLE PUBLIC;")
+    path = shop.root / "migrations/shop/repeatable/grants.sql"
+    path.write_text(path.read_text().replace("\n\n", "\n-- MIGRATION_AFTER: v\n\n", 1))
+    done = shop.ask("migrate")
+    assert done.code == 0, done.stderr
+    assert [file["name"] for file in done.entry()["applied"]] == [None, "p", "v", "grants"]
+    assert snow.rows(f"SELECT a FROM {schema}.v") == [(2,)]
+    shop.file("repeatable/v.sql", view.format(0))
+    assert [file["name"] for file in shop.ask("migrate").entry()["applied"]] == ["v"]
+    assert snow.rows(f"SELECT a FROM {schema}.v ORDER BY a") == [(1,), (2,)]
+    assert [(each["name"], each["state"]) for each in shop.ask("status").entry()["repeatables"]] == [
+        ("p", "applied"), ("v", "applied"), ("grants", "applied"),
+    ]  # fmt: skip

@@ -260,3 +260,21 @@ def wait_for_log(folder: Path, process: subprocess.Popen[str]) -> None:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < deadline
         time.sleep(0.05)
+
+
+def test_a_review_shows_a_view_that_an_edited_repeatable_replaces(branch: Branch) -> None:
+    """Repeatables run on the copy as the base has them, and then as the branch has them: the new ones are created."""
+    view = "CREATE OR REPLACE VIEW lake.shop.{} AS SELECT id FROM lake.shop.orders{}"
+    branch.project.file("repeatable/a_base.sql", view.format("a_base", ""))
+    branch.project.file("repeatable/same.sql", view.format("same", ""))
+    commit_all(branch.project.root)
+    branch.project.file("repeatable/a_base.sql", view.format("a_base", " WHERE id > 1"))
+    path = branch.project.file("repeatable/a_new.sql", view.format("a_new", "").replace("orders", "a_base"))
+    path.write_text(path.read_text().replace("\n\n", "\n-- MIGRATION_AFTER: a_base\n\n", 1))
+    entry = branch.review().entry()
+    assert [(file["version"], file["name"]) for file in entry["files"]] == [(None, "a_base"), (None, "a_new")]
+    assert sorted((view["view"], view["change"]) for view in entry["views"]) == [
+        ("lake.shop.a_base", "replaced"),
+        ("lake.shop.a_new", "created"),
+    ]
+    assert (entry["findings"], entry["replay"]["skipped"]) == ([], [])

@@ -23,6 +23,7 @@ FACTS = Facts(
     default_catalog="spark_catalog",
     varying={"acme-prod": "variables.bucket"},
     unmanaged=[("lake.raw.*", "ingestion merges its schema")],
+    repeatables=(("VIEW", ("lake", "a", "daily_orders"), "daily_orders"),),
 )
 _OF_FORMAT = {
     "delta": replace(FACTS, formats={"spark_catalog": "delta"}),

@@ -18,6 +18,7 @@ from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.history.opening import Target
 from glacierbase.history.state import CatalogState, current_state
 from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.migration import Event
 from glacierbase.run.run import Run
 from glacierbase.stores.bounded import BoundedStore
@@ -53,10 +54,13 @@ class World:
         [file] = [f for f in load_catalog_files(self.project.root / "catalogs", self.project.root) if f.name == name]
         catalog = file.for_environment(file.environments[0], self.project.root)
         catalog = replace(catalog, environment=self.environment)
+        root = self.project.root
+        files, _ = load_migrations(root / "migrations" / name, root, headers=file.headers)
         return Target(
             catalog,
-            load_migrations(self.project.root / "migrations" / name, self.project.root, headers=file.headers)[0],
+            versioned(files),
             Run.here(self.project.root),
+            repeatables=repeatables(files),
             open_executor=lambda *_: self.engine,
             open_store=lambda catalog, engine: BoundedStore(
                 lambda: MemoryStore(self.tables, catalog.name, lambda verb: self.store_before(verb)),

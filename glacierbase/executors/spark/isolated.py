@@ -167,7 +167,7 @@ class Memory:
                 view = catalog.loadView(listed)
                 location = view.operations().current().metadataFileLocation()
                 yield (
-                    (*name, view.name()),
+                    (*name, listed.name()),
                     CopiedView(view.uuid().toString(), view.currentVersion().versionId(), location),
                 )
 

@@ -18,7 +18,7 @@ from glacierbase.inspect.compare.results import (
 )
 from glacierbase.inspect.compare.state import StateResult, VersionState, read_states, render_differently
 from glacierbase.inspect.compare.tables import compare_tables
-from glacierbase.model.migration import AppliedBy, State
+from glacierbase.model.migration import AppliedBy, Key, State
 from glacierbase.model.result import Results
 from glacierbase.model.text import counted, time_of
 
@@ -64,13 +64,17 @@ def compare(catalog: str, sides: Sequence[Side]) -> CompareResult:
     if len(known) < 2:
         return replace(result, skipped=_why_skipped(sides))
     versions = tuple(_versions(known))
+    repeatables = tuple(
+        _rows({name: {repeatable.key: repeatable for repeatable in state.repeatables} for name, state in known.items()})
+    )
     tables = compare_tables(known, versions)
     return replace(
         result,
         warnings=tuple(warning for name, state in known.items() for warning in _warnings(name, state)),
         versions=versions,
+        repeatables=repeatables,
         tables=tables,
-        differs=any(version.verdict.is_difference for version in versions)
+        differs=any(version.verdict.is_difference for version in (*versions, *repeatables))
         or any(table.is_different for table in tables),
     )
 
@@ -99,14 +103,22 @@ def _warnings(name: str, state: StateResult) -> Iterator[str]:
 
 def _versions(known: Mapping[str, StateResult]) -> Iterator[ComparedVersion]:
     """Yield the versions of all environments, in order."""
-    rows = {name: {int(version.version): version for version in state.versions} for name, state in known.items()}
-    for number in sorted(set().union(*rows.values())):
-        row = {name: versions.get(number) for name, versions in rows.items()}
+    yield from _rows({name: {version.key: version for version in state.versions} for name, state in known.items()})
+
+
+def _rows(known: Mapping[str, Mapping[Key, VersionState]]) -> Iterator[ComparedVersion]:
+    """Yield the versions or the repeatables of all environments, in order.
+
+    Args:
+        known: those of each environment, by key.
+    """
+    for key in sorted(set().union(*known.values())):
+        row = {name: versions.get(key) for name, versions in known.items()}
         known_here = [version for version in row.values() if version]
         # A squash describes all files that it replaced.
         first = next((version for version in known_here if version.squash is None), known_here[0])
         states = {name: version for name, version in row.items() if version}
-        yield ComparedVersion(first.version, first.description, _verdict(row), states)
+        yield ComparedVersion(first.version, first.description, _verdict(row), states, first.name)
 
 
 def _verdict(row: _Row) -> Verdict:

@@ -31,10 +31,11 @@ from glacierbase.inspect.compare.state import (
 from glacierbase.inspect.compare.tables import differences
 from glacierbase.inspect.lineage import Since
 from glacierbase.inspect.points import place_of
+from glacierbase.inspect.status import repeatable_statuses
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
-from glacierbase.model.migration import EventType, Migration, Squashed
+from glacierbase.model.migration import EventType, Migration, Squashed, State
 from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
 from glacierbase.sql.about import COLUMN_FACTS, subjects_of
@@ -94,6 +95,7 @@ def _completed(target: Target, result: StateResult, read: _Read) -> StateResult:
         read_at=datetime.now(timezone.utc),
         tool_version=glacierbase.__version__,
         versions=tuple(_versions(target, files.migrations, read)),
+        repeatables=tuple(_repeatables(target, state)),
         tables=tuple(read.tables),
     )
 
@@ -101,7 +103,7 @@ def _completed(target: Target, result: StateResult, read: _Read) -> StateResult:
 def _versions(target: Target, migrations: Sequence[Migration], read: _Read) -> Iterator[VersionState]:
     """Yield the versions; with a squash, also the versions that it replaced, unless they have records or files."""
     history = read.state.history
-    statuses = {int(status.version): status for status in make_status(target.migrations, history)}
+    statuses = {status.number: status for status in make_status(target.migrations, history)}
     files = {migration.number: migration for migration in migrations}
     rows: dict[int, VersionState] = {}
     for number, status in statuses.items():
@@ -117,6 +119,15 @@ def _versions(target: Target, migrations: Sequence[Migration], read: _Read) -> I
     yield from (rows[number] for number in sorted(rows))
 
 
+def _repeatables(target: Target, state: CatalogState) -> Iterator[VersionState]:
+    """Yield the repeatables. One that is to run has no checksum: its file is not what was applied."""
+    files = {file.name: file for file in target.repeatables}
+    for status in repeatable_statuses(target, state):
+        record = state.history.repeatables.get(status.label)
+        row = _version(status, record, files.get(status.label), ())
+        yield replace(row, checksums=(), rendered_checksum=None) if status.state is State.PENDING else row
+
+
 def _checksums(squashed: Iterable[Squashed], number: int) -> tuple[str, ...]:
     return tuple(old.checksum for old in squashed if old.number == number)
 
@@ -125,6 +136,7 @@ def _version(status: Status, record: Record | None, file: Migration | None, tabl
     checksum = record.last.checksum if record else file.checksum if file else None
     return VersionState(
         version=status.version,
+        name=status.name,
         description=status.description,
         state=status.state,
         applied_at=status.applied_at,
@@ -382,6 +394,8 @@ def _around(subject: str) -> str:
 
 def _changes(moment: Moment, subjects: Sequence[str]) -> PartChanges:
     since = Since.of(moment)
+    if moment.event.name is not None:  # The statements of a repeatable are not compared.
+        return PartChanges(None, ChangeOrigin.NOT_RECORDED, tuple(subjects))
     return PartChanges(since.version or since.seen_by, since.origin, tuple(subjects))
 
 

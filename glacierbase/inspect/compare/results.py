@@ -11,7 +11,7 @@ from enum import Enum
 from glacierbase.errors import GlacierbaseError
 from glacierbase.inspect.compare.state import VersionState
 from glacierbase.model.differences import Difference
-from glacierbase.model.migration import AppliedBy, State
+from glacierbase.model.migration import AppliedBy, Identified, State
 from glacierbase.model.result import Result
 from glacierbase.model.text import Cell, Line, Mark, age_of, counted, table, time_of
 
@@ -79,17 +79,18 @@ class ComparedEnvironment:
 
 
 @dataclass(frozen=True, slots=True)
-class ComparedVersion:
-    """A version in all environments.
+class ComparedVersion(Identified):
+    """A version, or a repeatable, in all environments.
 
     Attributes:
         states: by environment, without those that do not have the version.
     """
 
-    version: str
+    version: str | None
     description: str | None
     verdict: Verdict
     states: Mapping[str, VersionState]
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,13 +157,14 @@ class CompareResult(Result):
     versions: tuple[ComparedVersion, ...] = ()
     tables: tuple[ComparedTable, ...] = ()
     differs: bool = False
+    repeatables: tuple[ComparedVersion, ...] = ()
 
     def lines(self) -> Sequence[Line]:
         names = [
             environment.name for environment in self.environments if not environment.skipped and not environment.error
         ]
         now = max((environment.read_at for environment in self.environments if environment.read_at), default=None)
-        wrong = [version for version in self.versions if version.verdict.is_difference]
+        wrong = [version for version in (*self.versions, *self.repeatables) if version.verdict.is_difference]
         tables = table(("table", "environment", "difference", "why"), self._table_rows())
         return [
             *table(("version", *names, "", "description"), (_row(version, names, now) for version in wrong)),
@@ -172,6 +174,7 @@ class CompareResult(Result):
                 Counter(str(version.verdict) for version in self.versions),
                 _VERSION_WORDS,
             ),
+            *self._of_repeatables(),
             *self._by_design(),
             *tables,
             *_counts("table", len(self.tables), Counter(table.verdict for table in self.tables), _TABLE_WORDS),
@@ -188,9 +191,14 @@ class CompareResult(Result):
             for (line, why), environments in rows.items():
                 yield compared.table, Mark(", ".join(environments)), line, why
 
+    def _of_repeatables(self) -> Iterable[str]:
+        verdicts = Counter(str(repeatable.verdict) for repeatable in self.repeatables)
+        return _counts("repeatable", len(self.repeatables), verdicts, _VERSION_WORDS) if self.repeatables else ()
+
     def _by_design(self) -> Iterator[str]:
         """Yield a line with the differences that variables explain."""
-        versions = [version.version for version in self.versions if version.verdict is Verdict.VARIABLES]
+        compared = (*self.versions, *self.repeatables)
+        versions = [version.label for version in compared if version.verdict is Verdict.VARIABLES]
         differing = ((table.table, {difference.cause for difference in table.differences}) for table in self.tables)
         tables = [name for name, causes in differing if Cause.VARIABLES in causes]
         if versions or tables:
@@ -209,7 +217,7 @@ _TABLE_WORDS = {
 
 def _row(version: ComparedVersion, names: Sequence[str], now: datetime | None) -> tuple[Cell, ...]:
     cells = (_cell(version.states.get(name), now, version.verdict is Verdict.EDITED) for name in names)
-    return (version.version, *cells, Mark(str(version.verdict)), version.description)
+    return (version.label, *cells, Mark(str(version.verdict)), version.description)
 
 
 def _cell(state: VersionState | None, now: datetime | None, with_checksum: bool) -> Cell:

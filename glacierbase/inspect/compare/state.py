@@ -14,7 +14,7 @@ from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.codec import ADDED, InvalidDocument, from_json, parsed
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
-from glacierbase.model.migration import AppliedBy, State, version_number
+from glacierbase.model.migration import AppliedBy, Identified, State, version_number
 from glacierbase.model.result import Result, document, json_text
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted
@@ -27,8 +27,8 @@ _LARGEST = 64 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class VersionState:
-    """A version in one environment.
+class VersionState(Identified):
+    """A version, or a repeatable, in one environment.
 
     Attributes:
         checksums: of its file, as recorded if it was started. Several where a squash replaced it: each identifies the version.
@@ -38,7 +38,7 @@ class VersionState:
         tables: the ones that the file changes, in the order of its statements; empty where that is not known.
     """
 
-    version: str
+    version: str | None
     description: str | None
     state: State
     applied_at: datetime | None
@@ -51,6 +51,7 @@ class VersionState:
     has_file: bool
     squash: str | None
     tables: tuple[str, ...]
+    name: str | None = field(default=None, metadata=ADDED)
 
 
 def render_differently(states: Iterable[VersionState]) -> bool:
@@ -135,7 +136,7 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class StateResult(Result):
-    """The state of every version, and of every table that migrations change.
+    """The state of every version and repeatable, and of every table that migrations change.
 
     Attributes:
         read_at: when it was read.
@@ -145,6 +146,7 @@ class StateResult(Result):
     tool_version: str = ""
     versions: tuple[VersionState, ...] = ()
     tables: tuple[TableState, ...] = ()
+    repeatables: tuple[VersionState, ...] = field(default=(), metadata=ADDED)
 
     def lines(self) -> Sequence[str]:
         return [f"{counted(len(self.versions), 'version')} and {counted(len(self.tables), 'table')} exported"]
@@ -227,8 +229,10 @@ def _check(state: StateResult) -> None:
         raise InvalidDocument(f"catalog {state.catalog} has no time at which it was read")
     if not all(table.table.strip() for table in state.tables):
         raise InvalidDocument(f"catalog {state.catalog}: a table has no name")
-    numbers = [version_number(version.version) for version in state.versions]
+    numbers = [version_number(version.version or "") for version in state.versions]
     if None in numbers or len(set(numbers)) < len(numbers):
         raise InvalidDocument(f"catalog {state.catalog}: a version is none, or listed twice")
+    if len({repeatable.name for repeatable in state.repeatables} - {None}) < len(state.repeatables):
+        raise InvalidDocument(f"catalog {state.catalog}: a repeatable has no name, or is listed twice")
     if len({table.table for table in state.tables}) < len(state.tables):
         raise InvalidDocument(f"catalog {state.catalog}: a table is listed twice")

@@ -35,7 +35,7 @@ def compare_tables(states: Mapping[str, StateResult], versions: Sequence[Compare
         states: by environment.
         versions: the comparison of each version.
     """
-    history = _History(states, {int(version.version): version for version in versions})
+    history = _History(states, {version.number: version for version in versions})
     compared = (history.compared(group) for group in history.groups())
     return tuple(sorted((table for table in compared if table), key=lambda table: table.table))
 
@@ -68,9 +68,9 @@ class _History:
         # By environment and table: the numbers of the versions that change it, each with the place of the table in its list.
         self._changed_by: dict[tuple[str, str], list[tuple[int, int]]] = {}
         for name, state in states.items():
-            for version in sorted(state.versions, key=lambda version: int(version.version)):
+            for version in sorted(state.versions, key=lambda version: version.number):
                 for place, table in enumerate(version.tables):
-                    self._changed_by.setdefault((name, table), []).append((int(version.version), place))
+                    self._changed_by.setdefault((name, table), []).append((version.number, place))
 
     def groups(self) -> Iterable[_Group]:
         """Return the groups of corresponding tables."""
@@ -158,7 +158,7 @@ class _History:
             yield _difference(name, Cause.OUTSIDE, inverse, [version] if version else [])
         for cause, numbers in ((Cause.VERSIONS, causes.versions), (Cause.VARIABLES, causes.variables)):
             if numbers:
-                versions = [self._versions[number].version for number in sorted(numbers)]
+                versions = [self._versions[number].label for number in sorted(numbers)]
                 yield _difference(table.environment, cause, difference, versions)
         if not (causes.outside or causes.versions or causes.variables):
             yield _difference(table.environment, Cause.UNEXPLAINED, difference, ())

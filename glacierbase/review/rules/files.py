@@ -12,6 +12,7 @@ from glacierbase.model.text import did_you_mean
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.object_names import NamedObject, named_object
 from glacierbase.sql.statement import Name, SessionEffect
 
 _TEXTS = texts("files")
@@ -87,9 +88,9 @@ def _names(file: File) -> Iterator[tuple[Step, Name]]:
 
 
 @statement_rule(*CREATES, severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL112"])
-def create_if_not_exists(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CREATE TABLE IF NOT EXISTS."""
-    if step.parsed.options.if_not_exists:
+def create_if_not_exists(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find CREATE TABLE IF NOT EXISTS. A repeatable runs again."""
+    if step.parsed.options.if_not_exists and not file.migration.is_repeatable:
         yield RuleFinding("CREATE TABLE IF NOT EXISTS", step)
 
 
@@ -103,7 +104,9 @@ def secret_in_sql(file: File) -> Iterator[RuleFinding]:
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL114"])
 def session_cannot_be_restored(file: File) -> Iterator[RuleFinding]:
-    """Find the first statement after which the file cannot be resumed, unless it is the last."""
+    """Find the first statement after which the file cannot be resumed, unless it is the last. A repeatable begins again."""
+    if file.migration.is_repeatable:
+        return
     unclear = [step for step in file.steps[:-1] if step.parsed.session is SessionEffect.UNKNOWN]
     if unclear:
         yield RuleFinding("this statement may change the session in a way that cannot be repeated", unclear[0])
@@ -123,7 +126,17 @@ def unmanaged_table(file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding(f"the table is unmanaged: {why}", step, name=name)
 
 
+@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL116"])
+def drop_of_a_repeatable(file: File) -> Iterator[RuleFinding]:
+    """Find statements of a versioned file that drop what a repeatable makes."""
+    for step in file.steps if file.facts.repeatables and not file.migration.is_repeatable else ():
+        dropped = named_object(step.statement.text, "DROP", file.facts.engine)
+        for kind, parts, name in file.facts.repeatables if dropped else ():
+            if dropped and dropped.may_be(NamedObject(kind, tuple(parts))):
+                yield RuleFinding(f"this statement drops what the repeatable {name} makes", step)
+
+
 RULES: tuple[Rule, ...] = (
     short_description, hard_coded_environment, mixed_statements, unqualified_table, undeclared_catalog, create_if_not_exists,
-    secret_in_sql, session_cannot_be_restored, unmanaged_table,
+    secret_in_sql, session_cannot_be_restored, unmanaged_table, drop_of_a_repeatable,
 )  # fmt: skip

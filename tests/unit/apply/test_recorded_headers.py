@@ -55,7 +55,7 @@ def document(world: World) -> dict[str, Any]:
 
 
 def show(world: World) -> str:
-    return text_document([answers.show(world.target(), ShowResult("shop", "default"), number=1)])
+    return text_document([answers.show(world.target(), ShowResult("shop", "default"), key=1)])
 
 
 def test_a_header_is_recorded_when_the_file_starts_and_shown(world: World) -> None:

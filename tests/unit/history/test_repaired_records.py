@@ -52,7 +52,7 @@ def only(world: World) -> Status:
 
 
 def shown(world: World) -> ShowResult:
-    return show(world.target(), ShowResult("shop", "default"), number=1)
+    return show(world.target(), ShowResult("shop", "default"), key=1)
 
 
 def test_an_accepted_edit_leaves_the_run_that_applied_the_version(world: World) -> None:

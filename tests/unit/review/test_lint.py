@@ -367,3 +367,52 @@ def test_the_page_of_a_rule_is_printed_outside_of_a_project(project: ProjectFold
         "DS104",
         "TY101",
     }
+
+
+def dropped(project: ProjectFolder, *arguments: str) -> list[tuple[object, object]]:
+    return [(each["path"], each["message"]) for each in found(project, *arguments) if each["code"] == "FL116"]
+
+
+@pytest.mark.parametrize(
+    ("made", "drop"),
+    [
+        ("CREATE OR REPLACE VIEW lake.a.daily AS SELECT 1", "DROP VIEW IF EXISTS lake.a.daily"),
+        ("CREATE OR REPLACE VIEW lake.a.daily AS SELECT 1", "DROP VIEW `A`.`Daily`"),
+        ("CREATE OR REPLACE FUNCTION daily(a INT) RETURNS INT RETURN a", "DROP FUNCTION daily"),
+        ("CREATE VIEW IF NOT EXISTS {{ variables.view }} AS SELECT 1", "DROP VIEW {{ variables.view }}"),
+    ],
+)
+def test_a_version_that_drops_what_a_repeatable_makes_is_a_finding(made: str, drop: str, shop: ProjectFolder) -> None:
+    """The repeatable would not make it again. Nothing is found once its file is gone."""
+    shop.catalog(CATALOG + "variables: {view: lake.a.totals}\n")
+    path = shop.file("repeatable/daily.sql", made)
+    shop.file("2_b.sql", drop)
+    what = "this statement drops what the repeatable daily makes"
+    assert dropped(shop) == [("migrations/shop/2_b.sql", what)]
+    path.unlink()
+    assert dropped(shop) == []
+
+
+def test_a_repeatable_may_drop_what_it_makes(shop: ProjectFolder) -> None:
+    """Where the engine has no CREATE OR REPLACE; neither is the drop of another object a finding."""
+    shop.file("repeatable/daily.sql", "DROP VIEW IF EXISTS lake.a.daily; CREATE VIEW lake.a.daily AS SELECT 1")
+    shop.file("2_b.sql", "DROP VIEW lake.b.daily; DROP VIEW lake.a.weekly; DROP FUNCTION lake.a.daily")
+    assert dropped(shop) == []
+
+
+def test_with_a_base_the_drop_is_found_beside_an_unchanged_repeatable(shop: ProjectFolder) -> None:
+    """The repeatable is not checked, but what it makes is known; one that does not render is no error of this branch."""
+    shop.file("repeatable/daily.sql", "CREATE OR REPLACE VIEW lake.a.daily AS SELECT 1")
+    shop.file("repeatable/broken.sql", "SELECT {{ variables.none }}")
+    commit_all(shop.root)
+    shop.file("2_b.sql", "DROP VIEW lake.a.daily")
+    assert [path for path, _ in dropped(shop, "--base", "main")] == ["migrations/shop/2_b.sql"]
+
+
+def test_with_a_base_only_repeatables_that_changed_are_checked(shop: ProjectFolder) -> None:
+    """An edited repeatable counts as a new file."""
+    path = shop.file("repeatable/daily.sql", "CREATE OR REPLACE TABLE lake.a.daily AS SELECT 1")
+    commit_all(shop.root)
+    assert found(shop, "--base", "main") == []
+    path.write_text(path.read_text().replace("SELECT 1", "SELECT 2"))
+    assert {each["path"] for each in found(shop, "--base", "main")} == {"migrations/shop/repeatable/daily.sql"}
