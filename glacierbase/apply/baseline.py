@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from glacierbase.apply.comparison import Comparison, ExistingTables, compare
 from glacierbase.apply.holding import LockedCatalog, locked
-from glacierbase.apply.recording import recording
+from glacierbase.apply.recording import Recording, recording
 from glacierbase.apply.results import BaselinedFile, BaselineResult
 from glacierbase.apply.table_records import TableRecords
 from glacierbase.errors import HistoryDisagrees, raise_all
@@ -21,6 +21,7 @@ from glacierbase.migrations.headers import check_required
 from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command
+from glacierbase.model.migration import OriginalRun
 from glacierbase.model.text import quoted
 from glacierbase.sql.declared import declared_tables
 
@@ -88,33 +89,64 @@ def baseline(
         MigrationFileError: a file lacks a required header.
         Stopped: for a KeyboardInterrupt, with what was recorded.
     """
-    candidates = _files_up_to(target, to)
+    candidates = files_up_to(target, to)
     with recording() as change, target.opened() as opened:
-        state = read_state(opened)
-        files = _not_started(candidates, state.history)
-        check_required((compiled.migration for compiled in files), target.catalog.required_headers)
-        if not files:
-            return Baselined()
-        found = _compared(opened, candidates, files)
-        _check(found, candidates[-1].migration.version, accept)
-        with locked(opened, state, lock_timeout) as held:
-            files = _not_started(candidates, held.state.history)
-            entries = _entries(held, files, reason, found)
-            done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
-            change.make(done, lambda: held.recorder.append(*entries))
+        return baseline_opened(opened, change, candidates, reason, lock_timeout, accept=accept)
+
+
+def baseline_opened(
+    opened: OpenCatalog,
+    change: Recording,
+    candidates: Sequence[Compiled],
+    reason: str,
+    lock_timeout: float,
+    *,
+    accept: Collection[str],
+    originals: Mapping[int, OriginalRun] = {},
+) -> Baselined:
+    """Record these files in an opened catalog, as `baseline` does.
+
+    Args:
+        candidates: all files up to a version, as `files_up_to` returns them.
+        originals: who applied a file with another tool, by the number of its version.
+    """
+    state = read_state(opened)
+    files = _not_started(candidates, state.history)
+    check_required((compiled.migration for compiled in files), opened.target.catalog.required_headers)
+    if not files:
+        return Baselined()
+    found = _compared(opened, candidates, files)
+    _check(found, candidates[-1].migration.version, accept)
+    with locked(opened, state, lock_timeout) as held:
+        files = _not_started(candidates, held.state.history)
+        entries = _entries(held, files, reason, found, originals)
+        done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
+        change.make(done, lambda: held.recorder.append(*entries))
     return Baselined(files, found.all_differences, found.warnings)
 
 
-def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, found: _Found) -> list[Entry]:
+def _entries(
+    held: LockedCatalog,
+    files: Sequence[Compiled],
+    reason: str,
+    found: _Found,
+    originals: Mapping[int, OriginalRun],
+) -> list[Entry]:
     """Return the event of each file. The last one that changes a table records it."""
     tables, entries = TableRecords(held), []
     for number, file in reversed(list(enumerate(files, start=1))):
-        entry = baselined(file, reason, found.differences.get(file.migration.version, ()))
+        differences = found.differences.get(file.migration.version, ())
+        entry = baselined(file, reason, differences, originals.get(file.migration.number))
         entries.append(entry.with_tables(tables.baselined(files[:number])))
     return entries[::-1]
 
 
-def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:
+def files_up_to(target: Target, to: int) -> Sequence[Compiled]:
+    """Return the files up to a version, compiled. Contacts nothing.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_VERSION`: there is no file of that version.
+    """
     migrations = [migration for migration in target.migrations if migration.number <= to]
     if not migrations or migrations[-1].number != to:
         raise unknown_version(f"there is no migration with version {to}")

@@ -13,6 +13,7 @@ The commands:
 - `inspect`: the read-only ones.
 - `drift`: `drift`, and its three ways to settle a difference.
 - `files`: those on files alone.
+- `adopt`: `import`.
 - `review`: `lint`, `rules` and `review`.
 - `reference`: `explain` and `schemas`, which print what the program knows.
 """

@@ -10,7 +10,7 @@ from glacierbase.history.damaged import damaged
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.accepted import DeclaredDifference
 from glacierbase.model.codec import InvalidDocument, from_stored, named, parsed, to_stored
-from glacierbase.model.migration import Event, Squashed, version_number
+from glacierbase.model.migration import Event, OriginalRun, Squashed, version_number
 from glacierbase.model.session import RecordedSession
 from glacierbase.model.tableversion import TableVersion
 from glacierbase.secrets import masked
@@ -29,6 +29,7 @@ class Details:
         jumped_over: versions that a run with `--only` passed by (started).
         plan: the digest of the plan file that the run applied (started).
         differences: accepted ones between tables as declared and as they exist (baselined).
+        original: who applied the file with another tool, and when (baselined).
         former_owner, former_fence, former_process: of the run that the lock was taken from: its id, its fence, and its process as
             the lock row described it (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
@@ -50,6 +51,7 @@ class Details:
     jumped_over: tuple[str, ...] = ()
     plan: str | None = None
     differences: tuple[DeclaredDifference, ...] = ()
+    original: OriginalRun | None = None
     former_owner: str | None = field(default=None, metadata=named("owner"))
     former_fence: int | None = field(default=None, metadata=named("fence"))
     former_process: Mapping[str, object] | None = field(default=None, metadata=named("holder"))
