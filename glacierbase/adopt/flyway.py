@@ -25,6 +25,7 @@ from glacierbase.adopt.foreign import (
 )
 from glacierbase.adopt.placeholders import Variables, template
 from glacierbase.adopt.versions import parts_of
+from glacierbase.model.command import command
 
 # Where scripts are, if the configuration names no folder.
 _USUAL_FOLDERS = ("src/main/resources/db/migration", "db/migration", "sql", "migrations")
@@ -135,9 +136,11 @@ def _fits(kind: str, version: str) -> bool:
 def _why_not(named: _Named) -> str:
     """Return why a script has no counterpart; empty where it has one."""
     if named.kind == "U":
-        return f"undo script of version {named.version}: `glacierbase new --reverting` writes one from the migration"
+        way = f"`{command('new', '--reverting', 'VERSION', 'why')}` writes one from the migration"
+        return f"undo script of version {named.version}: {way}"
     if named.kind == "B":
-        return f"baseline script of version {named.version}: `glacierbase squash` writes such a file from the tables"
+        way = f"`{command('squash', '--to', 'VERSION')}` writes such a file from the tables"
+        return f"baseline script of version {named.version}: {way}"
     return ""
 
 

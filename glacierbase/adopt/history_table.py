@@ -11,6 +11,7 @@ from glacierbase.adopt.foreign import HistoryRow, HistoryTable, Key, Tool, exact
 from glacierbase.adopt.mapping import MappedFile
 from glacierbase.errors import ConfigurationError, EngineError, EngineUnavailable, HistoryDisagrees, TableNotFound
 from glacierbase.executors import Session
+from glacierbase.model.command import command
 from glacierbase.model.names import NAME
 from glacierbase.model.text import quoted
 from glacierbase.stores.sql_text import SYNTAX
@@ -46,7 +47,7 @@ def table_name(table: HistoryTable, given: str | None, dialect: str) -> str:
         ConfigurationError: `INVALID_VALUE`: it is no name; `UNKNOWN_DIALECT`: history tables of this engine are not read.
     """
     if dialect not in SYNTAX:
-        hint = "record the versions: glacierbase baseline --to VERSION --reason TEXT"
+        hint = f"record the versions: `{command('baseline', '--to', 'VERSION', reason=True)}`"
         raise ConfigurationError("UNKNOWN_DIALECT", f"history tables of other tools are not read on {dialect}", hint)
     if given is None:
         return exactly(table.name, dialect) if table.is_quoted else table.name

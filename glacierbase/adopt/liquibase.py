@@ -18,6 +18,7 @@ from glacierbase.adopt.placeholders import Variables, catalog_value, template
 from glacierbase.errors import ConfigurationError, MigrationFileError
 from glacierbase.migrations.new_files import file_words
 from glacierbase.migrations.statements import split_statements
+from glacierbase.model.command import command
 
 _PROPERTIES = "liquibase.properties"
 _MASTERS = re.compile(
@@ -63,7 +64,7 @@ def _first_changelogs(folder: ForeignFolder) -> list[str]:
     if not found:
         what = f"{folder.shown('')} holds no changelog: none is named in {_PROPERTIES}, and none is formatted SQL"
         raise ConfigurationError(
-            "NOTHING_TO_IMPORT", what, "name the changelog: glacierbase import liquibase CHANGELOG"
+            "NOTHING_TO_IMPORT", what, f"name the changelog: `{command('import', 'liquibase', 'CHANGELOG')}`"
         )
     return found
 
@@ -177,7 +178,11 @@ class _Reader:
             self._skipped(path, changeset.line, f"changeset {changeset.author}:{changeset.id}: {why}; not imported")
             return None
         for line, what in changeset.left_out:
-            way = "`glacierbase new --reverting` writes one" if what == "rollback" else "it has no counterpart"
+            way = (
+                f"`{command('new', '--reverting', 'VERSION', 'why')}` writes one"
+                if what == "rollback"
+                else "it has no counterpart"
+            )
             self._skipped(path, line, f"{what}: {way}")
         for name, value in changeset.attributes.items():
             if what := self._without_counterpart(name, value):

@@ -14,7 +14,7 @@ from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import type_of
 from glacierbase.model.arguments import check_reason, given, version_given
-from glacierbase.model.command import Scope, with_own_scope
+from glacierbase.model.command import Scope, on_catalog, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
 from glacierbase.project.each import Catalogs
@@ -305,7 +305,8 @@ class Project:
             check_reason(reason)
         from glacierbase.adopt.importing import import_files
 
-        imported = import_files(self.root, self.folder(chosen.name), tool, path, author=author, dry_run=dry_run)
+        with on_catalog(next(iter(catalogs), None)):
+            imported = import_files(self.root, self.folder(chosen.name), tool, path, author=author, dry_run=dry_run)
         if not baseline:
             return Results([imported.result])
         try:
