@@ -26,14 +26,14 @@ LAYERS = [
     {"stores"},
     {"history"},
     {"apply", "inspect"},
-    {"authoring", "report", "review", "squash"},
+    {"adopt", "authoring", "report", "review", "squash"},
     {"project"},
     {"output"},
     {"cli", "__init__"},
     {"__main__"},
 ]
 # The commands that `migrate` and the rest of the core work without. The facade and the command line import them at the call.
-CAPABILITIES = {"authoring", "report", "review", "squash"}
+CAPABILITIES = {"adopt", "authoring", "report", "review", "squash"}
 # Vendors' packages, each inside its adapter only.
 VENDORS: dict[str, str | tuple[str, ...]] = {
     "pyspark": "executors/spark/",
@@ -164,6 +164,7 @@ def test_help_costs_what_click_does() -> None:
     assert {name for name in loaded if name.startswith("glacierbase")} == {
         "glacierbase",
         "glacierbase.cli",
+        "glacierbase.cli.adopt",
         "glacierbase.cli.apply",
         "glacierbase.cli.completion",
         "glacierbase.cli.drift",

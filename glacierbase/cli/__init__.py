@@ -13,6 +13,7 @@ The commands:
 - `inspect`: the read-only commands.
 - `drift`: `drift`, and its three ways to resolve a difference.
 - `files`: the commands on files alone.
+- `adopt`: `import`.
 - `review`: `lint`, `rules` and `review`.
 - `reference`: `explain` and `schemas`, which need no project.
 """

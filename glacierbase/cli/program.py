@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import click
 
 # Importing these modules adds their commands to the group.
-from glacierbase.cli import apply, drift, files, inspect, reference, review  # noqa: F401
+from glacierbase.cli import adopt, apply, drift, files, inspect, reference, review  # noqa: F401
 from glacierbase.cli.group import PipeClosed, cli
 
 # More objects than a read-only command creates, and few enough that their garbage fits into memory.

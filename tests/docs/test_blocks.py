@@ -216,7 +216,7 @@ def test_every_json_block_is_json(block: Block) -> None:
     json.loads(block.text)
 
 
-@pytest.mark.parametrize("block", [each for each in all_blocks("python") if "import" in each.text], ids=str)
+@pytest.mark.parametrize("block", [each for each in all_blocks("python") if "import " in each.text], ids=str)
 def test_every_python_block_compiles_and_calls_what_exists(block: Block) -> None:
     """Imported names, methods of a project and their arguments exist."""
     for node in ast.walk(ast.parse(block.text)):
