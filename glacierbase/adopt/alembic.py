@@ -7,21 +7,21 @@ from __future__ import annotations
 
 import re
 
-from glacierbase.adopt.folder import ForeignFolder
-from glacierbase.adopt.foreign import ForeignProject, HistoryRow, HistoryTable, NotMapped, Script, Tool
+from glacierbase.adopt.foreign import ForeignFolder, ForeignProject, HistoryRow, HistoryTable, Script, Tool
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.new_files import as_template
 from glacierbase.model.text import first_of
 from glacierbase.sql.tokens import Source
 
-_MARK = re.compile(r"--\s*Running\s+(?P<what>upgrade|downgrade|stamp_revision)\b[^>]*->\s*(?P<after>\S*)(?P<words>.*)")
-_TABLE = r'(?:[\w`"\[\].]+\.)?[`"\[]?alembic_version[`"\]]?'
-# Statements on the history table of alembic, and on the transaction around the script.
-_OWN = re.compile(
-    rf"(?im)^(?:CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?|INSERT\s+INTO\s+|UPDATE\s+|DELETE\s+FROM\s+){_TABLE}(?=[\s(])"
-    r"[^;]{0,2000};[ \t]*$"
+_MARK = re.compile(
+    r"(?m)^--[ \t]*Running[ \t]+(?P<what>upgrade|downgrade|stamp_revision)\b[^>\n]*->[ \t]*(?P<after>\S*)(?P<words>.*)"
 )
-_TRANSACTION = re.compile(r"(?im)^(?:BEGIN(?:\s+TRANSACTION)?|START\s+TRANSACTION|COMMIT)\s*;[ \t]*$")
+_TABLE = r'(?:[\w`"\[\].]+\.)?[`"\[]?alembic_version[`"\]]?'
+# Statements on the history table of Alembic, and on the transaction around the script.
+_OWN = re.compile(
+    rf"(?im)^(?:(?:CREATE\s+TABLE\s+(?:IF\s+NOT\s+EXISTS\s+)?|INSERT\s+INTO\s+|UPDATE\s+|DELETE\s+FROM\s+){_TABLE}(?=[\s(])"
+    r"[^;]{0,2000};|(?:BEGIN(?:\s+TRANSACTION)?|START\s+TRANSACTION|COMMIT)\s*;)[ \t]*$"
+)
 
 
 def read(folder: ForeignFolder, dialect: str) -> ForeignProject:  # noqa: ARG001 (the port's)
@@ -30,68 +30,38 @@ def read(folder: ForeignFolder, dialect: str) -> ForeignProject:  # noqa: ARG001
     Raises:
         ConfigurationError: a folder was named, or the file is no such script.
     """
-    if folder.start is None:
-        what = f"{folder.shown('')} is a folder"
-        raise ConfigurationError(
-            "NOTHING_TO_IMPORT", what, "write the script: alembic upgrade head --sql > upgrade.sql"
-        )
-    path, text = folder.shown(folder.start), folder.text(folder.start)
-    lines = text.split("\n")
-    marks = [(number, found) for number, line in enumerate(lines, start=1) if (found := _MARK.match(line))]
-    upgrades = [(number, found) for number, found in marks if found["what"] == "upgrade"]
-    if not upgrades:
-        what = f"{path} has no line `-- Running upgrade A -> B`"
-        raise ConfigurationError(
-            "NOTHING_TO_IMPORT", what, "write the script: alembic upgrade head --sql > upgrade.sql"
-        )
-    not_mapped: list[NotMapped] = []
-    own: list[int] = []
+    path = folder.start or ""
+    text = folder.text(path) if path else ""
+    marks = list(_MARK.finditer(text))
+    if all(mark["what"] != "upgrade" for mark in marks):
+        what = f"{folder.shown(path)} {'has no line `-- Running upgrade A -> B`' if path else 'is a folder'}"
+        hint = "write the script: alembic upgrade head --sql > upgrade.sql"
+        raise ConfigurationError("NOTHING_TO_IMPORT", what, hint)
+    lines, own = Source(text), list[int]()
+
+    def blank(match: re.Match[str]) -> str:
+        own.append(lines.place(match.start())[0])
+        return re.sub(r"[^\n]", " ", match[0])
+
+    kept = _OWN.sub(blank, text)
+    above = kept[: marks[0].start()].split("\n")
+    line = next((line for line, sql in enumerate(above, 1) if sql.strip() and not sql.lstrip().startswith("--")), 0)
+    if line:
+        folder.note(path, line, f"above the first revision, not imported: {above[line - 1].strip()}")
     scripts: list[Script] = []
-    _check_above("\n".join(lines[: marks[0][0] - 1]), path, own, not_mapped)
-    for index, (number, found) in enumerate(marks):
-        end = marks[index + 1][0] - 1 if index + 1 < len(marks) else len(lines)
-        body = "\n".join(lines[number:end])
-        if found["what"] != "upgrade":
-            not_mapped.append(NotMapped(path, number, f"{found['what']}: only upgrades are imported"))
-            continue
-        sql = _without_own(body, number + 1, own)
-        scripts.append(_script(path, number, found, sql))
+    for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), len(text)], strict=True):
+        line = lines.place(mark.start())[0]
+        revision, words = mark["after"].strip(","), mark["words"].strip(" ,")
+        sql = as_template(kept[mark.end() : end].strip())
+        if mark["what"] == "upgrade":
+            description = words or f"revision {revision}"
+            scripts.append(Script(folder.shown(path), line, revision, description, None, sql, (revision,)))
+        else:
+            folder.note(path, line, f"{mark['what']}: only upgrades are imported")
     if own:
         what = f"left out on lines {first_of(list(map(str, own)), 12)}: the statements on alembic_version and the transaction"
-        not_mapped.append(NotMapped(path, own[0], f"{what}, which the history of glacierbase replaces"))
-    return ForeignProject(tuple(scripts), tuple(not_mapped))
-
-
-def _script(path: str, line: int, found: re.Match[str], sql: str) -> Script:
-    words = found["words"].strip(" ,")
-    revision = found["after"].strip(",")
-    return Script(path, line, revision, words or f"revision {revision}", None, as_template(sql.strip()), (revision,))
-
-
-def _check_above(text: str, path: str, own: list[int], not_mapped: list[NotMapped]) -> None:
-    """List the first other statement above the first revision."""
-    for number, line in enumerate(_without_own(text, 1, own).split("\n"), start=1):
-        if line.strip() and not line.lstrip().startswith("--"):
-            not_mapped.append(NotMapped(path, number, f"above the first revision, not imported: {line.strip()}"))
-            return
-
-
-def _without_own(text: str, first: int, own: list[int]) -> str:
-    """Return SQL without the statements on alembic's own table and transaction; the line of each is added to `own`.
-
-    Args:
-        first: the line of its first line.
-    """
-
-    places = Source(text)
-
-    def blank(found: re.Match[str]) -> str:
-        own.append(first + places.place(found.start())[0] - 1)
-        return re.sub(r"[^\n]", " ", found[0])
-
-    kept = _TRANSACTION.sub(blank, _OWN.sub(blank, text))
-    own.sort()
-    return kept
+        folder.note(path, own[0], f"{what}, which the history of glacierbase replaces")
+    return ForeignProject(tuple(scripts), tuple(folder.not_mapped))
 
 
 def _row(revision: str) -> HistoryRow:
@@ -102,5 +72,5 @@ def _row(revision: str) -> HistoryRow:
 ALEMBIC = Tool(
     name="Alembic",
     read=read,
-    history=HistoryTable(name="alembic_version", columns=("version_num",), order=None, row=_row),
+    history=HistoryTable(name="alembic_version", columns=("version_num",), row=_row),
 )

@@ -1,24 +1,44 @@
-"""`import --baseline`: record the versions that another tool has applied, with who applied them and when."""
+"""`import --baseline`: record the versions that another tool's history table has as applied, with who applied them and when."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+import re
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
-from operator import eq
+from dataclasses import dataclass, field, replace
 
-from glacierbase.adopt.history_table import AppliedHistory, compared, read_rows, table_name
-from glacierbase.adopt.importing import Imported
-from glacierbase.adopt.liquibase import LIQUIBASE, same_changeset
-from glacierbase.adopt.mapping import MappedFile
+from glacierbase.adopt.foreign import HistoryRow, HistoryTable, Key, Tool, exactly, listing
+from glacierbase.adopt.importing import Imported, MappedFile
 from glacierbase.adopt.results import ImportedBaseline, ImportedVersion, ImportResult
 from glacierbase.apply.baseline import Baselined, baseline_opened, files_up_to
 from glacierbase.apply.locked import recording
-from glacierbase.errors import HistoryDisagrees
+from glacierbase.errors import ConfigurationError, EngineError, EngineUnavailable, HistoryDisagrees, TableNotFound
+from glacierbase.executors import Session
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.command import command
 from glacierbase.model.migration import OriginalRun
+from glacierbase.model.names import NAME
+from glacierbase.stores.sql import SYNTAX
+from glacierbase.stores.tables import instant
+
+
+@dataclass(frozen=True, slots=True)
+class AppliedHistory:
+    """What a history table says of the imported files.
+
+    Attributes:
+        last: the highest file that is applied; None where none is.
+        rows: of each applied file, by its version's number.
+        repeatables: names of scripts that run again when they change.
+        unknown: names of applied scripts of which there is no file.
+    """
+
+    last: MappedFile | None = None
+    rows: Mapping[int, HistoryRow] = field(default_factory=dict)
+    repeatables: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
 
 def import_baseline(
@@ -39,43 +59,153 @@ def import_baseline(
     Raises:
         HistoryDisagrees: `BASELINE_REFUSED`: that table, or the tables of the catalog, are not as the files have them.
     """
-    tool, done = imported.tool, Baselined()
+    tool, done, is_dry = imported.tool, Baselined(), imported.result.dry_run
     name = table_name(tool.history, history_table or imported.project.history_table, target.dialect)
     with recording() as change, target.opened() as opened:
         with closing(opened.engine.start().open_session()) as session:
-            rows = read_rows(session, tool.history, name, target.dialect)
-        history = compared(imported.files, rows, tool, same_changeset if tool is LIQUIBASE else eq)
-        if history.last is not None and not imported.result.dry_run:
+            rows = _read_rows(session, tool.history, name, target.dialect)
+        history = compared(imported.files, rows, tool)
+        if history.last is not None and not is_dry:
             candidates = files_up_to(target, history.last.number)
             _check_others(candidates, history, opened)
-            originals = {number: _original(tool.name, number, history) for number in history.rows}
+            originals = {
+                number: OriginalRun(tool.name, row.name, row.author, row.at) for number, row in history.rows.items()
+            }
             done = baseline_opened(opened, change, candidates, reason, lock_timeout, accept=accept, originals=originals)
-    files = [file for file in imported.files if file.number in history.rows]
     recorded = {compiled.migration.number for compiled in done.files}
-    if not imported.result.dry_run:
-        files = [file for file in files if file.number in recorded]
     paths = {file.version: file.path for file in imported.result.files}
-    found = ImportedBaseline(
+    baseline = ImportedBaseline(
         history_table=name,
         to=history.last.version if history.last else None,
-        versions=tuple(_version(file, history, paths[file.version]) for file in files),
+        versions=tuple(
+            ImportedVersion(file.version, paths[file.version], row.author, row.at)
+            for file in imported.files
+            if file.version and (row := history.rows.get(file.number)) and (is_dry or file.number in recorded)
+        ),
         repeatables=history.repeatables,
         unknown=history.unknown,
         differences=done.differences,
         is_recorded=bool(recorded),
     )
     warnings = (*imported.result.warnings, *done.warnings)
-    return replace(imported.result, environment=result.environment, warnings=warnings, baseline=found)
+    return replace(imported.result, environment=result.environment, warnings=warnings, baseline=baseline)
 
 
-def _version(file: MappedFile, history: AppliedHistory, path: str) -> ImportedVersion:
-    row = history.rows[file.number]
-    return ImportedVersion(file.version or "", path, row.author, row.at)
+def table_name(table: HistoryTable, given: str | None, dialect: str) -> str:
+    """Return the name of a history table as SQL.
+
+    Args:
+        given: by the caller or by the other project's configuration; None for the tool's default.
+
+    Raises:
+        ConfigurationError: `INVALID_VALUE`: it is no name; `UNKNOWN_DIALECT`: history tables of this engine are not read.
+    """
+    if dialect not in SYNTAX:
+        hint = f"record the versions: `{command('baseline', '--to', 'VERSION', reason=True)}`"
+        raise ConfigurationError("UNKNOWN_DIALECT", f"history tables of other tools are not read on {dialect}", hint)
+    if given is None:
+        return exactly(table.name, dialect) if table.is_quoted else table.name
+    if not re.fullmatch(NAME, given):
+        raise ConfigurationError("INVALID_VALUE", f"{given} is not the name of a table", "add --history-table NAME")
+    return given
 
 
-def _original(tool: str, number: int, history: AppliedHistory) -> OriginalRun:
-    row = history.rows[number]
-    return OriginalRun(tool, row.name, row.author, row.at)
+def _read_rows(session: Session, table: HistoryTable, name: str, dialect: str) -> list[HistoryRow]:
+    """Return the rows of a history table that are about scripts, in order.
+
+    Raises:
+        ConfigurationError: `HISTORY_TABLE_NOT_READ`: there is no such table.
+        EngineUnavailable: `HISTORY_TABLE_NOT_READ`: the engine refuses the query.
+    """
+    syntax = SYNTAX[dialect]
+
+    def quote(name: str) -> str:
+        return exactly(name, dialect) if table.is_quoted else name
+
+    columns = [quote(column) for column in table.columns]
+    if table.time:
+        columns.append(syntax.read_time.format(f"CAST({quote(table.time)} AS {syntax.types['datetime']})"))
+    order = f" ORDER BY {quote(table.order)}" if table.order else ""
+    try:
+        selected = session.query(f"SELECT {', '.join(columns)} FROM {name}{order}")
+    except TableNotFound as error:
+        what = f"there is no history table {name} here"
+        hint = "add --history-table CATALOG.NAMESPACE.TABLE"
+        raise ConfigurationError("HISTORY_TABLE_NOT_READ", what, hint) from error
+    except EngineError as error:
+        what = f"the history table {name} cannot be read: {error.message}"
+        hint = "check that it is the table of this tool, and the rights on it"
+        raise EngineUnavailable("HISTORY_TABLE_NOT_READ", what, hint) from error
+    count = len(table.columns)
+    rows = (
+        table.row(*values[:count], *(None if time is None else instant(int(time)) for time in values[count:]))
+        for values in selected
+    )
+    return [row for row in rows if row is not None]
+
+
+def compared(files: Sequence[MappedFile], rows: Sequence[HistoryRow], tool: Tool) -> AppliedHistory:
+    """Return which files are applied, and by whom and when.
+
+    Args:
+        files: the imported ones, in order.
+        rows: of the history table, in order.
+
+    Raises:
+        HistoryDisagrees: `BASELINE_REFUSED`: a script failed, was applied out of order, or was edited since.
+    """
+    versioned = [file for file in files if file.version is not None]
+    last: dict[Key, HistoryRow] = {}
+    for row in rows:
+        last.pop(row.key, None)  # A later row of a script replaces an earlier one, and takes its place in the order.
+        last[row.key] = row
+    failed = [row for row in last.values() if row.is_failed]
+    applied: dict[int, HistoryRow] = {}
+    unknown: list[str] = []
+    for row in last.values():
+        if row.is_failed or not row.is_applied or row.is_repeatable:
+            continue
+        covered = _files_of(versioned, row, tool)
+        for file in covered:
+            if not row.covers or file.number not in applied:
+                applied[file.number] = row
+        if not covered:
+            unknown.append(row.name)
+    problems = [f"{row.name}: it failed; let {tool.name} apply it, or repair its history" for row in failed]
+    problems += _problems(versioned, applied, tool)
+    if problems:
+        what = f"the history of {tool.name} is not that of the files; nothing was recorded"
+        hint = f"settle it with {tool.name}, and run the command again; it keeps the files that it wrote"
+        raise HistoryDisagrees("BASELINE_REFUSED", (what, *listing(problems)), hint, problems=problems)
+    repeatables = tuple(row.name for row in last.values() if row.is_repeatable and not row.is_failed)
+    highest = next((file for file in reversed(versioned) if file.number in applied), None)
+    return AppliedHistory(highest, applied, repeatables, tuple(unknown))
+
+
+def _files_of(files: Sequence[MappedFile], row: HistoryRow, tool: Tool) -> Sequence[MappedFile]:
+    """Return the file of a row, or with `covers` all files up to it."""
+    if row.covers and tool.is_numbered:
+        return [file for file in files if file.script.key <= row.key]
+    same = (index for index, file in enumerate(files) if tool.history.is_same(file.script.key, row.key))
+    at = next(same, None)
+    return () if at is None else files[0 if row.covers else at : at + 1]
+
+
+def _problems(files: Sequence[MappedFile], applied: Mapping[int, HistoryRow], tool: Tool) -> Iterator[str]:
+    """Yield what keeps the applied files from being all files up to the highest one, as they were applied."""
+    highest = max(applied, default=-1)
+    for file in files:
+        row = applied.get(file.number)
+        if row is None and file.number < highest:
+            yield f"{file.script.path}: it is not applied, and a later one is; let {tool.name} apply it"
+        elif row is not None and _is_edited(file, row):
+            yield f"{file.script.path}: it was edited after {tool.name} applied it; restore it"
+
+
+def _is_edited(file: MappedFile, row: HistoryRow) -> bool:
+    """Return whether the checksum of a row shows that its script was another one."""
+    checksums = (row.checksum, file.script.checksum)
+    return not row.covers and None not in checksums and row.checksum != file.script.checksum
 
 
 def _check_others(candidates: Sequence[Compiled], history: AppliedHistory, opened: OpenCatalog) -> None:

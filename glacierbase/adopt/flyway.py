@@ -7,38 +7,98 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import NamedTuple
 
-from glacierbase.adopt.flyway_settings import Settings, read_settings
-from glacierbase.adopt.folder import ForeignFolder
 from glacierbase.adopt.foreign import (
+    ForeignFolder,
     ForeignProject,
     HistoryRow,
     HistoryTable,
     Key,
-    NotMapped,
     Script,
     Tool,
+    Variables,
+    catalog_value,
     exactly,
+    parts_of,
+    template,
 )
-from glacierbase.adopt.placeholders import Variables, template
-from glacierbase.adopt.versions import parts_of
 from glacierbase.model.command import command
+from glacierbase.sql.tokens import Source
 
+# A later one overrides an earlier one.
+_CONFIGURATION = ("conf/flyway.conf", "flyway.conf", "conf/flyway.toml", "flyway.toml", "flyway.user.toml")
+_DEFAULTS = {
+    "sqlMigrationSuffixes": ".sql",
+    "sqlMigrationSeparator": "__",
+    "placeholderPrefix": "${",
+    "placeholderSuffix": "}",
+    "placeholderReplacement": "true",
+    "encoding": "utf-8",
+}
+_PREFIXES = {
+    "V": "sqlMigrationPrefix",
+    "R": "repeatableSqlMigrationPrefix",
+    "U": "undoSqlMigrationPrefix",
+    "B": "baselineMigrationPrefix",
+}
+# What changes how Flyway runs, each with its counterpart.
+_ELSEWHERE = {
+    "initSql": "run its statements at the start of each file that needs them",
+    "callbacks": "run them as hooks of the catalog file (hooks)",
+    "resolvers": "code of migrations is not run",
+    "outOfOrder": "outOfOrder: allow in the catalog file",
+    "target": "the option --to of migrate",
+    "cherryPick": "the option --only of migrate",
+}
 # Where scripts are, if the configuration names no folder.
 _USUAL_FOLDERS = ("src/main/resources/db/migration", "db/migration", "sql", "migrations")
+_SECTION = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
+_PAIR = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w.\-]+)\s*=\s*(.*?)\s*""")
+# One that is not closed ends with its line, so that no text is searched for its end again and again.
+_STRING = re.compile(r'"((?:[^"\\]|\\.)*)(?:"|$)|\'([^\']*)(?:\'|$)')
 _CALLBACK = re.compile(r"(?:before|after)[A-Z]\w*|createSchema")
 _CODE = re.compile(r"\.(?:java|kt|groovy|scala|class|jar|py|sh|bash|ps1|bat|cmd|exe)$", re.IGNORECASE)
-_SIDECAR = ".conf"
+_DELIMITER = re.compile(r"(?im)^[ \t]*(?:DELIMITER|SET[ \t]+TERM)[ \t]+\S+[ \t]*$")
 _HINT = "its value is not in the configuration of Flyway"
-# Flyway's own placeholders with a counterpart.
-_OWN = {"flyway:environment": "environment"}
+
+
+class _Setting(NamedTuple):
+    """The texts of a key of the configuration, and where it is."""
+
+    texts: Sequence[str]
+    path: str
+    line: int
+
+    def items(self) -> list[str]:
+        """Return the items of a list that is one text with commas, or several texts."""
+        return [item.strip() for text in self.texts for item in text.split(",") if item.strip()]
 
 
 @dataclass(frozen=True, slots=True)
-class _Named:
+class _Settings:
+    """The keys of the configuration without their prefix `flyway.`."""
+
+    values: Mapping[str, _Setting]
+
+    def text(self, name: str) -> str:
+        """Return the value of a key; its default where it is absent."""
+        texts = self.values[name].texts if name in self.values else ()
+        return texts[-1] if texts else _DEFAULTS.get(name, "")
+
+    def history_table(self, dialect: str) -> str | None:
+        """Return the name of the history table as SQL; None where the configuration does not name it."""
+        schemas = self.values["schemas"].items() if "schemas" in self.values else []
+        schema, table = self.text("defaultSchema") or next(iter(schemas), ""), self.text("table")
+        if not schema and not table:
+            return None
+        return ".".join(exactly(part, dialect) for part in (schema, table or FLYWAY.history.name) if part)
+
+
+class _Name(NamedTuple):
     """The parts of a script's name: `V`, `1.2`, `add users`."""
 
     kind: str
@@ -48,151 +108,185 @@ class _Named:
 
 def read(folder: ForeignFolder, dialect: str) -> ForeignProject:
     """Return the Flyway project in a folder."""
-    settings = read_settings(folder)
-    not_mapped = list(settings.not_mapped)
-    variables = Variables(settings.placeholders, _HINT)
-    scripts = []
-    for path in _paths(folder, settings, not_mapped):
-        script = _script(folder, path, settings, variables, not_mapped)
-        if script:
-            scripts.append(script)
+    folder.check_is_folder()
+    settings = _settings(folder)
+    placeholders = {
+        key.removeprefix("placeholders.").lower(): catalog_value(setting.texts[-1])
+        for key, setting in settings.values.items()
+        if key.startswith("placeholders.") and setting.texts
+    }
+    variables = Variables(folder, placeholders, _HINT)
+    scripts = [script for path in _paths(folder, settings) if (script := _script(folder, path, settings, variables))]
     ordered = sorted(scripts, key=lambda script: (script.version is None, script.key, script.path))
-    return ForeignProject(
-        tuple(ordered),
-        (*not_mapped, *variables.not_mapped),
-        dict(variables.values),
-        ".".join(exactly(part, dialect) for part in settings.history_table) or None,
-    )
+    table = settings.history_table(dialect)
+    return ForeignProject(tuple(ordered), tuple(folder.not_mapped), variables.values, table)
 
 
-def _paths(folder: ForeignFolder, settings: Settings, not_mapped: list[NotMapped]) -> Sequence[str]:
-    """Return the files below the folders of scripts, or the file that was named."""
-    if folder.start:
-        return [folder.start]
-    found: dict[str, None] = {}
-    for location in settings.locations:
-        place = _place(folder, location.value)
-        if place is None:
-            what = f"location {location.value}: there is no such folder below {folder.shown('')}"
-            not_mapped.append(NotMapped(location.path, location.line, f"{what}; import it by its own path"))
-        else:
-            found.update(dict.fromkeys(folder.files(place)))
-    if not settings.locations:
-        usual = [place for place in _USUAL_FOLDERS if folder.is_folder(place)]
-        found = dict.fromkeys(path for place in usual or ["."] for path in folder.files(place))
-    return list(found)
+def _settings(folder: ForeignFolder) -> _Settings:
+    """Return the configuration; keys that have a counterpart elsewhere are noted."""
+    values: dict[str, _Setting] = {}
+    for path in filter(folder.has, _CONFIGURATION):
+        for key, texts, line in _toml(folder, path) if path.endswith(".toml") else _conf(folder, path):
+            if key.startswith("flyway."):
+                values[key.removeprefix("flyway.")] = _Setting(texts, path, line)
+    for name, way in _ELSEWHERE.items():
+        if name in values and values[name].texts not in (("false",), ()):
+            folder.note(values[name].path, values[name].line, f"{name}: {way}")
+    return _Settings(values)
+
+
+def _conf(folder: ForeignFolder, path: str) -> Iterator[tuple[str, Sequence[str], int]]:
+    return ((key, (value,), line) for key, value, line in folder.properties(path))
+
+
+def _toml(folder: ForeignFolder, path: str) -> Iterator[tuple[str, Sequence[str], int]]:
+    """Yield key, texts and line of each pair in TOML; placeholders of one environment are noted.
+
+    Only strings, lists of them and bare words are read: `tomllib` has no lines, and Python 3.10 has no `tomllib`.
+    """
+    section = ""
+    lines = iter(enumerate(folder.text(path).splitlines(), start=1))
+    for number, line in lines:
+        if head := _SECTION.fullmatch(line):
+            section = f"{head[1].strip()}."
+        elif pair := _PAIR.fullmatch(line):
+            key = f"{section}{pair[1].strip(chr(34) + chr(39))}"
+            if key.startswith("environments.") and ".placeholders." in key:
+                what = f"{key}: a value of one environment; write it under environments in the catalog file"
+                folder.note(path, number, what)
+            yield key, tuple(_texts(pair[2], lines)), number
+
+
+def _texts(text: str, below: Iterator[tuple[int, str]]) -> Iterator[str]:
+    """Yield the texts of a TOML value: a string, a list of strings on one line or several, or a bare word."""
+    is_list = text.startswith("[")
+    while is_list:
+        text = text.rstrip("\\")
+        end = _STRING.sub(lambda match: " " * len(match[0]), text).find("]")
+        yield from map(_unquoted, _STRING.finditer(text, 0, len(text) if end < 0 else end))
+        if end >= 0:
+            return
+        _, text = next(below, (0, "]"))
+    string = _STRING.match(text.rstrip("\\"))
+    yield _unquoted(string) if string else text.partition("#")[0].strip()
+
+
+def _unquoted(string: re.Match[str]) -> str:
+    return re.sub(r"\\(.)", r"\1", string[1]) if string[1] is not None else string[2]
+
+
+def _paths(folder: ForeignFolder, settings: _Settings) -> Sequence[str]:
+    """Return the files below the folders of scripts."""
+    if "locations" not in settings.values:
+        places = [place for place in _USUAL_FOLDERS if folder.is_folder(place)] or ["."]
+    else:
+        setting = settings.values["locations"]
+        places = []
+        for location in setting.items():
+            if (place := _place(folder, location)) is not None:
+                places.append(place)
+            else:
+                what = f"location {location}: there is no such folder below {folder.shown('')}"
+                folder.note(setting.path, setting.line, f"{what}; import it by its own path")
+    return list(dict.fromkeys(path for place in places for path in folder.files(place)))
 
 
 def _place(folder: ForeignFolder, location: str) -> str | None:
     """Return the folder of a location, `filesystem:sql` or `classpath:db/migration`."""
-    scheme, colon, path = location.rpartition(":")
+    scheme, _, path = location.rpartition(":")
     bases = ("src/main/resources", "") if scheme == "classpath" else ("",)
-    if colon and scheme not in ("filesystem", "classpath"):
-        return None
-    return next((place for base in bases if (place := folder.resolved(path.strip("/"), base))), None)
+    place = folder.resolved(path.strip("/"), *bases) if scheme in ("", "filesystem", "classpath") else None
+    return place if place is not None and folder.is_folder(place) else None
 
 
-def _script(
-    folder: ForeignFolder, path: str, settings: Settings, variables: Variables, not_mapped: list[NotMapped]
-) -> Script | None:
-    """Return the script in a file; None where it holds none, which is in `not_mapped` unless Flyway ignores the file."""
-    name, shown = path.rpartition("/")[2], folder.shown(path)
-    named = _named(name, settings)
-    if named is None or (why := _why_not(named)):
-        reason = _of_another_kind(name, settings) if named is None else why
-        if reason:
-            not_mapped.append(NotMapped(shown, 1, reason))
+def _script(folder: ForeignFolder, path: str, settings: _Settings, variables: Variables) -> Script | None:
+    """Return the script in a file; None where it holds none, which is noted unless Flyway ignores the file."""
+    file = path.rpartition("/")[2]
+    name = _name(file, settings)
+    if why := _why_not(name) if name else _of_another_kind(file, settings):
+        folder.note(path, 1, why)
+    if name is None or why:
         return None
-    options = dict(_sidecar(folder, path, not_mapped))
+    options = {"encoding": settings.text("encoding"), "placeholderReplacement": settings.text("placeholderReplacement")}
+    for key, value, line in folder.properties(f"{path}.conf"):
+        options[key] = value
+        if key not in ("shouldExecute", "encoding", "placeholderReplacement"):
+            folder.note(f"{path}.conf", line, f"option {key}={value} of a script has no counterpart")
     if options.get("shouldExecute", "").lower() == "false":
-        not_mapped.append(NotMapped(shown, 1, "shouldExecute=false: Flyway does not run it; not imported"))
+        folder.note(path, 1, "shouldExecute=false: Flyway does not run it; not imported")
         return None
-    text = folder.text(path, options.get("encoding", settings.encoding))
-    version = named.version if named.kind == "V" else None
-    key: Key = (parts_of(version),) if version else (named.description.lower(),)
-    replaces = options.get("placeholderReplacement", settings.placeholder_replacement).lower() != "false"
-    sql = _template(text, shown, settings, variables, not_mapped, replaces=replaces)
-    return Script(shown, 1, version, named.description, None, sql, key, str(_checksum(text)) if version else None)
+    text = folder.text(path, options["encoding"])
+    lines = Source(text)
+    for match in _DELIMITER.finditer(text):
+        line = lines.place(match.start())[0]
+        folder.note(path, line, f"{match[0].strip()}: statements end with a semicolon here")
+    replaces = options["placeholderReplacement"].lower() != "false"
+    sql = _template(text, path, settings, variables, replaces)
+    version = name.version or None
+    key_of_row: Key = (parts_of(version),) if version else (name.description.lower(),)
+    checksum = str(_checksum(text)) if version else None
+    return Script(folder.shown(path), 1, version, name.description, None, sql, key_of_row, checksum)
 
 
-def _named(name: str, settings: Settings) -> _Named | None:
+def _name(file: str, settings: _Settings) -> _Name | None:
     """Return the parts of the name of an SQL script; None for any other name."""
-    suffix = next((suffix for suffix in settings.suffixes if name.lower().endswith(suffix.lower())), None)
-    if suffix is None:
-        return None
-    stem = name[: len(name) - len(suffix)]
-    kinds = sorted(settings.prefixes.items(), key=lambda pair: -len(pair[1]))
-    for kind, prefix in kinds:
-        version, separator, description = stem.removeprefix(prefix).partition(settings.separator)
-        if stem.startswith(prefix) and separator and _fits(kind, version):
-            return _Named(kind, version, description.replace("_", " ").strip())
+    stem = _stem(file, settings)
+    prefixes = {kind: settings.text(key) or kind for kind, key in _PREFIXES.items()}
+    for kind, prefix in sorted(prefixes.items(), key=lambda pair: -len(pair[1])):
+        version, separator, words = (stem or "").removeprefix(prefix).partition(settings.text("sqlMigrationSeparator"))
+        is_version = not version if kind == "R" else parts_of(version) is not None
+        if stem and stem.startswith(prefix) and separator and is_version:
+            return _Name(kind, version, words.replace("_", " ").strip())
     return None
 
 
-def _fits(kind: str, version: str) -> bool:
-    return not version if kind == "R" else parts_of(version) is not None
+def _stem(file: str, settings: _Settings) -> str | None:
+    """Return the name of a file without the suffix of SQL scripts; None where it has no such suffix."""
+    suffixes = (
+        settings.values["sqlMigrationSuffixes"].items() if "sqlMigrationSuffixes" in settings.values else [".sql"]
+    )
+    return next((file[: -len(suffix)] for suffix in suffixes if file.lower().endswith(suffix.lower())), None)
 
 
-def _why_not(named: _Named) -> str:
+def _why_not(name: _Name) -> str:
     """Return why a script has no counterpart; empty where it has one."""
-    if named.kind == "U":
+    if name.kind == "U":
         way = f"`{command('new', '--reverting', 'VERSION', 'why')}` writes one from the migration"
-        return f"undo script of version {named.version}: {way}"
-    if named.kind == "B":
+        return f"undo script of version {name.version}: {way}"
+    if name.kind == "B":
         way = f"`{command('squash', '--to', 'VERSION')}` writes such a file from the tables"
-        return f"baseline script of version {named.version}: {way}"
+        return f"baseline script of version {name.version}: {way}"
     return ""
 
 
-def _of_another_kind(name: str, settings: Settings) -> str:
+def _of_another_kind(file: str, settings: _Settings) -> str:
     """Return why a file that is no SQL script of a known name is not imported; empty where it is not part of the project."""
-    prefixes = "|".join(map(re.escape, settings.prefixes.values()))
-    if _CODE.search(name) and re.match(rf"(?:{prefixes})[\d_.]*{re.escape(settings.separator)}", name):
+    separator = settings.text("sqlMigrationSeparator")
+    prefixes = "|".join(re.escape(settings.text(key) or kind) for kind, key in _PREFIXES.items())
+    if _CODE.search(file) and re.match(rf"(?:{prefixes})[\d_.]*{re.escape(separator)}", file):
         return "a migration in code is not run and not imported; write what it does as SQL"
-    if not any(name.lower().endswith(suffix.lower()) for suffix in settings.suffixes):
+    if _stem(file, settings) is None:
         return ""
-    if _CALLBACK.fullmatch(name.partition(".")[0].partition(settings.separator)[0]):
+    if _CALLBACK.fullmatch(file.partition(".")[0].partition(separator)[0]):
         return "callback: run it as a hook of the catalog file (hooks), or put its statements into a migration"
     return "Flyway does not read a script of this name as a migration; not imported"
 
 
-def _sidecar(folder: ForeignFolder, path: str, not_mapped: list[NotMapped]) -> Iterator[tuple[str, str]]:
-    """Yield the options of a script's own configuration that are mapped; the others are added to `not_mapped`."""
-    if not folder.has(f"{path}{_SIDECAR}"):
-        return
-    shown = folder.shown(f"{path}{_SIDECAR}")
-    for number, line in enumerate(folder.text(f"{path}{_SIDECAR}").splitlines(), start=1):
-        key, equals, value = (part.strip() for part in line.partition("="))
-        if not equals or key.startswith("#"):
-            continue
-        if key in ("shouldExecute", "encoding", "placeholderReplacement"):
-            yield key, value
-        else:
-            not_mapped.append(NotMapped(shown, number, f"option {key}={value} of a script has no counterpart"))
-
-
-def _template(
-    text: str, path: str, settings: Settings, variables: Variables, not_mapped: list[NotMapped], *, replaces: bool
-) -> str:
-    opens, closes = re.escape(settings.placeholder_prefix), re.escape(settings.placeholder_suffix)
+def _template(text: str, path: str, settings: _Settings, variables: Variables, replaces: bool) -> str:
+    opens, closes = re.escape(settings.text("placeholderPrefix")), re.escape(settings.text("placeholderSuffix"))
     pattern = re.compile(rf"{opens}([^\n]{{1,200}}?){closes}" if replaces else r"(?!)")
 
-    def expression(found: re.Match[str], lines: int) -> str:
-        name = found[1].strip().lower()  # Flyway compares names without regard to case.
-        return _OWN.get(name) or variables.expression(name, path, lines + 1)
+    def expression(match: re.Match[str], lines: int) -> str:
+        name = match[1].strip().lower()  # Flyway compares names without regard to case.
+        return "environment" if name == "flyway:environment" else variables.expression(name, path, lines + 1)
 
-    for number, line in enumerate(text.splitlines(), start=1):
-        if re.match(r"(?i)\s*(?:DELIMITER|SET\s+TERM)\s+\S+\s*$", line):
-            not_mapped.append(NotMapped(path, number, f"{line.strip()}: statements end with a semicolon here"))
     return template(text, pattern, expression)
 
 
 def _checksum(text: str) -> int:
     """Return the CRC-32 of the text without line ends, as a signed number: what Flyway records of a script."""
-    found = 0
-    for line in re.split(r"\n|\r", text):
-        found = zlib.crc32(line.encode(), found)
-    return found - 2**32 if found >= 2**31 else found
+    crc = zlib.crc32(re.sub(r"[\r\n]", "", text).encode())
+    return crc - 2**32 if crc >= 2**31 else crc
 
 
 def _row(
@@ -209,9 +303,8 @@ def _row(
     if kind == "SCHEMA":
         return None
     is_baseline = "BASELINE" in kind
-    parts = parts_of(version) if version else None
     return HistoryRow(
-        key=(parts,) if version else (description.lower(),),
+        key=(parts_of(version),) if version else (description.lower(),),
         name=script,
         author=installed_by,
         at=installed_on,
@@ -228,10 +321,10 @@ FLYWAY = Tool(
     read=read,
     history=HistoryTable(
         name="flyway_schema_history",
-        columns=("version", "description", "type", "script", "checksum", "installed_by", "success", "installed_on"),
-        order="installed_rank",
+        columns=("version", "description", "type", "script", "checksum", "installed_by", "success"),
         row=_row,
-        times=("installed_on",),
+        time="installed_on",
+        order="installed_rank",
         is_quoted=True,
     ),
     is_numbered=True,

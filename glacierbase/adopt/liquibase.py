@@ -1,21 +1,30 @@
 """Read a Liquibase project: formatted SQL changelogs, and the changelogs in YAML or XML that include them.
 
-https://docs.liquibase.com/concepts/changelogs/home.html
+https://docs.liquibase.com/concepts/changelogs/home.html, and sql-format.html beside it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
+from xml.parsers import expat
 
-from glacierbase.adopt.folder import ForeignFolder
-from glacierbase.adopt.foreign import ForeignProject, HistoryRow, HistoryTable, NotMapped, Script, Tool, in_order
-from glacierbase.adopt.liquibase_master import read_master
-from glacierbase.adopt.liquibase_sql import Changelog, Changeset, Include, Property, is_formatted, parse
-from glacierbase.adopt.placeholders import Variables, catalog_value, template
-from glacierbase.errors import ConfigurationError, MigrationFileError
+from glacierbase.adopt.foreign import (
+    ForeignFolder,
+    ForeignProject,
+    HistoryRow,
+    HistoryTable,
+    Key,
+    Script,
+    Tool,
+    Variables,
+    catalog_value,
+    template,
+)
+from glacierbase.catalogs.yamlfile import MappingNode, ScalarNode, SequenceNode, parse_yaml
+from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError
 from glacierbase.migrations.new_files import file_words
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.command import command
@@ -26,270 +35,385 @@ _MASTERS = re.compile(
 )
 _PLACEHOLDER = re.compile(r"\$\{(:?[\w.\-]{1,200})\}", re.ASCII)
 _HINT = "no property of this name was read; Liquibase takes it from its command line, or leaves the text as it is"
+_DEEPEST = 50  # Changelogs that include each other.
 # The names of the databases that a dialect's catalogs are in Liquibase.
 _DATABASES = {"snowflake": {"snowflake"}, "spark": {"databricks", "sparksql", "spark", "hive"}}
-_MOST_CHANGELOGS = 10_000
-# Attributes that need no counterpart: comments stay, and each statement is its own transaction.
-_NEEDLESS = frozenset(
+# Attributes of changesets that are mapped, or need no counterpart: comments stay, and each statement is its own transaction.
+_MAPPED = frozenset(
     ("stripcomments", "splitstatements", "enddelimiter", "runonchange", "logicalfilepath", "runintransaction",
-     "rollbacksplitstatements", "rollbackenddelimiter")
+     "rollbacksplitstatements", "rollbackenddelimiter", "dbms", "context", "contextfilter", "ignore")
 )  # fmt: skip
-_WORD = re.compile(r"[A-Za-z][\w\-]*", re.ASCII)
+# Attributes of an include that change what it means.
+_OF_INCLUDE = frozenset(("context", "contextfilter", "labels", "filter", "resourcecomparator", "ignore", "mindepth"))
+_CHANGES = "its changes are not SQL of their own; write the SQL (`liquibase update-sql` prints it) as a migration"
 _CONTEXT = re.compile(r"\s+|,|!|\(|\)|[\w.\-@]+", re.ASCII)
+_OPERATORS = {",": "or", "!": "not", "(": "(", ")": ")", "and": "and", "or": "or", "not": "not"}
+
+_FIRST = re.compile(r"\s*--\s*liquibase\s+formatted\b(.*)", re.IGNORECASE)
+_CHANGESET = re.compile(r'\s*--\s*changeset\s+("[^"]+"|[^:\s"][^:]*):\s*("[^"]+"|\S+)(.*)', re.IGNORECASE)
+_DIRECTIVE = re.compile(r"\s*--\s*(changeset|property|includeAll|include|ignoreLines)\b(.*)", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r'(\w+):\s*("[^"]*"|\S+)')
+_IGNORE = re.compile(r"\s*--\s*ignoreLines:(\w+).*", re.IGNORECASE)
+_COMMENT = re.compile(r"\s*--\s*comments?:?\s(.*)", re.IGNORECASE)
+_ROLLBACK = re.compile(r"\s*--\s*rollback\s(.*)", re.IGNORECASE)
+_ROLLBACK_OPENS = re.compile(r"\s*/\*\s*liquibase\s*rollback\s*", re.IGNORECASE)
+_CONDITION = re.compile(r"\s*--\s*(preconditions?\b.*|validCheckSum\b.*)", re.IGNORECASE)
+
+
+@dataclass(slots=True)
+class _Part:
+    """An element of a changelog.
+
+    Attributes:
+        name: in lower case: `changeset`, `property`, `include`, `includeall`, `databasechangelog`, or another one.
+        attributes: by their names in lower case.
+        sql: the lines of a changeset in formatted SQL; None for every other part.
+        first: the line of the first of them.
+    """
+
+    name: str
+    line: int
+    attributes: Mapping[str, str]
+    comment: str = ""
+    sql: list[str] | None = None
+    first: int = 0
+
+    def is_true(self, name: str) -> bool:
+        """Return whether an attribute, in lower case, is `true`."""
+        return self.attributes.get(name, "").lower() == "true"
+
+    def context(self) -> str:
+        return self.attributes.get("contextfilter") or self.attributes.get("context") or ""
+
+    def text(self) -> str:
+        """Return it as messages name it."""
+        author, id = self.attributes.get("author"), self.attributes.get("id")
+        return f"{self.name} {author}:{id}" if author and id else self.name
 
 
 def read(folder: ForeignFolder, dialect: str) -> ForeignProject:
-    """Return the Liquibase project in a folder, or of a changelog and what it includes."""
-    reader = _Reader(folder, dialect)
-    for path in _first_changelogs(folder):
-        reader.read(path)
-    return reader.project()
-
-
-def _first_changelogs(folder: ForeignFolder) -> list[str]:
-    """Return the changelog that was named, that of `liquibase.properties`, the master, or all formatted SQL.
+    """Return the Liquibase project in a folder, or of a changelog and what it includes.
 
     Raises:
-        ConfigurationError: there is none.
+        ConfigurationError: `NOTHING_TO_IMPORT`: there is no changelog.
     """
-    if folder.start:
-        return [folder.start]
-    options = dict(_options(folder))
-    named = folder.resolved(options.get("changelogfile", "").removeprefix("classpath:").lstrip("/") or "?")
+    options = {key.lower().replace("-", ""): value for key, value, _ in folder.properties(_PROPERTIES)}
+    reader = _Reader(folder, dialect, options)
+    for path in [folder.start] if folder.start else _first_changelogs(folder, options):
+        reader.read(path)
+    variables = Variables(folder, reader.properties, _HINT)
+    scripts = [script for changeset in reader.changesets if (script := reader.script(*changeset, variables))]
+    scripts.sort(key=lambda script: script.version is None)
+    return ForeignProject(tuple(scripts), tuple(folder.not_mapped), variables.values)
+
+
+def _first_changelogs(folder: ForeignFolder, options: Mapping[str, str]) -> list[str]:
+    """Return the changelog of `liquibase.properties`, else the master, else all formatted SQL."""
+    place = options.get("changelogfile", "").removeprefix("classpath:").lstrip("/")
+    if place and (named := folder.resolved(place)):
+        return [named]
     paths = folder.files()
-    masters = [path for path in paths if _MASTERS.fullmatch(path)]
-    if named or masters:
-        return [named or min(masters, key=lambda path: (path.count("/"), path))]
-    found = [path for path in paths if path.lower().endswith(".sql") and is_formatted(folder.text(path))]
-    if not found:
+    if masters := list(filter(_MASTERS.fullmatch, paths)):
+        return [min(masters, key=lambda path: (path.count("/"), path))]
+    formatted = [path for path in paths if path.lower().endswith(".sql") and _is_formatted(folder.text(path))]
+    if not formatted:
         what = f"{folder.shown('')} holds no changelog: none is named in {_PROPERTIES}, and none is formatted SQL"
-        raise ConfigurationError(
-            "NOTHING_TO_IMPORT", what, f"name the changelog: `{command('import', 'liquibase', 'CHANGELOG')}`"
-        )
-    return found
-
-
-def _options(folder: ForeignFolder) -> Iterator[tuple[str, str]]:
-    """Yield the options in `liquibase.properties`, in lower case."""
-    for line in folder.text(_PROPERTIES).splitlines() if folder.has(_PROPERTIES) else ():
-        key, separator, value = (part.strip() for part in re.sub("[=:]", "=", line, count=1).partition("="))
-        if separator and not key.startswith(("#", "!")):
-            yield key.lower().replace("-", ""), value
+        hint = f"name the changelog: `{command('import', 'liquibase', 'CHANGELOG')}`"
+        raise ConfigurationError("NOTHING_TO_IMPORT", what, hint)
+    return formatted
 
 
 class _Reader:
-    """Reads changelogs in the order of their changesets."""
+    """Reads changelogs in the order of their changesets.
 
-    def __init__(self, folder: ForeignFolder, dialect: str) -> None:
+    Attributes:
+        changesets: each with the path of its changelog, and the path in the history table.
+        properties: the first value of each, as a catalog file has it; None for one that must be chosen.
+    """
+
+    def __init__(self, folder: ForeignFolder, dialect: str, options: Mapping[str, str]) -> None:
         self._folder = folder
         self._dialect = dialect
         self._read: set[str] = set()
-        self._changesets: list[tuple[str, str, Changeset]] = []  # Each with its path, and the one in the history table.
-        self._not_mapped: list[NotMapped] = []
-        self._properties: dict[str, str | None] = {
-            key.removeprefix("parameter."): catalog_value(value)
-            for key, value in _options(folder)
-            if key.startswith("parameter.")
-        }
+        self.changesets: list[tuple[str, str, _Part]] = []
+        parameters = {key.removeprefix("parameter."): value for key, value in options.items() if "parameter." in key}
+        self.properties: dict[str, str | None] = {key: catalog_value(value) for key, value in parameters.items()}
 
-    def project(self) -> ForeignProject:
-        """Return what was read."""
-        variables = Variables(self._properties, _HINT)
-        scripts = [
-            script
-            for path, recorded, changeset in self._changesets
-            if (script := self._script(path, recorded, changeset, variables))
-        ]
-        return ForeignProject(in_order(scripts), (*self._not_mapped, *variables.not_mapped), dict(variables.values))
-
-    def read(self, path: str) -> None:
+    def read(self, path: str, depth: int = 1) -> None:
         """Read a changelog and those that it includes; one is read once."""
         if path in self._read:
             return
         self._read.add(path)
-        if len(self._read) > _MOST_CHANGELOGS:
-            what = f"the changelog includes more than {_MOST_CHANGELOGS} others"
+        if depth > _DEEPEST:
+            what = f"{self._folder.shown(path)}: more than {_DEEPEST} changelogs include each other"
             raise ConfigurationError("UNREADABLE_FILE", what, "import it in parts")
-        text = self._folder.text(path)
-        if not path.lower().endswith(".sql"):
-            parts, not_mapped = read_master(text, self._folder.shown(path))
-            self._not_mapped += not_mapped
-            self._parts(path, Changelog(parts=list(parts)))
-        elif is_formatted(text):
-            self._parts(path, parse(text))
-        else:  # Liquibase takes the whole file as one changeset.
-            whole = Changeset(
-                1, "includeAll", "raw", {}, file_words(_stem(path)).replace("_", " "), text.split("\n"), 1
-            )
-            self._parts(path, Changelog(parts=[whole]))
-
-    def _parts(self, path: str, changelog: Changelog) -> None:
-        for line, text in changelog.left_out:
-            self._skipped(path, line, f"left out: {text}")
-        for part in changelog.parts:
-            if isinstance(part, Changeset):
-                recorded = part.attributes.get("logicalfilepath") or changelog.logical_path or path
-                self._changesets.append((path, recorded, part))
-            elif isinstance(part, Property):
+        recorded = path
+        for part in self._parts(path):
+            if part.name == "databasechangelog":
+                recorded = part.attributes.get("logicalfilepath") or path
+            elif part.sql is not None:
+                self.changesets.append((path, part.attributes.get("logicalfilepath") or recorded, part))
+            elif part.name == "property":
                 self._define(path, part)
+            elif part.name in ("include", "includeall"):
+                self._include(path, part, depth)
             else:
-                self._include(path, part)
+                what = _CHANGES if part.name == "changeset" else "it has no counterpart"
+                self._folder.note(path, part.line, f"{part.text()}: {what}")
 
-    def _skipped(self, path: str, line: int, what: str) -> None:
-        self._not_mapped.append(NotMapped(self._folder.shown(path), line, what))
+    def _parts(self, path: str) -> Iterable[_Part]:
+        """Return the parts of a changelog; what cannot be read of it is noted."""
+        text, suffix = self._folder.text(path), path.lower().rpartition(".")[2]
+        if suffix == "sql":
+            if _is_formatted(text):
+                return list(_formatted(text, path, self._folder))
+            # Liquibase takes the whole file as one changeset.
+            attributes = {"author": "includeAll", "id": "raw"}
+            return [_Part("changeset", 1, attributes, file_words(_stem(path)).replace("_", " "), text.split("\n"), 1)]
+        try:
+            return _xml(text, path) if suffix == "xml" else list(_yaml(text, path))
+        except expat.ExpatError as error:
+            self._folder.note(path, error.lineno, f"not read: {error}")
+        except GlacierbaseError as error:
+            self._folder.note(path, int(error.data.get("line", 1)), f"not read: {error.message}")
+        return ()
 
-    def _define(self, path: str, part: Property) -> None:
+    def _define(self, path: str, part: _Part) -> None:
         """Define a property; the first definition counts."""
         name, value = part.attributes.get("name"), part.attributes.get("value")
         if name is None or value is None:
             what = "a property without name and value here; write its values under variables in the catalog file"
-            self._skipped(path, part.line, what)
+            self._folder.note(path, part.line, what)
         elif not _is_for(part.attributes.get("dbms", ""), self._dialect):
-            self._skipped(path, part.line, f"property {name}: it is for dbms {part.attributes['dbms']} only")
+            self._folder.note(path, part.line, f"property {name}: it is for dbms {part.attributes['dbms']} only")
+        elif context := part.context():
+            what = f"property {name}: its value {value!r} is for context {context}; write it under that environment"
+            self._folder.note(path, part.line, what)
+            self.properties.setdefault(name, None)
         else:
-            if context := part.attributes.get("contextfilter") or part.attributes.get("context"):
-                what = f"property {name}: its value {value!r} is for context {context}; write it under that environment"
-                self._skipped(path, part.line, what)
-                value = None
-            self._properties.setdefault(name, None if value is None else catalog_value(value))
+            self.properties.setdefault(name, catalog_value(value))
 
-    def _include(self, path: str, part: Include) -> None:
+    def _include(self, path: str, part: _Part, depth: int) -> None:
         """Read what a changelog includes."""
-        base = path.rpartition("/")[0]
-        name = part.path.removeprefix("classpath:").lstrip("/")
-        found = self._folder.resolved(name, base) if part.is_relative else self._folder.on_search_path(name, base)
-        if found is None or self._folder.is_folder(found) != part.is_folder:
-            self._skipped(path, part.line, f"include {part.path}: there is no such file below {self._folder.shown('')}")
-        elif part.is_folder:
-            for name in self._folder.files(found):
-                self._read_included(name)
-        else:
-            self._read_included(found)
+        folder, base, is_folder = self._folder, path.rpartition("/")[0], part.name == "includeall"
+        for key in part.attributes.keys() & _OF_INCLUDE:
+            what = f"{part.name}: {key}={part.attributes[key]} has no counterpart; all of it was imported"
+            folder.note(path, part.line, what)
+        name = part.attributes.get("file") or part.attributes.get("path") or ""
+        place = name.removeprefix("classpath:").lstrip("/")
+        is_relative = part.is_true("relativetochangelogfile")
+        inside = folder.resolved(place, base) if is_relative else folder.on_search_path(place, base)
+        if inside is None or folder.is_folder(inside) != is_folder:
+            folder.note(path, part.line, f"include {name}: there is no such file below {folder.shown('')}")
+            return
+        for included in folder.files(inside) if is_folder else [inside]:
+            if included.lower().endswith((".sql", ".xml", ".yaml", ".yml")):
+                self.read(included, depth + 1)
+            else:
+                folder.note(included, 1, "included, and neither SQL, YAML nor XML; not imported")
 
-    def _read_included(self, path: str) -> None:
-        if path.lower().endswith((".sql", ".xml", ".yaml", ".yml")):
-            self.read(path)
-        else:
-            self._skipped(path, 1, "included, and neither SQL, YAML nor XML; not imported")
-
-    def _script(self, path: str, recorded: str, changeset: Changeset, variables: Variables) -> Script | None:
-        """Return a changeset as a script; None where it never runs here, which is listed."""
-        if why := self._why_not(changeset):
-            self._skipped(path, changeset.line, f"changeset {changeset.author}:{changeset.id}: {why}; not imported")
+    def script(self, path: str, recorded: str, changeset: _Part, variables: Variables) -> Script | None:
+        """Return a changeset as a script; None where it never runs here, which is noted."""
+        attributes, sql = changeset.attributes, "\n".join(changeset.sql or ()).rstrip()
+        why = self._why_not(attributes, sql)
+        for what in [f"{why}; not imported"] if why else self._without_counterpart(attributes, sql):
+            self._folder.note(path, changeset.line, f"{changeset.text()}: {what}")
+        if why:
             return None
-        for line, what in changeset.left_out:
-            way = (
-                f"`{command('new', '--reverting', 'VERSION', 'why')}` writes one"
-                if what == "rollback"
-                else "it has no counterpart"
-            )
-            self._skipped(path, line, f"{what}: {way}")
-        for name, value in changeset.attributes.items():
-            if what := self._without_counterpart(name, value):
-                self._skipped(path, changeset.line, f"changeset {changeset.author}:{changeset.id}: {what}")
-        sql = self._sql(path, changeset)
-        shown = self._folder.shown(path)
 
-        def expression(found: re.Match[str], lines: int) -> str | None:
-            if found[1].startswith(":"):  # Liquibase's own escape.
-                return f"'{found[0].replace(':', '', 1)}'"
-            return variables.expression(found[1], shown, changeset.first + lines)
+        def expression(match: re.Match[str], lines: int) -> str:
+            if match[1].startswith(":"):  # Liquibase's own escape.
+                return f"'{match[0].replace(':', '', 1)}'"
+            return variables.expression(match[1], path, changeset.first + lines)
 
-        text = template(sql, _PLACEHOLDER, expression)
-        if context := changeset.attributes.get("contextfilter") or changeset.attributes.get("context"):
-            text = self._in_context(path, changeset, context, text, variables)
+        text = template(_with_semicolons(attributes, sql), _PLACEHOLDER, expression)
+        if condition := self._condition(path, changeset, variables):
+            text = f"{{% if {condition} %}}\n{text}\n{{% endif %}}"
         is_repeatable = changeset.is_true("runonchange") or changeset.is_true("runalways")
-        return Script(
-            shown,
-            changeset.line,
-            None if is_repeatable else changeset.id,
-            _description(path, changeset),
-            changeset.author,
-            text,
-            (changeset.id, changeset.author, recorded),
-        )
+        id, author = attributes["id"], attributes["author"]
+        version, key = None if is_repeatable else id, (id, author, recorded)
+        shown, description = self._folder.shown(path), _description(path, changeset)
+        return Script(shown, changeset.line, version, description, author, text, key)
 
-    def _why_not(self, changeset: Changeset) -> str:
-        attributes = changeset.attributes
+    def _why_not(self, attributes: Mapping[str, str], sql: str) -> str:
+        """Return why a changeset never runs here; empty if it runs."""
         if not _is_for(attributes.get("dbms", ""), self._dialect):
             return f"it is for dbms {attributes['dbms']} only"
-        if changeset.is_true("ignore"):
+        if attributes.get("ignore", "").lower() == "true":
             return "ignore:true"
-        if attributes.get("runwith"):
-            return f"runWith:{attributes['runwith']} runs another program"
-        return "" if any(line.strip() for line in changeset.sql) else "it has no SQL"
+        if program := attributes.get("runwith"):
+            return f"runWith:{program} runs another program"
+        return "" if sql.strip() else "it has no SQL"
 
-    def _without_counterpart(self, name: str, value: str) -> str:
-        """Return what to say of an attribute; nothing of one that needs no counterpart."""
-        if name in _NEEDLESS or name in ("dbms", "context", "contextfilter", "ignore"):
-            return ""
-        if name == "runalways":
-            return "" if value.lower() != "true" else "runAlways: here it runs again only when it changes"
-        if name == "labels":
-            return f"labels:{value} select changesets of a run; here it runs in every environment"
-        if name == "failonerror" and value.lower() != "false":
-            return ""
-        return f"{name}:{value} has no counterpart"
+    def _without_counterpart(self, attributes: Mapping[str, str], sql: str) -> Iterator[str]:
+        """Yield what of a changeset's attributes means another thing here, or nothing."""
+        for name, value in attributes.items():
+            if name == "labels":
+                yield f"labels:{value} select changesets of a run; here it runs in every environment"
+            elif (name, value.lower()) == ("runalways", "true"):
+                yield "runAlways: here it runs again only when it changes"
+            elif name not in ("id", "author", "runalways", *_MAPPED) and (name, value.lower()) != (
+                "failonerror",
+                "true",
+            ):
+                yield f"{name}:{value} has no counterpart"
+        if (delimiter := _delimiter(attributes)) != ";":
+            yield f"endDelimiter:{delimiter}: semicolons replace it"
+        elif attributes.get("splitstatements", "").lower() == "false":
+            try:
+                if (count := len(split_statements(sql, self._dialect))) > 1:
+                    yield f"splitStatements:false: it runs as {count} statements here"
+            except MigrationFileError as error:
+                yield f"splitStatements:false: {error.message}"
 
-    def _sql(self, path: str, changeset: Changeset) -> str:
-        """Return the SQL, with semicolons in place of another delimiter."""
-        text = "\n".join(changeset.sql).rstrip()
-        delimiter = changeset.attributes.get("enddelimiter", ";").removeprefix("\\n").strip()
-        if delimiter not in (";", ""):
-            text = re.sub(rf"(?mi)(?:^|(?<=[\s;)])){re.escape(delimiter)}[ \t]*$", ";", text)
-            what = f"endDelimiter:{delimiter}: semicolons replace it"
-            self._skipped(path, changeset.line, f"changeset {changeset.author}:{changeset.id}: {what}")
-        elif changeset.attributes.get("splitstatements", "").lower() == "false":
-            self._check_one(path, changeset, text)
-        return text
-
-    def _check_one(self, path: str, changeset: Changeset, text: str) -> None:
-        """List a changeset that Liquibase runs as one statement, and that is several here."""
-        try:
-            count = len(split_statements(text, self._dialect))
-        except MigrationFileError as error:
-            self._skipped(path, changeset.line, f"splitStatements:false: {error.message}")
-            return
-        if count > 1:
-            what = f"splitStatements:false: it runs as {count} statements here"
-            self._skipped(path, changeset.line, f"changeset {changeset.author}:{changeset.id}: {what}")
-
-    def _in_context(self, path: str, changeset: Changeset, context: str, text: str, variables: Variables) -> str:
-        """Return a template that runs only where the variables of its contexts are true."""
+    def _condition(self, path: str, changeset: _Part, variables: Variables) -> str:
+        """Return the condition of a template for a changeset's contexts; empty where it has none."""
+        context = changeset.context()
         parts = [part for part in _CONTEXT.findall(context) if part.strip()]
         if "".join(parts) != re.sub(r"\s", "", context):
-            self._skipped(path, changeset.line, f"context {context}: not understood; it runs in every environment here")
-            return text
-        words = {",": "or", "!": "not", "(": "(", ")": ")", "and": "and", "or": "or", "not": "not"}
-        shown = self._folder.shown(path)
-        condition = " ".join(
-            words.get(part.lower())
-            or variables.expression(
-                f"context_{part.lower()}",
-                shown,
-                changeset.line,
-                f"context {part}: its changesets run where a variable is true, in which environments is not in the project",
-            )
+            what = f"context {context}: not understood; it runs in every environment here"
+            self._folder.note(path, changeset.line, what)
+            return ""
+        why = "its changesets run where a variable is true, in which environments is not in the project"
+        return " ".join(
+            _OPERATORS.get(part.lower())
+            or variables.expression(f"context_{part.lower()}", path, changeset.line, f"context {part}: {why}")
             for part in parts
         )
-        return f"{{% if {condition} %}}\n{text}\n{{% endif %}}"
+
+
+def _is_formatted(text: str) -> bool:
+    """Return whether a text is a formatted SQL changelog."""
+    return _FIRST.fullmatch(next((line for line in text.splitlines() if line.strip()), "")) is not None
+
+
+def _formatted(text: str, path: str, folder: ForeignFolder) -> Iterator[_Part]:
+    """Yield the parts of a formatted SQL changelog; lines that have no counterpart are noted."""
+    changeset: _Part | None = None
+    lines = iter(enumerate(text.split("\n"), start=1))
+    for number, line in lines:
+        directive = _DIRECTIVE.fullmatch(line)
+        if first := _FIRST.fullmatch(line):
+            yield _Part("databasechangelog", number, _attributes(first[1]))
+        elif ignored := _IGNORE.fullmatch(line):
+            folder.note(path, number, f"left out: {line.strip()}")
+            _skip(lines, ignored[1])
+        elif match := _CHANGESET.fullmatch(line):
+            names = {"author": _bare(match[1]), "id": _bare(match[2])}
+            changeset = _Part("changeset", number, {**_attributes(match[3]), **names}, sql=[])
+            yield changeset
+        elif directive and directive[1].lower() not in ("changeset", "ignorelines"):
+            yield _Part(directive[1].lower(), number, _attributes(directive[2]))
+        elif changeset is not None and not directive:
+            if what := _add(changeset, line, number, lines):
+                folder.note(path, number, what)
+        elif line.strip():
+            folder.note(path, number, f"left out: {line.strip()}")
+
+
+def _add(changeset: _Part, line: str, number: int, lines: Iterator[tuple[int, str]]) -> str:
+    """Add a line to a changeset. Return what is left out of it; empty where nothing is."""
+    if comment := _COMMENT.fullmatch(line):
+        changeset.comment = f"{changeset.comment} {comment[1].strip()}".strip()
+    elif (is_block := bool(_ROLLBACK_OPENS.fullmatch(line))) or _ROLLBACK.fullmatch(line):
+        while is_block and "*/" not in next(lines, (0, "*/"))[1]:
+            pass
+        return f"rollback: `{command('new', '--reverting', 'VERSION', 'why')}` writes one"
+    elif condition := _CONDITION.fullmatch(line):
+        return f"{condition[1].strip()}: it has no counterpart"
+    elif changeset.sql is not None:
+        changeset.first = changeset.first or number
+        changeset.sql.append(line)
+    return ""
+
+
+def _attributes(text: str) -> dict[str, str]:
+    """Return attributes such as `runOnChange:true`, with names in lower case and values without quotes."""
+    return {name.lower(): _bare(value) for name, value in _ATTRIBUTE.findall(text)}
+
+
+def _bare(text: str) -> str:
+    return text.strip().strip('"')
+
+
+def _skip(lines: Iterator[tuple[int, str]], until: str) -> None:
+    """Skip lines: a number of them, or up to `--ignoreLines:end`."""
+    for passed, (_, line) in enumerate(lines, start=1):
+        end = _IGNORE.fullmatch(line)
+        if end[1].lower() == "end" if end else str(passed) == until:
+            return
+
+
+def _yaml(text: str, path: str) -> Iterator[_Part]:
+    """Yield each item of a changelog in YAML.
+
+    Raises:
+        ConfigurationError: it is no YAML.
+    """
+    items = parse_yaml(text.encode(), path).get("databaseChangeLog")
+    for item in items.items if isinstance(items, SequenceNode) else ():
+        for name, node in item.values.items() if isinstance(item, MappingNode) else ():
+            values = node.values.items() if isinstance(node, MappingNode) else ()
+            attributes = {key.lower(): value.text for key, value in values if isinstance(value, ScalarNode)}
+            yield _Part(name.lower(), item.place.line, attributes)
+
+
+def _xml(text: str, path: str) -> list[_Part]:
+    """Return the root element of a changelog in XML, and each element in it.
+
+    Raises:
+        expat.ExpatError: it is no XML.
+        ConfigurationError: it has a document type, which may define entities without end.
+    """
+    parts: list[_Part] = []
+    depth = 0
+    parser = expat.ParserCreate(encoding="utf-8")
+
+    def start(name: str, attributes: dict[str, str]) -> None:
+        nonlocal depth
+        depth += 1
+        if depth <= 2:
+            lower = {key.lower(): value for key, value in attributes.items()}
+            parts.append(_Part(name.rpartition(":")[2].lower(), parser.CurrentLineNumber, lower))
+
+    def end(_: str) -> None:
+        nonlocal depth
+        depth -= 1
+
+    def refuse(*_: object) -> None:
+        line = parser.CurrentLineNumber
+        raise ConfigurationError("INVALID_VALUE", "it has a document type", "remove it", path=path, line=line)
+
+    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.StartDoctypeDeclHandler = refuse
+    parser.Parse(text.encode(), True)
+    return parts
+
+
+def _delimiter(attributes: Mapping[str, str]) -> str:
+    return attributes.get("enddelimiter", ";").removeprefix("\\n").strip() or ";"
+
+
+def _with_semicolons(attributes: Mapping[str, str], sql: str) -> str:
+    """Return SQL with semicolons in place of another delimiter at the ends of lines."""
+    delimiter = _delimiter(attributes)
+    return sql if delimiter == ";" else re.sub(rf"(?mi)(?:^|(?<=[\s;)])){re.escape(delimiter)}[ \t]*$", ";", sql)
 
 
 def _is_for(databases: str, dialect: str) -> bool:
     """Return whether a list of databases, `snowflake,!h2`, has those of a dialect; an empty one has all."""
-    names = [name.strip().lower() for name in databases.split(",") if name.strip()]
+    names = {name.strip().lower() for name in databases.split(",") if name.strip()}
     own = _DATABASES.get(dialect, {dialect})
-    refused = {name[1:] for name in names if name.startswith("!")}
     chosen = {name for name in names if not name.startswith("!")}
-    return "none" not in chosen and not own & refused and (not chosen or "all" in chosen or bool(own & chosen))
+    is_refused = "none" in chosen or any(f"!{name}" in names for name in own)
+    return not is_refused and (not chosen or "all" in chosen or bool(own & chosen))
 
 
-def _description(path: str, changeset: Changeset) -> str:
+def _description(path: str, changeset: _Part) -> str:
     """Return the comment of a changeset, else its id; an id without words follows the name of the file."""
-    if changeset.comment:
-        return changeset.comment
-    words = re.sub(r"[_\-]+", " ", changeset.id).strip()
-    return words if _WORD.search(words) else f"{file_words(_stem(path)).replace('_', ' ')} {words}"
+    words = re.sub(r"[_\-]+", " ", changeset.attributes["id"]).strip()
+    named = words if re.search("[A-Za-z]", words) else f"{file_words(_stem(path)).replace('_', ' ')} {words}"
+    return changeset.comment or named
 
 
 def _stem(path: str) -> str:
@@ -307,11 +431,11 @@ def _row(id: str, author: str, filename: str, kind: str, executed: datetime | No
     )
 
 
-def same_changeset(one: tuple[Any, ...], other: tuple[Any, ...]) -> bool:
-    """Return whether two keys are of one changeset: the path may be relative to different folders."""
-    if one[:2] != other[:2]:
+def same_changeset(key: Key, other: Key) -> bool:
+    """Return whether two keys are of the same changeset: the path may be relative to different folders."""
+    if key[:2] != other[:2]:
         return False
-    paths = [str(key[2]).removeprefix("classpath:").lstrip("./") for key in (one, other)]
+    paths = [str(key[2]).removeprefix("classpath:").lstrip("./") for key in (key, other)]
     return any(f"/{a}".endswith(f"/{b}") for a, b in (paths, paths[::-1]))
 
 
@@ -320,9 +444,10 @@ LIQUIBASE = Tool(
     read=read,
     history=HistoryTable(
         name="DATABASECHANGELOG",
-        columns=("ID", "AUTHOR", "FILENAME", "EXECTYPE", "DATEEXECUTED"),
-        order="ORDEREXECUTED",
+        columns=("ID", "AUTHOR", "FILENAME", "EXECTYPE"),
         row=_row,
-        times=("DATEEXECUTED",),
+        time="DATEEXECUTED",
+        order="ORDEREXECUTED",
+        is_same=same_changeset,
     ),
 )

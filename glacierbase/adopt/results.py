@@ -117,14 +117,14 @@ class ImportResult(Result):
     def _baseline(self) -> list[Line]:
         if self.baseline is None:
             return []
-        found = self.baseline
-        rows = ((version.version, version.author, version.at, Location(version.path)) for version in found.versions)
-        state = "recorded as applied" if found.is_recorded else "applied"
-        lines: list[Line] = ["", f"{found.history_table}: {counted(len(found.versions), 'version')} {state}"]
+        baseline = self.baseline
+        rows = ((version.version, version.author, version.at, Location(version.path)) for version in baseline.versions)
+        state = "recorded as applied" if baseline.is_recorded else "applied"
+        lines: list[Line] = ["", f"{baseline.history_table}: {counted(len(baseline.versions), 'version')} {state}"]
         lines += table(("version", "by", "at", "file"), rows)
-        lines += [f"not recorded, it runs at the next migrate: {name}" for name in found.repeatables]
-        lines += [f"no file of it was imported: {name}" for name in found.unknown]
-        return [*lines, *(f"accepted {difference.line()}" for difference in found.differences)]
+        lines += [f"not recorded, it runs at the next migrate: {name}" for name in baseline.repeatables]
+        lines += [f"no file of it was imported: {name}" for name in baseline.unknown]
+        return [*lines, *(f"accepted {difference.line()}" for difference in baseline.differences)]
 
 
 def _yaml(variables: dict[str, Any]) -> list[Line]:

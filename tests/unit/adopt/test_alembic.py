@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from glacierbase.adopt.alembic import read
-from glacierbase.adopt.folder import ForeignFolder
+from glacierbase.adopt.foreign import ForeignFolder
 from glacierbase.errors import ConfigurationError
 from tests.unit.adopt.conftest import Written
 

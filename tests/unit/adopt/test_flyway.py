@@ -8,8 +8,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase.adopt.flyway import FLYWAY, read
-from glacierbase.adopt.folder import ForeignFolder
-from glacierbase.adopt.foreign import ForeignProject
+from glacierbase.adopt.foreign import ForeignFolder, ForeignProject
 from glacierbase.errors import ConfigurationError
 from tests.unit.adopt.conftest import Written
 

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import datetime, timezone
-from operator import eq
 from typing import Any
 
 import pytest
 
 from glacierbase.adopt.alembic import ALEMBIC
+from glacierbase.adopt.baselining import AppliedHistory, compared, table_name
 from glacierbase.adopt.flyway import FLYWAY
 from glacierbase.adopt.foreign import HistoryRow, Script, Tool
-from glacierbase.adopt.history_table import AppliedHistory, compared, table_name
-from glacierbase.adopt.liquibase import LIQUIBASE, same_changeset
-from glacierbase.adopt.mapping import MappedFile
+from glacierbase.adopt.importing import MappedFile
+from glacierbase.adopt.liquibase import LIQUIBASE
 from glacierbase.adopt.schemachange import SCHEMACHANGE
 from glacierbase.errors import ConfigurationError, HistoryDisagrees
 
@@ -34,7 +33,7 @@ def row(number: int, **values: Any) -> HistoryRow:
 
 
 def compare(*rows: HistoryRow, tool: Tool = FLYWAY) -> AppliedHistory:
-    return compared(FILES, rows, tool, eq)
+    return compared(FILES, rows, tool)
 
 
 def refused(*rows: HistoryRow) -> list[str]:
@@ -96,7 +95,7 @@ def test_a_revision_of_alembic_stands_for_all_before_it() -> None:
     files = [file(number, (name,)) for number, name in enumerate("abc", start=1)]
     read = ALEMBIC.history.row("b")
     assert read is not None
-    found = compared(files, [read], ALEMBIC, eq)
+    found = compared(files, [read], ALEMBIC)
     assert (found.last, list(found.rows)) == (files[1], [1, 2])
 
 
@@ -105,7 +104,7 @@ def test_changesets_are_found_below_another_folder() -> None:
     files = [file(1, ("1", "ann", "db/a.sql")), file(2, ("1", "ann", "db/b.sql"))]
     read = LIQUIBASE.history.row("1", "ann", "classpath:app/db/a.sql", "EXECUTED", AT)
     assert read is not None
-    assert compared(files, [read], LIQUIBASE, same_changeset).last is files[0]
+    assert compared(files, [read], LIQUIBASE).last is files[0]
 
 
 def test_the_name_of_the_table_is_a_name() -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase import Project
-from glacierbase.adopt.folder import ForeignFolder
+from glacierbase.adopt.foreign import ForeignFolder
 from glacierbase.adopt.importing import TOOLS
 from glacierbase.cli import adopt
 from glacierbase.errors import ConfigurationError

@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.adopt.folder import ForeignFolder
-from glacierbase.adopt.foreign import ForeignProject
+from glacierbase.adopt.foreign import ForeignFolder, ForeignProject
 from glacierbase.adopt.liquibase import LIQUIBASE, read, same_changeset
 from glacierbase.errors import ConfigurationError
 from tests.unit.adopt.conftest import Written

@@ -7,8 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.adopt.folder import ForeignFolder
-from glacierbase.adopt.foreign import ForeignProject
+from glacierbase.adopt.foreign import ForeignFolder, ForeignProject
 from glacierbase.adopt.schemachange import SCHEMACHANGE, read
 from tests.unit.adopt.conftest import Written
 
@@ -171,9 +170,9 @@ def test_the_checksum_is_that_of_a_script_without_a_template(theirs: Written) ->
 
 def test_rows_of_the_history_table_have_a_meaning() -> None:
     """A row whose status is another than success is of a failed run."""
-    row = SCHEMACHANGE.history.row("1.0", "V1.0__A.sql", "V", "abc", "Success", "ann", None)
+    row = SCHEMACHANGE.history.row("V1.0__A.sql", "V", "abc", "Success", "ann", None)
     assert row is not None
     assert (row.key, row.is_failed, row.author, row.is_repeatable) == (("v1.0__a.sql",), False, "ann", False)
-    failed = SCHEMACHANGE.history.row(None, "R__b.sql", "R", "abc", "Failed", "ann", None)
+    failed = SCHEMACHANGE.history.row("R__b.sql", "R", "abc", "Failed", "ann", None)
     assert failed is not None
     assert (failed.is_failed, failed.is_repeatable) == (True, True)

@@ -5,9 +5,14 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glacierbase.adopt.versions import counted_up, numbered, parts_of
+from glacierbase.adopt import importing
+from glacierbase.adopt.foreign import parts_of
 
 NUMBERS = st.lists(st.integers(0, 10**15), min_size=1, max_size=5).map(lambda parts: ".".join(map(str, parts)))
+
+
+def numbered(versions: list[str]) -> dict[str, str]:
+    return dict(zip(versions, importing.numbered([parts_of(version) or () for version in versions]), strict=True))
 
 
 def test_single_numbers_keep_their_value() -> None:
@@ -50,4 +55,3 @@ def test_a_version_with_other_text_has_no_numbers() -> None:
         None,
         None,
     ]
-    assert counted_up(2) == ["0001", "0002"]
