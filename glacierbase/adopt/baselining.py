@@ -6,6 +6,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field, replace
+from typing import Any
 
 from glacierbase.adopt.foreign import HistoryRow, HistoryTable, Key, Tool, exactly, listing
 from glacierbase.adopt.importing import Imported, MappedFile
@@ -130,18 +131,25 @@ def _read_rows(session: Session, table: HistoryTable, name: str, dialect: str) -
         selected = session.query(f"SELECT {', '.join(columns)} FROM {name}{order}")
     except TableNotFound as error:
         what = f"there is no history table {name} here"
-        hint = "add --history-table CATALOG.NAMESPACE.TABLE"
+        hint = f"add --history-table 'CATALOG.NAMESPACE.{table_name(table, None, dialect).rpartition('.')[2]}'"
         raise ConfigurationError("HISTORY_TABLE_NOT_READ", what, hint) from error
     except EngineError as error:
         what = f"the history table {name} cannot be read: {error.message}"
         hint = "check that it is the table of this tool, and the rights on it"
         raise EngineUnavailable("HISTORY_TABLE_NOT_READ", what, hint) from error
-    count = len(table.columns)
-    rows = (
-        table.row(*values[:count], *(None if time is None else instant(int(time)) for time in values[count:]))
-        for values in selected
-    )
+    rows = (_row(table, name, values) for values in selected)
     return [row for row in rows if row is not None]
+
+
+def _row(table: HistoryTable, name: str, values: Sequence[Any]) -> HistoryRow | None:
+    count = len(table.columns)
+    try:
+        times = [None if time is None else instant(int(time)) for time in values[count:]]
+        return table.row(*values[:count], *times)
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:  # A value that the tool does not write.
+        what = f"a row of {name} is none of this tool: {', '.join(map(str, values))}"
+        hint = "correct the row, or name another table with --history-table"
+        raise ConfigurationError("HISTORY_TABLE_NOT_READ", what, hint) from error
 
 
 def compared(files: Sequence[MappedFile], rows: Sequence[HistoryRow], tool: Tool) -> AppliedHistory:

@@ -31,19 +31,20 @@ from glacierbase.sql.tokens import Source
 
 # A later one overrides an earlier one.
 _CONFIGURATION = ("conf/flyway.conf", "flyway.conf", "conf/flyway.toml", "flyway.toml", "flyway.user.toml")
+_PREFIXES = {
+    "V": "sqlMigrationPrefix",
+    "R": "repeatableSqlMigrationPrefix",
+    "U": "undoSqlMigrationPrefix",
+    "B": "baselineMigrationPrefix",
+}
 _DEFAULTS = {
+    **{key: kind for kind, key in _PREFIXES.items()},
     "sqlMigrationSuffixes": ".sql",
     "sqlMigrationSeparator": "__",
     "placeholderPrefix": "${",
     "placeholderSuffix": "}",
     "placeholderReplacement": "true",
     "encoding": "utf-8",
-}
-_PREFIXES = {
-    "V": "sqlMigrationPrefix",
-    "R": "repeatableSqlMigrationPrefix",
-    "U": "undoSqlMigrationPrefix",
-    "B": "baselineMigrationPrefix",
 }
 # What changes how Flyway runs, each with its counterpart.
 _ELSEWHERE = {
@@ -73,10 +74,6 @@ class _Setting(NamedTuple):
     path: str
     line: int
 
-    def items(self) -> list[str]:
-        """Return the items of a list that is one text with commas, or several texts."""
-        return [item.strip() for text in self.texts for item in text.split(",") if item.strip()]
-
 
 @dataclass(frozen=True, slots=True)
 class _Settings:
@@ -85,25 +82,22 @@ class _Settings:
     values: Mapping[str, _Setting]
 
     def text(self, name: str) -> str:
-        """Return the value of a key; its default where it is absent."""
+        """Return the value of a key; its default where it is absent, or empty and no prefix of names."""
+        setting = self.values.get(name)
+        value = setting.texts[-1] if setting and setting.texts else None
+        return _DEFAULTS.get(name, "") if value is None or not (value or name in _PREFIXES.values()) else value
+
+    def items(self, name: str) -> list[str]:
+        """Return the items of a list that is one text with commas, or several texts."""
         texts = self.values[name].texts if name in self.values else ()
-        return texts[-1] if texts else _DEFAULTS.get(name, "")
+        items = [item.strip() for text in texts for item in text.split(",") if item.strip()]
+        return items or list(filter(None, [_DEFAULTS.get(name)]))
 
     def history_table(self, dialect: str) -> str | None:
         """Return the name of the history table as SQL; None where the configuration does not name it."""
-        schemas = self.values["schemas"].items() if "schemas" in self.values else []
-        schema, table = self.text("defaultSchema") or next(iter(schemas), ""), self.text("table")
-        if not schema and not table:
-            return None
-        return ".".join(exactly(part, dialect) for part in (schema, table or FLYWAY.history.name) if part)
-
-
-class _Name(NamedTuple):
-    """The parts of a script's name: `V`, `1.2`, `add users`."""
-
-    kind: str
-    version: str
-    description: str
+        schema, table = next(iter([*self.items("defaultSchema"), *self.items("schemas")]), ""), self.text("table")
+        parts = (schema, table or FLYWAY.history.name) if schema or table else ()
+        return ".".join(exactly(part, dialect) for part in parts if part) or None
 
 
 def read(folder: ForeignFolder, dialect: str) -> ForeignProject:
@@ -177,17 +171,15 @@ def _unquoted(string: re.Match[str]) -> str:
 
 def _paths(folder: ForeignFolder, settings: _Settings) -> Sequence[str]:
     """Return the files below the folders of scripts."""
-    if "locations" not in settings.values:
-        places = [place for place in _USUAL_FOLDERS if folder.is_folder(place)] or ["."]
-    else:
-        setting = settings.values["locations"]
-        places = []
-        for location in setting.items():
-            if (place := _place(folder, location)) is not None:
-                places.append(place)
-            else:
-                what = f"location {location}: there is no such folder below {folder.shown('')}"
-                folder.note(setting.path, setting.line, f"{what}; import it by its own path")
+    locations = settings.items("locations")
+    places = [] if locations else list(filter(folder.is_folder, _USUAL_FOLDERS)) or ["."]
+    for location in locations:
+        if (place := _place(folder, location)) is not None:
+            places.append(place)
+        else:
+            setting = settings.values["locations"]
+            what = f"location {location}: there is no such folder below {folder.shown('')}; import it by its own path"
+            folder.note(setting.path, setting.line, what)
     return list(dict.fromkeys(path for place in places for path in folder.files(place)))
 
 
@@ -202,12 +194,12 @@ def _place(folder: ForeignFolder, location: str) -> str | None:
 def _script(folder: ForeignFolder, path: str, settings: _Settings, variables: Variables) -> Script | None:
     """Return the script in a file; None where it holds none, which is noted unless Flyway ignores the file."""
     file = path.rpartition("/")[2]
-    name = _name(file, settings)
-    if why := _why_not(name) if name else _of_another_kind(file, settings):
-        folder.note(path, 1, why)
-    if name is None or why:
+    kind, version, words = _name(file, settings)
+    if kind not in ("V", "R"):
+        if why := _why_not(file, kind, version, settings):
+            folder.note(path, 1, why)
         return None
-    options = {"encoding": settings.text("encoding"), "placeholderReplacement": settings.text("placeholderReplacement")}
+    options = {key: settings.text(key) for key in ("encoding", "placeholderReplacement")}
     for key, value, line in folder.properties(f"{path}.conf"):
         options[key] = value
         if key not in ("shouldExecute", "encoding", "placeholderReplacement"):
@@ -218,54 +210,44 @@ def _script(folder: ForeignFolder, path: str, settings: _Settings, variables: Va
     text = folder.text(path, options["encoding"])
     lines = Source(text)
     for match in _DELIMITER.finditer(text):
-        line = lines.place(match.start())[0]
-        folder.note(path, line, f"{match[0].strip()}: statements end with a semicolon here")
-    replaces = options["placeholderReplacement"].lower() != "false"
-    sql = _template(text, path, settings, variables, replaces)
-    version = name.version or None
-    key_of_row: Key = (parts_of(version),) if version else (name.description.lower(),)
+        what = f"{match[0].strip()}: statements end with a semicolon here"
+        folder.note(path, lines.place(match.start())[0], what)
+    sql = _template(text, path, settings, variables, options["placeholderReplacement"].lower() != "false")
+    key_of_row: Key = (parts_of(version),) if version else (words.lower(),)
     checksum = str(_checksum(text)) if version else None
-    return Script(folder.shown(path), 1, version, name.description, None, sql, key_of_row, checksum)
+    return Script(folder.shown(path), 1, version or None, words, None, sql, key_of_row, checksum)
 
 
-def _name(file: str, settings: _Settings) -> _Name | None:
-    """Return the parts of the name of an SQL script; None for any other name."""
-    stem = _stem(file, settings)
-    prefixes = {kind: settings.text(key) or kind for kind, key in _PREFIXES.items()}
-    for kind, prefix in sorted(prefixes.items(), key=lambda pair: -len(pair[1])):
-        version, separator, words = (stem or "").removeprefix(prefix).partition(settings.text("sqlMigrationSeparator"))
+def _name(file: str, settings: _Settings) -> tuple[str, str, str]:
+    """Return the parts of a script's name: `V`, `1.2`, `add users`; empty ones for any other name."""
+    suffix = _suffix(file, settings)
+    for kind, key in sorted(_PREFIXES.items(), key=lambda pair: -len(settings.text(pair[1]))):
+        prefix = settings.text(key)
+        stem = file[len(prefix) : len(file) - len(suffix)]
+        version, separator, words = stem.partition(settings.text("sqlMigrationSeparator"))
         is_version = not version if kind == "R" else parts_of(version) is not None
-        if stem and stem.startswith(prefix) and separator and is_version:
-            return _Name(kind, version, words.replace("_", " ").strip())
-    return None
+        if suffix and file.startswith(prefix) and separator and is_version:
+            return kind, version, words.replace("_", " ").strip()
+    return "", "", ""
 
 
-def _stem(file: str, settings: _Settings) -> str | None:
-    """Return the name of a file without the suffix of SQL scripts; None where it has no such suffix."""
-    suffixes = (
-        settings.values["sqlMigrationSuffixes"].items() if "sqlMigrationSuffixes" in settings.values else [".sql"]
-    )
-    return next((file[: -len(suffix)] for suffix in suffixes if file.lower().endswith(suffix.lower())), None)
+def _suffix(file: str, settings: _Settings) -> str:
+    return next((end for end in settings.items("sqlMigrationSuffixes") if file.lower().endswith(end.lower())), "")
 
 
-def _why_not(name: _Name) -> str:
-    """Return why a script has no counterpart; empty where it has one."""
-    if name.kind == "U":
+def _why_not(file: str, kind: str, version: str, settings: _Settings) -> str:
+    """Return why a file is not imported; empty where it is not part of the project."""
+    if kind == "U":
         way = f"`{command('new', '--reverting', 'VERSION', 'why')}` writes one from the migration"
-        return f"undo script of version {name.version}: {way}"
-    if name.kind == "B":
+        return f"undo script of version {version}: {way}"
+    if kind == "B":
         way = f"`{command('squash', '--to', 'VERSION')}` writes such a file from the tables"
-        return f"baseline script of version {name.version}: {way}"
-    return ""
-
-
-def _of_another_kind(file: str, settings: _Settings) -> str:
-    """Return why a file that is no SQL script of a known name is not imported; empty where it is not part of the project."""
+        return f"baseline script of version {version}: {way}"
     separator = settings.text("sqlMigrationSeparator")
-    prefixes = "|".join(re.escape(settings.text(key) or kind) for kind, key in _PREFIXES.items())
+    prefixes = "|".join(re.escape(settings.text(key)) for key in _PREFIXES.values())
     if _CODE.search(file) and re.match(rf"(?:{prefixes})[\d_.]*{re.escape(separator)}", file):
         return "a migration in code is not run and not imported; write what it does as SQL"
-    if _stem(file, settings) is None:
+    if not _suffix(file, settings):
         return ""
     if _CALLBACK.fullmatch(file.partition(".")[0].partition(separator)[0]):
         return "callback: run it as a hook of the catalog file (hooks), or put its statements into a migration"
@@ -302,9 +284,11 @@ def _row(
     """Return what a row of `flyway_schema_history` means."""
     if kind == "SCHEMA":
         return None
-    is_baseline = "BASELINE" in kind
+    parts, is_baseline = parts_of(version) if version else None, "BASELINE" in kind
+    if version and parts is None:
+        raise ValueError(version)
     return HistoryRow(
-        key=(parts_of(version),) if version else (description.lower(),),
+        key=(parts,) if version else (description.lower(),),
         name=script,
         author=installed_by,
         at=installed_on,

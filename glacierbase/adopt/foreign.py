@@ -15,7 +15,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.new_files import as_template
 from glacierbase.model.names import spark_identifier
 from glacierbase.model.text import quoted
-from glacierbase.run.files import FileReader, FileRefused, is_folder
+from glacierbase.run.files import FileReader, FileRefused, is_folder, path_inside
 
 # What identifies a script in its tool's history table.
 Key: TypeAlias = tuple[Any, ...]
@@ -230,8 +230,9 @@ class ForeignFolder:
         """Return the paths of all files below a folder, sorted. Folders that are not read are noted, except hidden ones.
 
         Raises:
-            ConfigurationError: `UNREADABLE_FILE`: there are too many, or a folder cannot be read.
+            ConfigurationError: `UNREADABLE_FILE`: there are too many, or a folder cannot be read; `OUTSIDE_PROJECT`.
         """
+        self._check_inside(under)
         paths: list[str] = []
         for parent, folders, names in os.walk(self._root / under, onerror=self._refuse):
             place = Path(os.path.relpath(parent, self._root))
@@ -246,6 +247,12 @@ class ForeignFolder:
                     self.note((place / name).as_posix(), 1, "a link or a folder of compiled copies is not read")
             folders[:] = [name for name in folders if name[0] != "." and name not in _SKIPPED]
         return sorted(paths)
+
+    def _check_inside(self, path: str) -> None:
+        try:
+            path_inside(self._root / path, self._root)
+        except FileRefused as error:
+            raise ConfigurationError(error.code, f"{self.shown(path)}: {error.what}", error.hint) from error
 
     def _refuse(self, error: OSError) -> NoReturn:
         what = f"{error.filename}: cannot be read: {error.strerror}"

@@ -262,7 +262,7 @@ def _checksum(text: str) -> str:
 def _order(text: str) -> list[tuple[int, int, str]]:
     """Return the key by which schemachange sorts: numbers as numbers, other text without regard to case."""
     parts = re.split("([0-9]+)", text)
-    return [(0, int(part), "") if part.isdigit() else (1, 0, part.lower()) for part in parts]
+    return [(0, int(part), "") if part.isdecimal() else (1, 0, part.lower()) for part in parts]
 
 
 def _text(node: Node | None) -> str:
