@@ -137,16 +137,21 @@ def _read_rows(session: Session, table: HistoryTable, name: str, dialect: str) -
         what = f"the history table {name} cannot be read: {error.message}"
         hint = "check that it is the table of this tool, and the rights on it"
         raise EngineUnavailable("HISTORY_TABLE_NOT_READ", what, hint) from error
-    rows = (_row(table, name, values) for values in selected)
+    rows = (row_of(table, name, values) for values in selected)
     return [row for row in rows if row is not None]
 
 
-def _row(table: HistoryTable, name: str, values: Sequence[Any]) -> HistoryRow | None:
+def row_of(table: HistoryTable, name: str, values: Sequence[Any]) -> HistoryRow | None:
+    """Return what a row means; None for a row about no script.
+
+    Raises:
+        ConfigurationError: `HISTORY_TABLE_NOT_READ`: it has a value that the tool does not write.
+    """
     count = len(table.columns)
     try:
         times = [None if time is None else instant(int(time)) for time in values[count:]]
         return table.row(*values[:count], *times)
-    except (AttributeError, TypeError, ValueError, OverflowError) as error:  # A value that the tool does not write.
+    except (AttributeError, TypeError, ValueError, OverflowError) as error:
         what = f"a row of {name} is none of this tool: {', '.join(map(str, values))}"
         hint = "correct the row, or name another table with --history-table"
         raise ConfigurationError("HISTORY_TABLE_NOT_READ", what, hint) from error

@@ -112,6 +112,8 @@ def _first_changelogs(folder: ForeignFolder, options: Mapping[str, str]) -> list
     place = options.get("changelogfile", "").removeprefix("classpath:").lstrip("/")
     if place and (named := folder.resolved(place)):
         return [named]
+    if place:
+        folder.note(_PROPERTIES, 1, f"changelogFile {place}: there is no such file below {folder.shown('')}")
     paths = folder.files()
     if masters := list(filter(_MASTERS.fullmatch, paths)):
         return [min(masters, key=lambda path: (path.count("/"), path))]

@@ -220,3 +220,27 @@ def test_a_strangers_files_are_read_with_limits(theirs: Written, tmp_path: Path)
     theirs({"flyway.conf": "flyway.encoding=zlib"})
     with pytest.raises(ConfigurationError, match="zlib"):
         project(path)
+
+
+def test_folders_that_are_not_read_are_listed_and_none_leads_out(theirs: Written, tmp_path: Path) -> None:
+    """A linked folder, and one of compiled copies; a location that is a file is no folder of scripts."""
+    path = theirs({"V1__a.sql": "SELECT 1", "build/V2__b.sql": "SELECT 2", "flyway.conf": "flyway.table=t"})
+    (path / "linked").symlink_to(tmp_path)
+    found = project(path)
+    assert [script.version for script in found.scripts] == ["1"]
+    assert [name for name, _, _ in listed(found, path)] == ["build", "linked"]
+    theirs({"flyway.conf": "flyway.locations=V1__a.sql"})
+    assert [(name, line) for name, line, _ in listed(project(path), path)] == [("flyway.conf", 1)]
+    theirs({"flyway.conf": "flyway.locations=linked"})
+    with pytest.raises(ConfigurationError) as caught:
+        project(path)
+    assert caught.value.code == "OUTSIDE_PROJECT"
+
+
+def test_an_empty_key_of_the_configuration_has_its_default(theirs: Written) -> None:
+    """A prefix of names may be empty."""
+    conf = "flyway.sqlMigrationSeparator=\nflyway.locations=\nflyway.placeholderPrefix=\n"
+    path = theirs({"V1__a.sql": "SELECT '${x}'", "flyway.conf": conf})
+    assert [script.sql for script in project(path).scripts] == ["SELECT '{{ variables.x }}'"]
+    theirs({"2__b.sql": "SELECT 2", "flyway.conf": "flyway.sqlMigrationPrefix=\n"})
+    assert [script.version for script in project(path).scripts] == ["2"]

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from glacierbase.adopt.alembic import ALEMBIC
-from glacierbase.adopt.baselining import AppliedHistory, compared, table_name
+from glacierbase.adopt.baselining import AppliedHistory, compared, row_of, table_name
 from glacierbase.adopt.flyway import FLYWAY
 from glacierbase.adopt.foreign import HistoryRow, Script, Tool
 from glacierbase.adopt.importing import MappedFile
@@ -116,3 +116,19 @@ def test_the_name_of_the_table_is_a_name() -> None:
     for given, dialect in (("t; DROP TABLE u", "spark"), ("t WHERE 1 = 1", "spark"), ("t", "sqlite")):
         with pytest.raises(ConfigurationError):
             table_name(FLYWAY.history, given, dialect)
+
+
+@pytest.mark.parametrize(
+    ("tool", "values"),
+    [
+        (FLYWAY, ("one", "a", "SQL", "V1__a.sql", 7, "ann", True, None)),
+        (FLYWAY, (None, None, "SQL", "R__a.sql", 7, "ann", True, None)),
+        (FLYWAY, ("1", "a", "SQL", "V1__a.sql", 7, "ann", True, 10**30)),
+        (SCHEMACHANGE, (None, "V", "c", "Success", "ann", None)),
+    ],
+)
+def test_a_row_that_the_tool_does_not_write_is_refused(tool: Tool, values: tuple[Any, ...]) -> None:
+    """The message has the row and the table."""
+    with pytest.raises(ConfigurationError, match="a row of web") as caught:
+        row_of(tool.history, "web.t", values)
+    assert caught.value.code == "HISTORY_TABLE_NOT_READ"

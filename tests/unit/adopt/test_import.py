@@ -148,8 +148,11 @@ def test_a_project_that_cannot_be_imported_is_refused(
 
 
 def test_arguments_are_checked(shop: ProjectFolder, theirs: Written) -> None:
-    """A path that does not exist, another tool, and a baseline without a reason."""
+    """A path that does not exist or is a file, another tool, and a baseline without a reason."""
     path = theirs({"V1__a.sql": "SELECT 1;"})
+    assert flyway(shop, path / "V1__a.sql").document["error"]["code"] == "NOTHING_TO_IMPORT"
+    with pytest.raises(ConfigurationError, match="empty"):
+        Project.load(shop.root).import_project("flyway", "")
     assert flyway(shop, path / "gone").document["error"]["code"] == "UNREADABLE_FILE"
     assert shop.run("import", "dbt", str(path)).code == 2
     assert "requires --reason" in shop.run("import", "flyway", str(path), "--baseline").stderr
@@ -232,6 +235,7 @@ def test_changesets_and_revisions_are_numbered_in_their_order(snow: ProjectFolde
         ("flyway", "flyway.toml", '[flyway]\na=["' + '\\"' * 2**17),
         ("flyway", "flyway.toml", "[flyway]\n" + "a=[\n" * 2**15),
         ("flyway", "flyway.conf", "flyway.locations=a\n" * 2**14),
+        ("flyway", "flyway.conf", "a\\\n" * 2**20),
         ("flyway", "V2__b.sql", "${" * 2**17),
         ("schemachange", "V2__b.sql", "{{ " + "(" * 2**17),
         ("schemachange", "V2__b.sql", "{{ 10 ** 10 ** 10 }}{{ 'a' * 10 ** 10 }}"),

@@ -222,6 +222,11 @@ def test_the_changelog_that_the_properties_name_is_read(theirs: Written) -> None
     )
     found = project(path)
     assert (len(found.scripts), found.variables, found.not_mapped) == (1, {"size": "4"}, ())
+    theirs({"liquibase.properties": "changeLogFile = gone.yaml\n"})
+    assert [part.what.partition(":")[0] for part in project(path).not_mapped] == [
+        "changelogFile gone.yaml",
+        "placeholder size",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -247,6 +252,17 @@ def test_a_path_out_of_the_folder_is_not_read(theirs: Written, tmp_path: Path) -
         )
         found = project(path)
         assert (found.scripts, len(found.not_mapped)) == ((), 1)
+
+
+def test_changelogs_that_include_each_other_without_end_are_refused(theirs: Written) -> None:
+    """The message names the changelog at which reading stopped."""
+    names = [f"c{number}.yaml" for number in range(100)]
+    files = dict(
+        zip(names, (f"databaseChangeLog: [{{include: {{file: {name}}}}}]" for name in names[1:]), strict=False)
+    )
+    with pytest.raises(ConfigurationError, match="c50") as caught:
+        project(theirs(files) / "c0.yaml")
+    assert caught.value.code == "UNREADABLE_FILE"
 
 
 def test_a_folder_without_a_changelog_has_nothing_to_import(theirs: Written) -> None:

@@ -71,6 +71,7 @@ def test_scripts_are_read_in_the_order_in_which_they_run(theirs: Written) -> Non
         ("{% raw %}{{ a }}{% endraw %} {{ a }}", "{% raw %}{{ a }}{% endraw %} {{ variables.a }}"),
         ("{{ range(n) | join(',') }} ${x}", "{{ range(variables.n) | join(',') }} ${x}"),
         ("a  {%- if b -%}  c  {%- endif %}\r\nd\n", "a  {%- if variables.b -%}  c  {%- endif %}\nd\n"),
+        ("{{ a }}\r{{ b }}", "{{ variables.a }}\n{{ variables.b }}"),
     ],
 )  # fmt: skip
 def test_names_of_a_template_become_variables(theirs: Written, given: str, becomes: str) -> None:
@@ -176,3 +177,9 @@ def test_rows_of_the_history_table_have_a_meaning() -> None:
     failed = SCHEMACHANGE.history.row("R__b.sql", "R", "abc", "Failed", "ann", None)
     assert failed is not None
     assert (failed.is_failed, failed.is_repeatable) == (True, True)
+
+
+def test_a_digit_that_is_no_decimal_is_text_of_a_version(theirs: Written) -> None:
+    """Such a version has no numbers, so that the scripts are numbered in their order."""
+    found = project(theirs({"V1²2__a.sql": "SELECT 1", "V1__b.sql": "SELECT 2"}))
+    assert {script.version for script in found.scripts} == {"1", "1²2"}
