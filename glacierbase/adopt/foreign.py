@@ -15,7 +15,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.new_files import as_template
 from glacierbase.model.names import spark_identifier
 from glacierbase.model.text import quoted
-from glacierbase.run.files import FileReader, FileRefused, is_folder, path_inside
+from glacierbase.run.files import FileReader, is_folder, path_inside, writing
 
 # What identifies a script in its tool's history table.
 Key: TypeAlias = tuple[Any, ...]
@@ -232,7 +232,8 @@ class ForeignFolder:
         Raises:
             ConfigurationError: `UNREADABLE_FILE`: there are too many, or a folder cannot be read; `OUTSIDE_PROJECT`.
         """
-        self._check_inside(under)
+        with writing(self.shown(under)):
+            path_inside(self._root / under, self._root)
         paths: list[str] = []
         for parent, folders, names in os.walk(self._root / under, onerror=self._refuse):
             place = Path(os.path.relpath(parent, self._root))
@@ -248,12 +249,6 @@ class ForeignFolder:
             folders[:] = [name for name in folders if name[0] != "." and name not in _SKIPPED]
         return sorted(paths)
 
-    def _check_inside(self, path: str) -> None:
-        try:
-            path_inside(self._root / path, self._root)
-        except FileRefused as error:
-            raise ConfigurationError(error.code, f"{self.shown(path)}: {error.what}", error.hint) from error
-
     def _refuse(self, error: OSError) -> NoReturn:
         what = f"{error.filename}: cannot be read: {error.strerror}"
         raise ConfigurationError("UNREADABLE_FILE", what, "correct the permissions of the folder") from error
@@ -265,15 +260,14 @@ class ForeignFolder:
             ConfigurationError: `OUTSIDE_PROJECT` or `UNREADABLE_FILE`: a link leads out, it is too large, or it is not text.
         """
         shown = self.shown(path)
-        try:
+        with writing(shown):
             content = self._reader.read(self._root / path)
+        try:
             if encoding.lower() not in _ENCODINGS:
                 raise ValueError(f"the encoding {encoding} is not supported")
             text = content.decode(encoding)
             if "\0" in text:
                 raise ValueError("it holds a NUL character")
-        except FileRefused as error:
-            raise ConfigurationError(error.code, f"{shown}: {error.what}", error.hint, path=shown) from error
         except ValueError as error:
             hint = "save the file as UTF-8"
             raise ConfigurationError("UNREADABLE_FILE", f"{shown}: {error}", hint, path=shown) from error

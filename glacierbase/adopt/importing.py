@@ -107,12 +107,7 @@ def import_files(
         raise ConfigurationError("INVALID_VALUE", f"projects of {tool} are not read", hint)
     catalog_file = file_of(folder, root)
     dialect = catalog_file.for_environment(catalog_file.environments[0], root, resolve=False).dialect
-    project = chosen.read(ForeignFolder(path), dialect)
-    if not project.scripts:
-        what = f"{path} holds no script of {chosen.name} that becomes a migration"
-        reasons = listing([part.text() for part in project.not_mapped])
-        hint = "name the folder of its scripts"
-        raise ConfigurationError("NOTHING_TO_IMPORT", (what, *reasons), hint, not_mapped=list(project.not_mapped))
+    project = _read(chosen, path, dialect)
     if any(script.author is None for script in project.scripts):
         author = author or git_user()
     files, invalid = _mapped(project, chosen, author or "", catalog_file.required_headers)
@@ -132,6 +127,21 @@ def import_files(
         dry_run=dry_run,
     )
     return Imported(chosen, project, tuple(files), result)
+
+
+def _read(tool: Tool, path: str | Path, dialect: str) -> ForeignProject:
+    """Return another tool's project.
+
+    Raises:
+        ConfigurationError: `NOTHING_TO_IMPORT`.
+    """
+    project = tool.read(ForeignFolder(path), dialect)
+    if not project.scripts:
+        what = f"{path} holds no script of {tool.name} that becomes a migration"
+        reasons = listing([part.text() for part in project.not_mapped])
+        hint = "name the folder of its scripts"
+        raise ConfigurationError("NOTHING_TO_IMPORT", (what, *reasons), hint, not_mapped=list(project.not_mapped))
+    return project
 
 
 def _imported(file: MappedFile, folder: Path, is_written: bool) -> ImportedFile:
@@ -192,24 +202,22 @@ def _versions(scripts: Sequence[Script], tool: Tool) -> list[str]:
     parts = [parts_of(script.version or "") for script in scripts] if tool.is_numbered else [None]
     if None in parts:
         return numbered([(number,) for number in range(1, len(scripts) + 1)])
-    first = dict(zip(reversed(parts), reversed(scripts), strict=True))
-    raise_all(
-        [
-            ConfigurationError(
-                "DUPLICATE_IMPORT",
-                f"{script.path} has the same version as {first[part].path}: {script.version}",
-                "name the folder that holds one of them",
-                path=script.path,
-            )
-            for part, script in zip(parts, scripts, strict=True)
-            if first[part] is not script
-        ]
-    )
+    first: dict[object, Script] = {}
+    pairs = [(script, first.setdefault(part, script)) for part, script in zip(parts, scripts, strict=True)]
+    hint = "name the folder that holds one of them"
+    errors = [
+        ConfigurationError(
+            "DUPLICATE_IMPORT", f"{script.path} has the same version as {other.path}: {script.version}", hint
+        )
+        for script, other in pairs
+        if script is not other
+    ]
+    raise_all([*errors])
     digits = numbered([part for part in parts if part is not None])
     if digits and len(digits[0]) > _MOST_DIGITS:
         longest = max(scripts, key=lambda script: len(script.version or ""))
         what = f"{longest.path}: with its version, all versions have {len(digits[0])} digits"
-        raise ConfigurationError("INVALID_VALUE", what, "give it a shorter version", path=longest.path)
+        raise ConfigurationError("INVALID_VALUE", what, "give it a shorter version")
     return digits
 
 

@@ -97,7 +97,7 @@ def read(folder: ForeignFolder, dialect: str) -> ForeignProject:
     Raises:
         ConfigurationError: `NOTHING_TO_IMPORT`: there is no changelog.
     """
-    options = {key.lower().replace("-", ""): value for key, value, _ in folder.properties(_PROPERTIES)}
+    options = {key: value for key, value, _ in folder.properties(_PROPERTIES)}
     reader = _Reader(folder, dialect, options)
     for path in [folder.start] if folder.start else _first_changelogs(folder, options):
         reader.read(path)
@@ -109,7 +109,8 @@ def read(folder: ForeignFolder, dialect: str) -> ForeignProject:
 
 def _first_changelogs(folder: ForeignFolder, options: Mapping[str, str]) -> list[str]:
     """Return the changelog of `liquibase.properties`, else the master, else all formatted SQL."""
-    place = options.get("changelogfile", "").removeprefix("classpath:").lstrip("/")
+    names = {key.lower().replace("-", ""): value for key, value in options.items()}
+    place = names.get("changelogfile", "").removeprefix("classpath:").lstrip("/")
     if place and (named := folder.resolved(place)):
         return [named]
     if place:
@@ -138,8 +139,11 @@ class _Reader:
         self._dialect = dialect
         self._read: set[str] = set()
         self.changesets: list[tuple[str, str, _Part]] = []
-        parameters = {key.removeprefix("parameter."): value for key, value in options.items() if "parameter." in key}
-        self.properties: dict[str, str | None] = {key: catalog_value(value) for key, value in parameters.items()}
+        self.properties: dict[str, str | None] = {
+            key.removeprefix("parameter."): catalog_value(value)
+            for key, value in options.items()
+            if key.startswith("parameter.")
+        }
 
     def read(self, path: str, depth: int = 1) -> None:
         """Read a changelog and those that it includes; one is read once."""
@@ -368,25 +372,20 @@ def _xml(text: str, path: str) -> list[_Part]:
         ConfigurationError: it has a document type, which may define entities without end.
     """
     parts: list[_Part] = []
-    depth = 0
+    above: list[str] = []
     parser = expat.ParserCreate(encoding="utf-8")
 
     def start(name: str, attributes: dict[str, str]) -> None:
-        nonlocal depth
-        depth += 1
-        if depth <= 2:
+        if len(above) < 2:
             lower = {key.lower(): value for key, value in attributes.items()}
             parts.append(_Part(name.rpartition(":")[2].lower(), parser.CurrentLineNumber, lower))
-
-    def end(_: str) -> None:
-        nonlocal depth
-        depth -= 1
+        above.append(name)
 
     def refuse(*_: object) -> None:
         line = parser.CurrentLineNumber
         raise ConfigurationError("INVALID_VALUE", "it has a document type", "remove it", path=path, line=line)
 
-    parser.StartElementHandler, parser.EndElementHandler = start, end
+    parser.StartElementHandler, parser.EndElementHandler = start, lambda _: above.pop()
     parser.StartDoctypeDeclHandler = refuse
     parser.Parse(text.encode(), True)
     return parts

@@ -43,14 +43,6 @@ _LONGEST = 2**20  # Reading a template of this length takes seconds.
 _KNOWN = frozenset({*DEFAULT_NAMESPACE, "loop", "caller", "varargs", "kwargs", "self"})
 
 
-class _NotRewritten(Exception):
-    """A template that cannot be a migration: the line of the part that cannot, and why."""
-
-    def __init__(self, line: int, what: str) -> None:
-        self.line = line
-        super().__init__(what)
-
-
 class _Token(NamedTuple):
     """A token of a template, and where it is."""
 
@@ -107,12 +99,12 @@ def _value(name: str, node: Node, folder: ForeignFolder) -> Any:
 
 def _with_environment(node: ScalarNode, folder: ForeignFolder) -> str:
     """Return a text in which `{{ env_var('NAME') }}` is the reference of a catalog file, and no other text is one."""
-    parts, at = "", 0
-    for match in _ENV_VAR.finditer(node.text):
-        parts += f"{node.text[at : match.start()].replace('${', '$${')}${{env:{match[2]}}}"
-        at = match.end()
+
+    def reference(match: re.Match[str]) -> str:
         _note_default(folder, _CONFIG, node.place.line, match[2], match[4])
-    return parts + node.text[at:].replace("${", "$${")
+        return f"${{env:{match[2]}}}"
+
+    return _ENV_VAR.sub(reference, node.text.replace("${", "$${"))
 
 
 def _note_default(folder: ForeignFolder, path: str, line: int, name: str, default: str | None) -> None:
@@ -147,8 +139,8 @@ def _script(folder: ForeignFolder, path: str, variables: Variables) -> Script | 
     text = folder.text(path).replace("\r", "\n")  # As Jinja reads it.
     try:
         sql = _rewritten(text, folder, path, variables)
-    except _NotRewritten as error:
-        folder.note(path, error.line, f"not imported: {error}")
+    except TemplateSyntaxError as error:
+        folder.note(path, error.lineno, f"not imported: {error.message}")
         return None
     if name["kind"].upper() == "A":
         folder.note(path, 1, "an always script: here it runs again only when its text changes")
@@ -168,18 +160,18 @@ def _rewritten(text: str, folder: ForeignFolder, path: str, variables: Variables
     """Return a template in which each name that it does not define is a variable; comments of Jinja are left out and noted.
 
     Raises:
-        _NotRewritten: it is not valid, too long, or it reads another file.
+        TemplateSyntaxError: it is not valid, too long, or it reads another file.
     """
     if len(text) > _LONGEST:
-        raise _NotRewritten(1, f"it has more than {_LONGEST} characters")
+        raise TemplateSyntaxError(f"it has more than {_LONGEST} characters", 1)
     environment = Environment()
     try:
         free = _free_names(environment.parse(text))
         tokens = list(_tokens(environment, text))
     except TemplateSyntaxError as error:
-        raise _NotRewritten(error.lineno, f"Jinja cannot parse it: {error.message}") from error
+        raise TemplateSyntaxError(f"Jinja cannot parse it: {error.message}", error.lineno) from error
     except RecursionError as error:
-        raise _NotRewritten(1, "its expressions are nested too deeply") from error
+        raise TemplateSyntaxError("its expressions are nested too deeply", 1) from error
     parts, at = [], 0
     for index, (kind, word, start, line) in enumerate(tokens):
         end, new = start + len(word), ""
@@ -203,14 +195,14 @@ def _free_names(tree: nodes.Template) -> frozenset[str]:
     """Return the names that a template reads and does not define.
 
     Raises:
-        _NotRewritten: it reads another file.
+        TemplateSyntaxError: it reads another file.
     """
     read: set[str] = set()
     defined = set(_KNOWN)
     for node in tree.find_all(nodes.Node):
         if block := _OF_FILES.get(type(node)):
             what = f"{{% {block} %}} reads another file; write its macro or text into the migration"
-            raise _NotRewritten(node.lineno, what)
+            raise TemplateSyntaxError(what, node.lineno)
         if isinstance(node, nodes.Name):
             (read if node.ctx == "load" else defined).add(node.name)
         elif isinstance(node, nodes.Macro):
@@ -242,7 +234,7 @@ def _call(tokens: Sequence[_Token], index: int) -> tuple[str, str | None, int]:
     """Return the arguments of a call of `env_var`, and where it ends.
 
     Raises:
-        _NotRewritten: they are not texts.
+        TemplateSyntaxError: they are not texts.
     """
     for count in (2, 4):
         call = tokens[index + 1 : index + count + 2]
@@ -251,7 +243,7 @@ def _call(tokens: Sequence[_Token], index: int) -> tuple[str, str | None, int]:
             name, *default = (re.sub(r"\\(.)", r"\1", token.text[1:-1]) for token in call[1::2])
             return name, next(iter(default), None), call[-1].start + 1
     what = "env_var with arguments that are not texts; write a variable in its place"
-    raise _NotRewritten(tokens[index].line, what)
+    raise TemplateSyntaxError(what, tokens[index].line)
 
 
 def _checksum(text: str) -> str:

@@ -215,17 +215,17 @@ def test_the_changelog_that_the_properties_name_is_read(theirs: Written) -> None
     """Parameters in that file are values of placeholders; changelogs that include each other are read once."""
     path = theirs(
         {
-            "liquibase.properties": "# x\nchangeLogFile = classpath:log.yaml\nparameter.size: 4\npassword: canary\n",
+            "liquibase.properties": "# x\nchangeLogFile = classpath:log.yaml\nparameter.The-Size: 4\npassword: canary\n",
             "log.yaml": "databaseChangeLog: [{include: {file: log.yaml}}, {include: {file: a.sql}}]",
-            "a.sql": f"{HEAD}--changeset ann:1\nSELECT ${{size}};\n",
+            "a.sql": f"{HEAD}--changeset ann:1\nSELECT ${{The-Size}};\n",
         }
     )
     found = project(path)
-    assert (len(found.scripts), found.variables, found.not_mapped) == (1, {"size": "4"}, ())
+    assert (len(found.scripts), found.variables, found.not_mapped) == (1, {"The_Size": "4"}, ())
     theirs({"liquibase.properties": "changeLogFile = gone.yaml\n"})
     assert [part.what.partition(":")[0] for part in project(path).not_mapped] == [
         "changelogFile gone.yaml",
-        "placeholder size",
+        "placeholder The-Size",
     ]
 
 
