@@ -127,16 +127,15 @@ def _read_rows(session: Session, table: HistoryTable, name: str, dialect: str) -
     if table.time:
         columns.append(syntax.read_time.format(f"CAST({quote(table.time)} AS {syntax.types['datetime']})"))
     order = f" ORDER BY {quote(table.order)}" if table.order else ""
+    hint = f"add --history-table 'CATALOG.NAMESPACE.{table_name(table, None, dialect).rpartition('.')[2]}'"
     try:
         selected = session.query(f"SELECT {', '.join(columns)} FROM {name}{order}")
     except TableNotFound as error:
         what = f"there is no history table {name} here"
-        hint = f"add --history-table 'CATALOG.NAMESPACE.{table_name(table, None, dialect).rpartition('.')[2]}'"
         raise ConfigurationError("HISTORY_TABLE_NOT_READ", what, hint) from error
     except EngineError as error:
         what = f"the history table {name} cannot be read: {error.message}"
-        hint = "check that it is the table of this tool, and the rights on it"
-        raise EngineUnavailable("HISTORY_TABLE_NOT_READ", what, hint) from error
+        raise EngineUnavailable("HISTORY_TABLE_NOT_READ", what, f"{hint}, or correct the rights on it") from error
     rows = (row_of(table, name, values) for values in selected)
     return [row for row in rows if row is not None]
 

@@ -119,8 +119,11 @@ class ImportResult(Result):
             return []
         baseline = self.baseline
         rows = ((version.version, version.author, version.at, Location(version.path)) for version in baseline.versions)
-        state = "recorded as applied" if baseline.is_recorded else "applied"
-        lines: list[Line] = ["", f"{baseline.history_table}: {counted(len(baseline.versions), 'version')} {state}"]
+        state = f"{counted(len(baseline.versions), 'version')} {'recorded as ' if baseline.is_recorded else ''}applied"
+        if not baseline.is_recorded and not self.dry_run:
+            end = f"all versions up to {baseline.to} are recorded" if baseline.to else "no imported version is applied"
+            state = f"nothing to record, {end}"
+        lines: list[Line] = ["", f"{baseline.history_table}: {state}"]
         lines += table(("version", "by", "at", "file"), rows)
         lines += [f"not recorded, it runs at the next migrate: {name}" for name in baseline.repeatables]
         lines += [f"no file of it was imported: {name}" for name in baseline.unknown]

@@ -14,6 +14,7 @@ from glacierbase.adopt.flyway import FLYWAY
 from glacierbase.adopt.foreign import HistoryRow, Script, Tool
 from glacierbase.adopt.importing import MappedFile
 from glacierbase.adopt.liquibase import LIQUIBASE
+from glacierbase.adopt.results import ImportedBaseline, ImportResult
 from glacierbase.adopt.schemachange import SCHEMACHANGE
 from glacierbase.errors import ConfigurationError, HistoryDisagrees
 
@@ -132,3 +133,16 @@ def test_a_row_that_the_tool_does_not_write_is_refused(tool: Tool, values: tuple
     with pytest.raises(ConfigurationError, match="a row of web") as caught:
         row_of(tool.history, "web.t", values)
     assert caught.value.code == "HISTORY_TABLE_NOT_READ"
+
+
+@pytest.mark.parametrize(
+    ("to", "text"),
+    [
+        (None, "t: nothing to record, no imported version is applied"),
+        ("0002", "t: nothing to record, all versions up to 0002 are recorded"),
+    ],
+)
+def test_a_baseline_that_records_nothing_says_why(to: str | None, text: str) -> None:
+    """An empty history table, and a command that runs again."""
+    result = ImportResult("shop", "", baseline=ImportedBaseline("t", to))
+    assert text in result.lines()
