@@ -179,7 +179,8 @@ def _mapped(
         description, of = _header(script.description) or "no description", _header(script.author or "") or author
         words = file_words(description) or "migration"
         version = None if script.version is None else next(versions)
-        path = f"{version}_{words}.sql" if version else f"{REPEATABLE}/{numbered_name(words, names)}.sql"
+        name = words if words[0].isalpha() else f"repeatable_{words}"  # A name without a version begins with a letter.
+        path = f"{version}_{words}.sql" if version else f"{REPEATABLE}/{numbered_name(name, names)}.sql"
         sql, line = _without_headers(script.sql)
         if line:
             what = f"a comment that glacierbase would read as a header; {PREFIX} is written as MIGRATION there"

@@ -194,14 +194,22 @@ def test_further_headers_that_the_catalog_requires_are_to_be_filled(shop: Projec
 
 
 def test_repeatable_scripts_are_written_into_their_folder(shop: ProjectFolder, theirs: Written) -> None:
-    """Names that have the same words get a number."""
-    path = theirs({"R__The_View.sql": "CREATE VIEW v AS SELECT 1;", "b/R__the-view.sql": "CREATE VIEW w AS SELECT 1;"})
+    """Names that have the same words get a number; each begins with a letter."""
+    path = theirs(
+        {
+            "c/R__24_hours.sql": "SELECT 24",
+            "R__The_View.sql": "CREATE VIEW v AS SELECT 1;",
+            "b/R__the-view.sql": "CREATE VIEW w AS SELECT 1;",
+        }
+    )
     done = flyway(shop, path)
     assert [(file["version"], file["name"]) for file in done.entry()["files"]] == [
+        (None, "repeatable_24_hours"),
         (None, "the_view"),
         (None, "the_view_2"),
     ]
-    assert list(written(shop)) == ["repeatable/the_view.sql", "repeatable/the_view_2.sql"]
+    names = ("repeatable_24_hours", "the_view", "the_view_2")
+    assert list(written(shop)) == [f"repeatable/{name}.sql" for name in names]
 
 
 def test_a_template_of_schemachange_that_glacierbase_refuses_is_listed(snow: ProjectFolder, theirs: Written) -> None:
