@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass, field, replace
 
-from glacierbase.apply.locked import LockedCatalog, locked, recording
+from glacierbase.apply.locked import LockedCatalog, Recording, locked, recording
 from glacierbase.apply.results import BaselinedFile, BaselineResult
 from glacierbase.apply.table_records import TableRecords
 from glacierbase.errors import ConfigurationError, EngineError, HistoryDisagrees, TableNotFound, raise_all
@@ -25,6 +25,7 @@ from glacierbase.model.arguments import unknown_version
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.differences import DeclaredDifference
+from glacierbase.model.migration import OriginalRun
 from glacierbase.model.names import name_of, name_parts, snowflake_identifier
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
@@ -102,33 +103,64 @@ def baseline(
         MigrationFileError: a file lacks a required header.
         Stopped: for a KeyboardInterrupt, with what was recorded.
     """
-    candidates = _files_up_to(target, to)
+    candidates = files_up_to(target, to)
     with recording() as change, target.opened() as opened:
-        state = read_state(opened)
-        files = _not_started(candidates, state.history)
-        check_required((compiled.migration for compiled in files), target.catalog.required_headers)
-        if not files:
-            return Baselined()
-        comparison = _compared(opened, candidates, files)
-        _check(comparison, candidates[-1].migration.version, accept)
-        with locked(opened, state, lock_timeout) as held:
-            files = _not_started(candidates, held.state.history)
-            entries = _entries(held, files, reason, comparison)
-            done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
-            change.make(done, lambda: held.recorder.append(*entries))
+        return baseline_opened(opened, change, candidates, reason, lock_timeout, accept=accept)
+
+
+def baseline_opened(
+    opened: OpenCatalog,
+    change: Recording,
+    candidates: Sequence[Compiled],
+    reason: str,
+    lock_timeout: float,
+    *,
+    accept: Collection[str],
+    originals: Mapping[int, OriginalRun] = {},
+) -> Baselined:
+    """Record these files in an opened catalog, as `baseline` does.
+
+    Args:
+        candidates: all files up to a version, as `files_up_to` returns them.
+        originals: who applied a file with another tool, by the number of its version.
+    """
+    state = read_state(opened)
+    files = _not_started(candidates, state.history)
+    check_required((compiled.migration for compiled in files), opened.target.catalog.required_headers)
+    if not files:
+        return Baselined()
+    comparison = _compared(opened, candidates, files)
+    _check(comparison, candidates[-1].migration.version, accept)
+    with locked(opened, state, lock_timeout) as held:
+        files = _not_started(candidates, held.state.history)
+        entries = _entries(held, files, reason, comparison, originals)
+        done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
+        change.make(done, lambda: held.recorder.append(*entries))
     return Baselined(files, comparison.all_differences, comparison.warnings)
 
 
-def _entries(held: LockedCatalog, files: Sequence[Compiled], reason: str, comparison: _Comparisons) -> list[Entry]:
+def _entries(
+    held: LockedCatalog,
+    files: Sequence[Compiled],
+    reason: str,
+    comparison: _Comparisons,
+    originals: Mapping[int, OriginalRun],
+) -> list[Entry]:
     """Return the event of each file. The last one that changes a table records it."""
     tables, entries = TableRecords(held), []
     for number, file in reversed(list(enumerate(files, start=1))):
-        entry = baselined(file, reason, comparison.differences.get(file.migration.version, ()))
+        differences = comparison.differences.get(file.migration.version, ())
+        entry = baselined(file, reason, differences, originals.get(file.migration.number))
         entries.append(entry.with_tables(tables.baselined(files[:number])))
     return entries[::-1]
 
 
-def _files_up_to(target: Target, to: int) -> Sequence[Compiled]:
+def files_up_to(target: Target, to: int) -> Sequence[Compiled]:
+    """Return the files up to a version, compiled. Contacts nothing.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_VERSION`: there is no file of that version.
+    """
     migrations = [migration for migration in target.migrations if migration.number <= to]
     if not migrations or migrations[-1].number != to:
         raise unknown_version(f"there is no migration with version {to}")

@@ -14,10 +14,10 @@ from importlib.resources import files
 from pathlib import Path
 
 import glacierbase
-from glacierbase.authoring.all_or_none import NewFiles
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import type_of
+from glacierbase.migrations.all_or_none import NewFiles
 from glacierbase.run.files import FileReader, writing
 from glacierbase.run.git import work_tree
 

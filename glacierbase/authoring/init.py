@@ -14,10 +14,10 @@ from dataclasses import dataclass, replace
 from importlib.resources import files
 from pathlib import Path
 
-from glacierbase.authoring.all_or_none import NewFiles, all_or_none
 from glacierbase.authoring.ci_files import write_ci_files
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import ConfigurationError
+from glacierbase.migrations.all_or_none import NewFiles, all_or_none
 from glacierbase.migrations.new_files import already_exists
 from glacierbase.model.command import command, on_catalog
 from glacierbase.model.keys import CATALOG_NAME

@@ -14,6 +14,7 @@ The commands:
 - `drift`: `drift`, and its three ways to resolve a difference.
 - `adopt`: `import`.
 - `files`: the commands on files alone.
+- `adopt`: `import`.
 - `review`: `lint`, `rules` and `review`.
 - `reference`: `explain` and `schemas`, which need no project.
 """

@@ -10,7 +10,7 @@ from glacierbase.errors import NeedsRepair
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.codec import InvalidDocument, from_stored, named, parsed, to_stored
 from glacierbase.model.differences import DeclaredDifference
-from glacierbase.model.migration import Event, EventType, Squashed, State, version_number
+from glacierbase.model.migration import Event, EventType, OriginalRun, Squashed, State, version_number
 from glacierbase.model.session import RecordedSession
 from glacierbase.model.shape import TableVersion
 from glacierbase.secrets import masked
@@ -37,6 +37,7 @@ class Details:
         jumped_over: versions that a run with `--only` skipped (started).
         plan: the digest of the plan file that the run applied (started).
         differences: accepted ones between tables as declared and as they exist (baselined).
+        original: who applied the file with another tool, and when (baselined).
         former_owner, former_fence, former_process: of the run that the lock was taken from: its id, its fence, and its process as
             the lock row described it (taken_over, unlocked).
         resolution: the value of `repair --as` (repaired).
@@ -60,6 +61,7 @@ class Details:
     jumped_over: tuple[str, ...] = ()
     plan: str | None = None
     differences: tuple[DeclaredDifference, ...] = ()
+    original: OriginalRun | None = None
     former_owner: str | None = field(default=None, metadata=named("owner"))
     former_fence: int | None = field(default=None, metadata=named("fence"))
     former_process: Mapping[str, object] | None = field(default=None, metadata=named("holder"))

@@ -12,7 +12,7 @@ from glacierbase.history.lockrow import holder_of
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.differences import DeclaredDifference
-from glacierbase.model.migration import EventType, State, Statement
+from glacierbase.model.migration import EventType, OriginalRun, State, Statement
 from glacierbase.sql.targets import target_tables
 from glacierbase.stores import LockRow
 
@@ -172,11 +172,17 @@ def interrupted(compiled: Compiled, statements_done: int) -> Entry:
     )
 
 
-def baselined(compiled: Compiled, reason: str, differences: Sequence[DeclaredDifference] = ()) -> Entry:
+def baselined(
+    compiled: Compiled,
+    reason: str,
+    differences: Sequence[DeclaredDifference] = (),
+    original: OriginalRun | None = None,
+) -> Entry:
     """Record a file as applied although it was not run.
 
     Args:
         differences: accepted ones, of the tables that the file creates.
+        original: who applied the file with another tool.
     """
     return Entry(
         event=EventType.BASELINED,
@@ -192,6 +198,7 @@ def baselined(compiled: Compiled, reason: str, differences: Sequence[DeclaredDif
             allows=allows_of(compiled.statements),
             squashes=compiled.migration.squashes,
             differences=tuple(differences),
+            original=original,
         ),
     )
 

@@ -20,9 +20,9 @@ from glacierbase.migrations.statements import split_statements
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command, repair_as
 from glacierbase.model.differences import Change, Difference, compare
-from glacierbase.model.migration import Event, Key, State, Statement
+from glacierbase.model.migration import Event, Key, OriginalRun, State, Statement
 from glacierbase.model.result import Result, Status, user_of
-from glacierbase.model.text import Cell, Line, Mark, Verbatim, table
+from glacierbase.model.text import Cell, Line, Mark, Verbatim, table, time_of
 
 # By state, the next step for a version.
 _NEXT: Mapping[State, Callable[[str], str]] = {
@@ -102,6 +102,7 @@ class ShowResult(Result):
 
     Attributes:
         tables: the changes that its runs recorded: their own, and those that no migration made.
+        original: who applied it with another tool, before `import --baseline` recorded it.
     """
 
     migration: Status | None = None
@@ -111,6 +112,7 @@ class ShowResult(Result):
     events: tuple[Event, ...] = ()
     next: str = ""
     tables: tuple[MadeChange, ...] = ()
+    original: OriginalRun | None = None
 
     def lines(self) -> Sequence[Line]:
         status = self.migration
@@ -139,6 +141,9 @@ class ShowResult(Result):
         yield "file", status.path
         if status.applied_at:
             yield "applied at", status.applied_at
+        if self.original:
+            by = f"{self.original.author or 'an unknown user'}, {time_of(self.original.at) or 'at an unknown time'}"
+            yield f"by {self.original.tool}", f"{self.original.script} by {by}"
         for allow in self.allows:
             yield f"allows {allow.code}", f"at statement {allow.statement_index}: {allow.reason}"
         if self.run:
@@ -164,6 +169,7 @@ def show(target: Target, result: ShowResult, key: Key) -> ShowResult:
         events=tuple(event for event in state.history.events if event.key == key),
         next=next_step(status),
         tables=made_by(state.history, key),
+        original=details_of(record.started).original if record else None,
     )
 
 

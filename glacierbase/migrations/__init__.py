@@ -6,6 +6,7 @@ Files:
 - `headers`: the comments `-- MIGRATION_NAME: value`, and those of a squash, which list the files that it replaces.
 - `allows`: the comments that allow a finding of `lint`.
 - `new_files`: write the next migration.
+- `all_or_none`: write several new files, or none.
 
 Statements:
 - `render`: the text of a file in one environment, with the file's line of each character.

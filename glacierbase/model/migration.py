@@ -145,6 +145,21 @@ class Identified:
 
 
 @dataclass(frozen=True, slots=True)
+class OriginalRun:
+    """Who applied a file with another tool, and when, as the history table of that tool has it.
+
+    Attributes:
+        tool: its name.
+        script: the name of the file there.
+    """
+
+    tool: str
+    script: str
+    author: str | None = None
+    at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class Migration(Identified):
     """One migration file, read once per run.
 

@@ -144,6 +144,8 @@ def _schema(kind: Any, definitions: dict[str, Schema]) -> Schema:
         return {"type": "object", "additionalProperties": _schema(get_args(kind)[1], definitions)}
     if kind is type(None):
         return {"type": "null"}
+    if kind is Any:
+        return {}
     if is_dataclass(kind):
         return _reference(kind, definitions)
     if issubclass(kind, GlacierbaseError):

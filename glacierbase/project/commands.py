@@ -56,7 +56,7 @@ COMMANDS: Mapping[str, Command] = {
     "new": Command(Section.WRITE, "authoring.new:new", "authoring.new:WrittenResult"),
     "rebase": Command(Section.WRITE, "authoring.rebase:rebase", "authoring.rebase:RebaseResult"),
     "squash": Command(Section.WRITE, "squash.squash:squash", "squash.squash:SquashResult"),
-    "import": Command(Section.WRITE, "adopt.tables:import_tables", "adopt.table_results:ImportTablesResult"),
+    "import": Command(Section.WRITE, "adopt.baselining:import_baseline", "adopt.results:ImportResult"),
     "import-tables": Command(None, "adopt.tables:import_tables", "adopt.table_results:ImportTablesResult"),
     "init": Command(Section.WRITE, "authoring.init:init", "authoring.init:InitResult"),
     "validate": Command(Section.CHECK, "inspect.validate:validate", "inspect.results:ValidateResult"),

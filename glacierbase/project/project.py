@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, Any
 from glacierbase.apply.plan import Selection
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.executors import type_of
 from glacierbase.model.arguments import check_reason, check_role, given, key_given, version_given
-from glacierbase.model.command import Scope, command, with_own_scope
+from glacierbase.model.command import Scope, command, on_catalog, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
 from glacierbase.project.each import Catalogs
@@ -25,6 +25,7 @@ from glacierbase.secrets import Secrets
 # A command imports what it runs when it is called.
 if TYPE_CHECKING:
     from glacierbase.adopt.access import AccessResult
+    from glacierbase.adopt.results import ImportResult
     from glacierbase.adopt.table_results import ImportTablesResult
     from glacierbase.apply.drift import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.results import (
@@ -313,6 +314,49 @@ class Project:
         return choice.check(
             self._catalogs.run(COMMANDS["import-tables"], catalogs, spark, choice=choice, wanted=wanted)
         )
+
+    @with_own_scope
+    def import_project(
+        self,
+        tool: str,
+        path: str | Path,
+        catalogs: Collection[str] = (),
+        *, author: str | None = None, dry_run: bool = False, baseline: bool = False, history_table: str | None = None,
+        reason: str | None = None, accept: Collection[str] = (), lock_timeout: float = 0, spark: Any = None,
+    ) -> tuple[ImportResult, ...]:  # fmt: skip
+        """Write the scripts of another tool's project as migrations of one catalog. Runs and changes nothing of that project.
+
+        Args:
+            tool: `flyway`, `schemachange`, `liquibase` or `alembic-offline-sql`.
+            path: of its project: a folder; for Liquibase also a changelog; for Alembic the script.
+            author: of scripts whose tool does not record one; default git's `user.name`.
+            dry_run: write and record nothing.
+            baseline: record the versions as applied that the tool's history table has as applied, which this reads.
+            history_table: its name; default the one of the tool's configuration, or the tool's own.
+            reason: why; recorded, and required with `baseline`.
+            accept: as for `baseline`.
+
+        Raises:
+            GlacierbaseError: nothing was written; or with `baseline`, nothing was recorded, and `results` has the files.
+        """
+        choice = self._catalogs.choice
+        chosen = choice.only(catalogs)
+        if baseline:
+            check_reason(reason)
+        from glacierbase.adopt.importing import import_files
+
+        with on_catalog(next(iter(catalogs), None)):
+            imported = import_files(self.root, self.folder(chosen.name), tool, path, author=author, dry_run=dry_run)
+        if not baseline:
+            return Results([imported.result])
+        try:
+            return self._catalogs.run(
+                COMMANDS["import"], [chosen.name], spark,
+                imported=imported, history_table=history_table, reason=reason, accept=accept, lock_timeout=lock_timeout,
+            )  # fmt: skip
+        except GlacierbaseError as error:
+            error.results = (replace(imported.result, error=error),)
+            raise
 
     @with_own_scope
     def squash(

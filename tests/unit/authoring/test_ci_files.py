@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 import yaml
 
-from glacierbase.authoring import all_or_none
 from glacierbase.authoring.ci_files import SERVICES
 from glacierbase.authoring.init import init
 from glacierbase.errors import ConfigurationError, GlacierbaseError
+from glacierbase.migrations import all_or_none
 from tests.support.ci import steps_of, workflow
 from tests.support.program import call_program
 from tests.support.project_folder import ProjectFolder

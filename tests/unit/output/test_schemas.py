@@ -86,6 +86,8 @@ CALLS = [
     ("rebase --base nope", False),
     ("rebase --base main --dry-run", True),
     ("squash --to 2 --author me", False),
+    ("import flyway theirs --author me", True),
+    ("import flyway nowhere --author me", False),
     ("init web", True),
     ("init web", False),
     ("status --catalog nope", False),
@@ -165,6 +167,8 @@ def test_documents_of_the_program_fit_their_schemas(
         "glacierbase.project.each.load_targets",
         lambda *_: [replace(world.target(), **(without_engine if command == "doctor" else {}))],
     )
+    (project.root / "theirs").mkdir()
+    (project.root / "theirs" / "V30__c.sql").write_text("SELECT '${size}'")
     commit_all(project.root)
     monkeypatch.chdir(project.root)
     seen = set()

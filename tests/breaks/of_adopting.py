@@ -1,0 +1,85 @@
+"""Breaks of `import`: a stranger's project, and the baseline from its history table."""
+
+from __future__ import annotations
+
+from tests.breaks.running import Break
+
+BREAKS = (
+    Break(
+        "a brace before a placeholder is part of the mark of its expression",
+        "adopt/foreign.py",
+        'if literal.endswith("{") else as_template(literal)',
+        "if False else as_template(literal)",
+        "unit/adopt/test_flyway.py::test_placeholders_become_variables",
+    ),
+    Break(
+        "a comment of a stranger's script is a header",
+        "adopt/importing.py",
+        "    if not lines:\n        return sql, 0",
+        "    if True:\n        return sql, 0",
+        "unit/adopt/test_import.py::test_headers_hold_no_template_and_comments_of_the_script_are_no_headers",
+    ),
+    Break(
+        "a name of a stranger's script is a template",
+        "adopt/importing.py",
+        'return _BRACE.sub("{ ", " ".join(_CONTROL.sub(" ", text).split()))',
+        'return " ".join(_CONTROL.sub(" ", text).split())',
+        "unit/adopt/test_import.py::test_headers_hold_no_template_and_comments_of_the_script_are_no_headers",
+    ),
+    Break(
+        "an include leads out of the folder",
+        "adopt/foreign.py",
+        "if is_inside and self.has(place):",
+        "if self.has(place):",
+        "unit/adopt/test_liquibase.py::test_a_path_out_of_the_folder_is_not_read",
+    ),
+    Break(
+        "a linked folder of scripts leads out of the project",
+        "adopt/foreign.py",
+        "            path_inside(self._root / under, self._root)\n",
+        "            pass\n",
+        "unit/adopt/test_flyway.py::test_folders_that_are_not_read_are_listed_and_none_leads_out",
+    ),
+    Break(
+        "a changelog defines entities",
+        "adopt/liquibase.py",
+        "    parser.StartDoctypeDeclHandler = refuse\n",
+        "",
+        "unit/adopt/test_liquibase.py::test_a_changelog_that_cannot_be_read_is_listed",
+    ),
+    Break(
+        "the name of a history table is any SQL",
+        "adopt/baselining.py",
+        "if not re.fullmatch(NAME, given):",
+        "if False:",
+        "unit/adopt/test_history_table.py::test_the_name_of_the_table_is_a_name",
+    ),
+    Break(
+        "a secret of schemachange is a variable",
+        "adopt/schemachange.py",
+        "    if _SECRET.search(name):",
+        "    if False:",
+        "unit/adopt/test_schemachange.py::test_the_configuration_has_folder_table_and_values",
+    ),
+    Break(
+        "a gap in another tool's history is recorded as applied",
+        "adopt/baselining.py",
+        "        if row is None and file.number < highest:",
+        "        if False:",
+        "unit/adopt/test_history_table.py::test_a_gap_is_refused",
+    ),
+    Break(
+        "a failed script of another tool counts as applied",
+        "adopt/baselining.py",
+        "failed = [row for row in last.values() if row.is_failed]",
+        "failed: list[HistoryRow] = []",
+        "unit/adopt/test_history_table.py::test_a_failed_script_is_refused",
+    ),
+    Break(
+        "a version of another file is overwritten or skipped",
+        "adopt/importing.py",
+        '    if text.replace("\\r\\n", "\\n").partition("\\n\\n")[2] == file.text.partition("\\n\\n")[2]:',
+        "    if True:",
+        "unit/adopt/test_import.py::test_a_version_of_another_file_is_refused_and_nothing_is_written",
+    ),
+)
