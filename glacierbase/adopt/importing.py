@@ -30,8 +30,9 @@ from glacierbase.migrations.all_or_none import all_or_none
 from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, HEADER, PREFIX, comments_above
 from glacierbase.migrations.new_files import already_exists, file_words, git_user
+from glacierbase.migrations.repeatables import versioned
 from glacierbase.migrations.template import jinja
-from glacierbase.model.migration import Migration
+from glacierbase.model.migration import REPEATABLE_FOLDER, Migration
 from glacierbase.run.files import one_at_a_time, writing
 
 TOOLS: dict[str, Tool] = {
@@ -41,7 +42,6 @@ TOOLS: dict[str, Tool] = {
     "alembic-offline-sql": ALEMBIC,
 }
 # Of a catalog's migrations folder; what is in it runs again when it changes.
-REPEATABLE = "repeatable"
 # Of digits: of a version that is one number, of each number after the first of another, and of any version, whose file has a name
 # of 255 bytes at most. Of numbers in a version: major, minor, patch.
 _LEAST_OF_ONE, _LEAST_OF_PART, _MOST_DIGITS, _LEAST_PARTS = 4, 3, 150, 3
@@ -180,7 +180,7 @@ def _mapped(
         words = file_words(description) or "migration"
         version = None if script.version is None else next(versions)
         name = words if words[0].isalpha() else f"repeatable_{words}"  # A name without a version begins with a letter.
-        path = f"{version}_{words}.sql" if version else f"{REPEATABLE}/{numbered_name(name, names)}.sql"
+        path = f"{version}_{words}.sql" if version else f"{REPEATABLE_FOLDER}/{numbered_name(name, names)}.sql"
         sql, line = _without_headers(script.sql)
         if line:
             what = f"a comment that glacierbase would read as a header; {PREFIX} is written as MIGRATION there"
@@ -275,7 +275,7 @@ def _new(files: Sequence[MappedFile], folder: Path, root: Path) -> list[MappedFi
     """
     migrations, errors = load_migrations(folder, root)
     raise_all(errors)
-    present = {migration.number: migration for migration in migrations}
+    present = {migration.number: migration for migration in versioned(migrations)}
     return [file for file in files if not _exists(file, folder, root, present)]
 
 

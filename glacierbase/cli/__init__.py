@@ -12,7 +12,6 @@ The commands:
 - `apply`: the commands that change catalogs, and `pending` and `plan`.
 - `inspect`: the read-only commands.
 - `drift`: `drift`, and its three ways to resolve a difference.
-- `adopt`: `import`.
 - `files`: the commands on files alone.
 - `adopt`: `import`.
 - `review`: `lint`, `rules` and `review`.

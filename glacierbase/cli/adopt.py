@@ -47,7 +47,7 @@ def import_(
     baseline: bool,
     **rest: Any,
 ) -> None:
-    """Write migrations for existing tables, or another tool's project.
+    """Write migrations for existing tables or projects.
 
     tables [PATTERN]... writes a file for each table, as in 'lake.sales.*', that no migration or file creates yet, and that the
     catalog file does not leave to others. It creates a table like the one that exists: in other environments, and for `baseline`
@@ -60,7 +60,8 @@ def import_(
     Example: glacierbase import tables --list
     """
     if baseline is not (rest["reason"] is not None):
-        raise click.UsageError("--baseline and --reason require each other", click.get_current_context())
+        wrong = "--baseline requires --reason" if baseline else "--reason requires --baseline"
+        raise click.UsageError(f"import: {wrong}", click.get_current_context())
     if what == _TABLES:
         _refuse(what, {"--history-table": history_table, "--accept": accept})
         _import_tables(options, sources, list_only=list_only, **rest)
