@@ -15,7 +15,7 @@ from tests.support.environments import environment
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 from tests.support.sqlite_engine import SQLITE_ENGINE
 
-pytestmark = pytest.mark.long
+pytestmark = pytest.mark.full
 
 REQUIREMENTS = {
     "airflow": ["apache-airflow-core==3.3.2"],
