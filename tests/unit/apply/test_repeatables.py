@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from glacierbase.apply.failures import session_not_restored
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.preview import pending_files
@@ -281,3 +282,19 @@ def test_another_run_that_applied_it_meanwhile_is_not_repeated(shop: World) -> N
     shop.migrate()
     assert shop.migrate().applied == []
     assert Path(shop.project.root / "migrations/shop/repeatable/v.sql").exists()
+
+
+def test_a_session_that_cannot_be_restored_is_left_by_an_edit(shop: World) -> None:
+    """The hint sends nobody to a new file: a repeatable that was edited begins again."""
+    [compiled] = shop.target().compile(shop.target().repeatables)
+    error = session_not_restored(compiled, 2, "the session is elsewhere", compiled.statements[0])
+    assert "edit the file" in error.hint
+    assert (error.data["version"], error.data["name"]) == (None, "v")
+
+
+def test_what_a_repeatable_creates_is_no_sign_of_a_lost_history(world: World) -> None:
+    """A first run asks no table about it: the repeatable may replace what exists."""
+    world.file("repeatable/v.sql", "CREATE TABLE IF NOT EXISTS t (a INT)")
+    world.engine.rows("CREATE TABLE t (a INT)")
+    progress = world.migrate()
+    assert ([file.name for file in progress.applied], progress.warnings) == (["v"], ())
