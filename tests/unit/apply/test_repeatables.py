@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from glacierbase.apply.baseline import baseline
 from glacierbase.apply.failures import session_not_restored
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
@@ -298,3 +299,14 @@ def test_what_a_repeatable_creates_is_no_sign_of_a_lost_history(world: World) ->
     world.engine.rows("CREATE TABLE t (a INT)")
     progress = world.migrate()
     assert ([file.name for file in progress.applied], progress.warnings) == (["v"], ())
+
+
+def test_baseline_records_versions_only_and_the_next_run_runs_repeatables(shop: World) -> None:
+    """What exists is replaced by the same."""
+    for sql in ("CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1), (2), (3)", "CREATE VIEW v AS SELECT 7 AS a"):
+        shop.engine.rows(sql)
+    done = baseline(shop.target(), 1, "they exist", accept=["*"])
+    assert [file.migration.label for file in done.files] == ["1"]
+    assert (states(shop), labels(shop)) == ({"v": "pending"}, ["v"])
+    shop.migrate()
+    assert shop.values("v") == [2, 3]
