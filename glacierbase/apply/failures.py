@@ -64,6 +64,10 @@ def _ending(version: str, rest: str) -> str:
     )
 
 
+def _again(name: str) -> str:
+    return f"edit the file, if only a comment: the repeatable {name} then runs from its beginning"
+
+
 def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError) -> NeedsRepair:
     """Return the error for a statement that may have taken effect."""
     return NeedsRepair(
@@ -99,7 +103,12 @@ def session_not_restored(
             *_first_lines(statement.text),
             f"the file cannot continue at statement {resumes_at} in another session; nothing of it ran now",
         ),
-        way + _ending(label, numbered("statement", resumes_at, total)),
+        way
+        + (
+            _again(label)
+            if compiled.migration.is_repeatable
+            else _ending(label, numbered("statement", resumes_at, total))
+        ),
         **_place(compiled, statement),
         resumes_at=resumes_at,
     )

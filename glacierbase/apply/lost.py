@@ -84,6 +84,8 @@ def _lost(catalog: str, what: str, otherwise: str) -> NeedsRepair:
 def _created(files: Sequence[Compiled]) -> Iterator[tuple[str, str, bool]]:
     """Yield each table that the files create, the version, and whether it must not exist; up to what may change that."""
     for file in files:
+        if file.migration.is_repeatable:
+            return
         for parsed in (named.parsed for named in file.named):
             drops = any(isinstance(part, DroppedNamespace) for part in parsed.parts)
             if not parsed.understood or parsed.operation in _BEFORE or drops:

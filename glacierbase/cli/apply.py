@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
-from glacierbase.cli.completion import complete_version
+from glacierbase.cli.completion import complete_file, complete_version
 from glacierbase.cli.group import DIFFERENCES, cli
 from glacierbase.cli.options import CommandOptions, with_lock_timeout, with_options, with_yes
 
@@ -147,7 +147,7 @@ def plan(options: CommandOptions, output: str | None, **selection: Any) -> None:
 @click.option("--engine-stopped", is_flag=True, help="Confirm that the lost run's engine has stopped; recorded.")
 @with_lock_timeout
 @with_yes
-@click.argument("versions", nargs=-1, shell_complete=complete_version)
+@click.argument("versions", nargs=-1, shell_complete=complete_file)
 def repair(options: CommandOptions, versions: Sequence[str], lock_timeout: float, yes: bool, **decision: Any) -> None:
     """Record the outcome of VERSIONS that need a decision.
 

@@ -6,7 +6,7 @@ completed: a message would be written into the line that the user edits.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -30,23 +30,34 @@ def complete_environment(ctx: click.Context, _param: click.Parameter, incomplete
 
 
 def complete_version(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the versions and repeatables in the chosen catalogs that begin with `incomplete`, with the words of its file."""
+    """Return the versions in the chosen catalogs that begin with `incomplete`, ascending, with the words of the file's name."""
     from click.shell_completion import CompletionItem
 
     from glacierbase.migrations.folder import FILE_NAME
+
+    names = {match["version"]: match["name"] for path in _files(ctx) if (match := FILE_NAME.fullmatch(path.name))}
+    versions = sorted((name for name in names if name.startswith(incomplete)), key=int)
+    return [CompletionItem(version, help=names[version].replace("_", " ")) for version in versions]
+
+
+def complete_file(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the versions and repeatables in the chosen catalogs that begin with `incomplete`."""
+    from click.shell_completion import CompletionItem
+
     from glacierbase.model.migration import REPEATABLE_FOLDER, REPEATABLE_NAME
 
-    migrations = _project(ctx)[0] / "migrations"
-    paths = [path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql")]
-    names = {match["version"]: match["name"] for path in paths if (match := FILE_NAME.fullmatch(path.name))}
-    versions = sorted((name for name in names if name.startswith(incomplete)), key=int)
-    repeatables = sorted(
-        path.stem for path in paths if path.parent.name == REPEATABLE_FOLDER and REPEATABLE_NAME.fullmatch(path.stem)
-    )
+    names = {path.stem for path in _files(ctx) if path.parent.name == REPEATABLE_FOLDER}
+    repeatables = sorted(name for name in names if name.startswith(incomplete) and REPEATABLE_NAME.fullmatch(name))
     return [
-        *(CompletionItem(version, help=names[version].replace("_", " ")) for version in versions),
-        *(CompletionItem(name, help="repeatable") for name in repeatables if name.startswith(incomplete)),
+        *complete_version(ctx, param, incomplete),
+        *(CompletionItem(name, help="repeatable") for name in repeatables),
     ]
+
+
+def _files(ctx: click.Context) -> Iterator[Path]:
+    """Yield the paths of the migration files of the chosen catalogs."""
+    migrations = _project(ctx)[0] / "migrations"
+    return (path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql"))
 
 
 def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

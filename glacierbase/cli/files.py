@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import click
 
-from glacierbase.cli.completion import complete_catalog, complete_version
+from glacierbase.cli.completion import complete_catalog, complete_file, complete_version
 from glacierbase.cli.group import cli
 from glacierbase.cli.options import CommandOptions, with_options, with_resolve
 from glacierbase.project.commands import COMMANDS
@@ -38,7 +38,7 @@ def validate(options: CommandOptions, base: str | None, resolve: bool) -> None:
 @cli.command()
 @with_options()
 @with_resolve
-@click.argument("versions", nargs=-1, shell_complete=complete_version)
+@click.argument("versions", nargs=-1, shell_complete=complete_file)
 def render(options: CommandOptions, resolve: bool, versions: Sequence[str]) -> None:
     """Print migrations as each environment renders them.
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import click
 
-from glacierbase.cli.completion import complete_environment, complete_version
+from glacierbase.cli.completion import complete_environment, complete_file
 from glacierbase.cli.group import DIFFERENCES, cli
 from glacierbase.cli.options import CommandOptions, with_options
 
@@ -26,7 +26,7 @@ def status(options: CommandOptions) -> None:
 @click.option("--column", help="Only changes of this column of the table, also under its former names.")
 @click.option("--author", help="Only of authors whose name contains this.")
 @click.option("--since", metavar="TIME", help="Only from this date (UTC) or time on, or 90m, 12h, 7d, 2w ago.")
-@click.option("--version", help="Only this version.", shell_complete=complete_version)
+@click.option("--version", help="Only this version.", shell_complete=complete_file)
 def history(options: CommandOptions, events: bool, **filters: str | None) -> None:
     """List migrations and their outcomes, in order. Writes nothing."""
     from glacierbase.inspect.history import HistoryResult
@@ -37,7 +37,7 @@ def history(options: CommandOptions, events: bool, **filters: str | None) -> Non
 
 @cli.command()
 @with_options()
-@click.argument("version", shell_complete=complete_version)
+@click.argument("version", shell_complete=complete_file)
 def show(options: CommandOptions, version: str) -> None:
     """Show one VERSION: statements, events and the next step. Writes nothing.
 

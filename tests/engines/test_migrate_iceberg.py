@@ -429,3 +429,28 @@ def test_views_are_replaced_when_their_repeatable_changes(shop: Shop) -> None:
     assert stored == [("repaired", None)] * len(stored)
     [status] = shop.project.status(spark=shop.lake.spark)
     assert {each.name: each.state.value for each in status.repeatables} == {"above": "applied", "a_total": "applied"}
+
+
+def test_a_change_of_a_table_by_a_repeatable_is_attributed_to_it(shop: Shop) -> None:
+    """`blame` names the repeatable, and the next file finds no change that no migration made."""
+    shop.file("1_create.sql", CREATE)
+    shop.file("repeatable/owner.sql", "ALTER TABLE NS.t SET TBLPROPERTIES ('acme.owner'='web')")
+    assert shop.migrate() == ["1", "owner"]
+    shop.file("2_more.sql", "ALTER TABLE NS.t ADD COLUMN b INT")
+    shop.file("repeatable/owner.sql", "ALTER TABLE NS.t SET TBLPROPERTIES ('acme.owner'='shop')")
+    [result] = shop.project.migrate(spark=shop.lake.spark)
+    assert ([file.label for file in result.applied], result.warnings) == (["2", "owner"], ())
+    [blamed] = shop.project.blame(f"{shop.name}.t", spark=shop.lake.spark)
+    lines = {each.name: (each.type, each.version, each.outside) for each in blamed.lines_}
+    assert lines["acme.owner"] == ("shop", "owner", False)
+    assert lines["b"] == ("int", "2", False)
+    [drifted] = shop.project.drift(spark=shop.lake.spark)
+    assert (drifted.drifts, drifted.warnings) == ((), ())
+    [shown] = shop.project.show("owner", spark=shop.lake.spark)
+    assert [(each.table, str(each.change)) for each in shown.tables] == [(f"{shop.namespace}.t", "altered")] * 2
+    [listed] = shop.project.history(table=f"{shop.name}.t", spark=shop.lake.spark)
+    assert [(outcome.version, outcome.name) for outcome in listed.outcomes] == [
+        ("1", None), (None, "owner"), ("2", None), (None, "owner"),
+    ]  # fmt: skip
+    [state] = shop.project.export_state(shop.folder.root / "state.json", spark=shop.lake.spark)
+    assert [each.name for each in state.repeatables] == ["owner"]

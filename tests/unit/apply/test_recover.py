@@ -375,3 +375,19 @@ def test_a_run_of_an_approved_plan_settles_nothing(world: World, clock: Clock) -
     assert printed_commands(caught.value.hint) == ["glacierbase repair 2"]
     world.migrate()
     assert [event.event for event in world.events[before:]].count("repaired") == 1
+
+
+@pytest.mark.parametrize("took_effect", [True, False])
+def test_a_statement_of_a_repeatable_is_settled_as_well(took_effect: bool, world: World, clock: Clock) -> None:
+    """The tag of the commit has the name of the repeatable; afterwards it resumes, and each row is there once."""
+    (world.project.root / "migrations/shop/2_b.sql").rename(world.project.root / "migrations/shop/2_b.sql.later")
+    world.file("repeatable/b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
+    lose(world)
+    if took_effect:
+        commit(world, statement_tag(world.events[-1].run_id, "b", 2))
+    done = world.migrate()
+    assert world.values() == [1, 2]
+    assert "statement 2 of 2 of repeatable b was lost" in done.warnings[0]
+    settled = [event for event in world.state.history.events if event.event == "repaired"]
+    assert [(event.name, event.principal) for event in settled] == [("b", "glacierbase")]
+    assert [file.resumed_at for file in done.applied] == ([] if took_effect else [2])

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from glacierbase.apply.baseline import baseline
+from glacierbase.apply.failures import session_not_restored
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.preview import pending_files
@@ -281,3 +283,30 @@ def test_another_run_that_applied_it_meanwhile_is_not_repeated(shop: World) -> N
     shop.migrate()
     assert shop.migrate().applied == []
     assert Path(shop.project.root / "migrations/shop/repeatable/v.sql").exists()
+
+
+def test_a_session_that_cannot_be_restored_is_left_by_an_edit(shop: World) -> None:
+    """The hint sends nobody to a new file: a repeatable that was edited begins again."""
+    [compiled] = shop.target().compile(shop.target().repeatables)
+    error = session_not_restored(compiled, 2, "the session is elsewhere", compiled.statements[0])
+    assert "edit the file" in error.hint
+    assert (error.data["version"], error.data["name"]) == (None, "v")
+
+
+def test_what_a_repeatable_creates_is_no_sign_of_a_lost_history(world: World) -> None:
+    """A first run asks no table about it: the repeatable may replace what exists."""
+    world.file("repeatable/v.sql", "CREATE TABLE IF NOT EXISTS t (a INT)")
+    world.engine.rows("CREATE TABLE t (a INT)")
+    progress = world.migrate()
+    assert ([file.name for file in progress.applied], progress.warnings) == (["v"], ())
+
+
+def test_baseline_records_versions_only_and_the_next_run_runs_repeatables(shop: World) -> None:
+    """What exists is replaced by the same."""
+    for sql in ("CREATE TABLE t (a INT)", "INSERT INTO t VALUES (1), (2), (3)", "CREATE VIEW v AS SELECT 7 AS a"):
+        shop.engine.rows(sql)
+    done = baseline(shop.target(), 1, "they exist", accept=["*"])
+    assert [file.migration.label for file in done.files] == ["1"]
+    assert (states(shop), labels(shop)) == ({"v": "pending"}, ["v"])
+    shop.migrate()
+    assert shop.values("v") == [2, 3]

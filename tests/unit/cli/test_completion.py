@@ -18,6 +18,7 @@ def shop(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> ProjectFold
     for name in ("0001_create_orders.sql", "0002_add_device.sql", "later/0010_drop_flag.sql"):
         project.file(name, "SELECT 1")
     project.file("0003_pages.sql", "SELECT 1", "web")
+    project.file("repeatable/daily_orders.sql", "SELECT 1")
     monkeypatch.chdir(project.root)
     return project
 
@@ -45,9 +46,11 @@ def completed(
         ("glacierbase status --env ", ["dev", "prod", "test"]),
         ("glacierbase status --env p", ["prod"]),
         ("glacierbase status --catalog web --environment ", ["test"]),
-        ("glacierbase show ", ["0001", "0002", "0003", "0010"]),
+        ("glacierbase show ", ["0001", "0002", "0003", "0010", "daily_orders"]),
+        ("glacierbase repair --catalog shop d", ["daily_orders"]),
+        ("glacierbase migrate --to d", []),
         ("glacierbase show 001", ["0010"]),
-        ("glacierbase render --catalog shop 0001 ", ["0001", "0002", "0010"]),
+        ("glacierbase render --catalog shop 0001 ", ["0001", "0002", "0010", "daily_orders"]),
         ("glacierbase repair --catalog web ", ["0003"]),
         ("glacierbase migrate --to 000", ["0001", "0002", "0003"]),
         ("glacierbase plan --only 0010", ["0010"]),

@@ -182,3 +182,12 @@ def test_a_cycle_is_an_error_of_every_command_that_reads_the_files(lakes: Lakes)
         output = lakes.run(f"{command} --catalog shop --format json")
         assert (output.code, output.document["error"]["code"]) == (3, "AFTER_CYCLE")
     assert lakes.place("dev").events() == []
+
+
+def test_the_page_for_the_team_has_it(applied: Lakes) -> None:
+    """The page counts it as a migration, and as pending once it changed."""
+    for pending in (0, 1):
+        report = entry(applied, "report --catalog shop --output page.html")
+        assert (report["migrations"], report["pending"]) == (2, pending)
+        applied.project.file("repeatable/v.sql", "DROP VIEW v")
+    assert "repeatable/v.sql" in Path("page.html").read_text()

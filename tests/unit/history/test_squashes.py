@@ -62,7 +62,7 @@ def folder(world: World) -> Path:
 def squash(world: World, to: int = 3, sql: str = CREATED) -> Path:
     """Replace the files up to a version by a squash, as the command does."""
     found, _ = load_migrations(folder(world), world.project.root)
-    files = [each for each in found if each.number <= to]
+    files = [each for each in found if each.version and each.number <= to]
     head, body = migration(sql).split("\n\n", 1)
     path = folder(world) / f"{files[-1].version}_squashed.sql"
     for each in files:
@@ -442,3 +442,13 @@ def test_a_damaged_list_in_the_history_is_not_read_as_none(value: object) -> Non
     with pytest.raises(NeedsRepair):
         details_of(event)
     assert to_json(Details()) is None
+
+
+def test_repeatables_are_no_part_of_a_squash(world: World) -> None:
+    """An environment that has run them runs nothing; a new one runs the squash and then the repeatables."""
+    world.file("repeatable/v.sql", "DROP VIEW IF EXISTS v; CREATE VIEW v AS SELECT a FROM t")
+    world.migrate()
+    squash(world)
+    assert world.migrator().plan(Selection()).pending == ()
+    fresh = World(world.project)
+    assert [file.label for file in fresh.migrate().applied] == ["0003", "v"]

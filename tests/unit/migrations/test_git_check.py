@@ -332,3 +332,33 @@ def test_rebase_renames_no_squash(based: ProjectFolder) -> None:
     told = based.ask("rebase", "--base", "main")
     assert (told.code, told.document["error"]["code"]) == (3, "INVALID_SQUASH")
     assert names(based) == ["0006_squashed.sql"]
+
+
+def test_a_repeatable_of_the_base_may_be_edited_and_its_deletion_is_a_warning(project: ProjectFolder) -> None:
+    """No environment has to keep the text of a repeatable; what a deleted one made stays."""
+    project.catalog(UNREACHABLE)
+    project.file("1_a.sql", "SELECT 1")
+    path = project.file("repeatable/v.sql", "CREATE OR REPLACE VIEW a.v AS SELECT 1")
+    commit_all(project.root)
+    project.file("repeatable/v.sql", "CREATE OR REPLACE VIEW a.v AS SELECT 2")
+    project.file("repeatable/w.sql", "CREATE OR REPLACE VIEW a.w AS SELECT 2")
+    edited = ask_here(project, "validate", "--base", "main")
+    assert (edited.code, edited.entry()["warnings"]) == (0, [])
+    path.unlink()
+    deleted = ask_here(project, "validate", "--base", "main")
+    [warning] = deleted.entry()["warnings"]
+    assert deleted.code == 0
+    assert "repeatable/v.sql" in warning
+    assert "repair v --as removed" in warning
+
+
+def test_a_required_header_is_required_of_repeatables_that_changed(project: ProjectFolder) -> None:
+    """As of new files; the unchanged ones are spared."""
+    project.catalog(UNREACHABLE)
+    project.file("repeatable/v.sql", "SELECT 1")
+    project.file("repeatable/w.sql", "SELECT 1")
+    commit_all(project.root)
+    project.catalog(UNREACHABLE + "headers: {TICKET: required}\n")
+    project.file("repeatable/w.sql", "SELECT 2")
+    error = ask_here(project, "validate", "--base", "main").document["error"]
+    assert (error["code"], error["path"]) == ("MISSING_HEADER", "migrations/shop/repeatable/w.sql")

@@ -1,0 +1,109 @@
+"""Breaks of repeatables: when one runs, what is recorded of it, and in which order they run."""
+
+from __future__ import annotations
+
+from tests.breaks.running import Break
+
+_APPLY = "unit/apply/test_repeatables.py::"
+_FILES = "unit/migrations/test_repeatables.py::"
+
+BREAKS = (
+    Break(
+        "a repeatable runs while a version is left out",
+        "apply/plan.py",
+        "repeatables if len(chosen) == len(unsettled) and not selection.only else ()",
+        "repeatables",
+        f"{_APPLY}test_none_runs_while_a_version_is_left_out",
+    ),
+    Break(
+        "a changed repeatable does not run again",
+        "history/status.py",
+        "is_other = rendered is not None and record.last.rendered_checksum != rendered",
+        "is_other = False",
+        f"{_APPLY}test_what_changed_runs_again",
+    ),
+    Break(
+        "a repeatable that returned is taken for applied",
+        "history/status.py",
+        "(is_other or record.is_removed)",
+        "is_other",
+        f"{_APPLY}test_a_file_that_returns_after_its_removal_was_accepted_runs",
+    ),
+    Break(
+        "an edited repeatable resumes in its middle",
+        "apply/plan.py",
+        "record.last.rendered_checksum == file.checksum and not any",
+        "not any",
+        f"{_APPLY}test_a_failed_one_that_was_edited_begins_again",
+    ),
+    Break(
+        "a repeatable resumes in a session that cannot be set again",
+        "apply/plan.py",
+        " and not any(_not_resumed(planned, file))",
+        "",
+        f"{_APPLY}test_a_failed_one_whose_session_cannot_be_set_again_begins_again",
+    ),
+    Break(
+        "a repeatable that begins again has its former statements done",
+        "history/records.py",
+        "done = (event.statement_index or 1) - 1",
+        "done = done",
+        f"{_APPLY}test_an_unknown_outcome_is_left_to_repair",
+    ),
+    Break(
+        "an unknown repeatable stops no run",
+        "apply/plan.py",
+        "for record in history.all_records if record.state is State.UNKNOWN",
+        "for record in history.records.values() if record.state is State.UNKNOWN",
+        f"{_APPLY}test_an_unknown_outcome_is_left_to_repair",
+    ),
+    Break(
+        "former versions refuse an event of a repeatable",
+        "history/details.py",
+        "return event if event.name is None else replace(event, event=EventType.REPAIRED.value)",
+        "return event",
+        f"{_APPLY}test_events_are_stored_so_that_former_versions_ignore_them",
+    ),
+    Break(
+        "an event without a version counts as one of a repeatable",
+        "history/details.py",
+        "    if event.event not in (EventType.REPAIRED, kind):\n",
+        "    if False:\n",
+        f"{_APPLY}test_an_event_of_a_repeatable_that_no_run_writes_is_damage",
+    ),
+    Break(
+        "a cycle leaves files out silently",
+        "migrations/repeatables.py",
+        "    if left:\n",
+        "    if False:\n",
+        f"{_FILES}test_a_cycle_is_an_error_at_the_line_that_closes_it",
+    ),
+    Break(
+        "an unknown name in a header is ignored",
+        "migrations/repeatables.py",
+        "            if name not in known:\n",
+        "            if False:\n",
+        f"{_FILES}test_an_order_after_a_file_that_does_not_exist_is_an_error_with_the_nearest_name",
+    ),
+    Break(
+        "a repeatable may have a version in its name",
+        "model/migration.py",
+        'REPEATABLE_NAME = re.compile(r"[a-z]',
+        'REPEATABLE_NAME = re.compile(r"[a-z0-9]',
+        f"{_FILES}test_a_misnamed_repeatable_is_an_error_and_never_skipped",
+    ),
+    Break(
+        "a deleted repeatable is not noticed",
+        "apply/plan.py",
+        "warnings=(*_ahead(ahead, traces), *_warned(left, traces)),",
+        "warnings=tuple(_ahead(ahead, traces)),",
+        f"{_APPLY}test_a_deleted_one_is_a_warning_until_a_person_accepts_it",
+    ),
+    Break(
+        "a plan does not compare repeatables",
+        "apply/approved.py",
+        "{migration.label for migration in migrations}",
+        "{file.label for file in then.plan}",
+        "unit/cli/test_repeatables.py::test_a_plan_names_repeatables_that_came_and_went",
+    ),
+)
