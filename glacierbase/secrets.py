@@ -33,7 +33,7 @@ from weakref import WeakSet
 
 MASK = "***"
 
-# Values that a secret-looking key has by accident ("token-refresh-enabled: true"). Masking them would spoil half of the output.
+# Values of keys that only look secret ("token-refresh-enabled: true"). Masking them would spoil half of the output.
 _HARMLESS = re.compile(r"(?i)true|false|null|none|\d{1,5}")
 # A shorter secret is masked as a whole word only: "a" must not turn "table" into "t***ble".
 _SHORT = 4
@@ -42,7 +42,7 @@ _LONG = 4_000
 # Base64 of fewer bytes occurs by chance.
 _SHORTEST_ENCODED = 6
 
-# The value of such a key is a secret, whether it was written there or referred to.
+# The value of such a key is a secret, whether it is literal or a reference.
 _SECRET_KEY = re.compile(
     r"(?i)password|passwd|passphrase|passcode|pwd|secret|token|credential|private|authorization|cookie"
     r"|(?:account|access|api|encryption|sse)[._-]?key"
@@ -60,8 +60,8 @@ _PARAMETER = re.compile(r"(?:^|[;?&\s])([^=;?&\s]+)=([^;&#\s]*)")
 _ESCAPE = r"\\{1,8}"
 _NAMED = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v"}
 
-# The limit of all patterns together; they compile in some seconds. The second number is added for each pattern.
-_MOST_CHARACTERS, _CHARACTERS_EACH = 4_000_000, 500
+# The limit of all patterns together, which compile in some seconds; the second number is added for each pattern.
+_MOST_CHARACTERS, _CHARACTERS_PER_PATTERN = 4_000_000, 500
 
 
 class TooManySecrets(Exception):
@@ -72,9 +72,9 @@ class Secrets:
     """The registered secrets of one project."""
 
     def __init__(self) -> None:
-        self._patterns: dict[str, str] = {}  # By the text that each of them finds.
+        self._patterns: dict[str, str] = {}  # By the text that they match.
         self._characters = 0
-        self._compiled = (0, re.compile(""))  # Of so many patterns.
+        self._compiled = (0, re.compile(""))  # With the number of its patterns.
         with _projects_lock:
             _projects.add(self)
 
@@ -98,9 +98,9 @@ class Secrets:
         if text in self._patterns:
             return
         pattern = _pattern(text)
-        if self._characters + len(pattern) + _CHARACTERS_EACH > _MOST_CHARACTERS:
+        if self._characters + len(pattern) + _CHARACTERS_PER_PATTERN > _MOST_CHARACTERS:
             raise TooManySecrets
-        self._characters += len(pattern) + _CHARACTERS_EACH
+        self._characters += len(pattern) + _CHARACTERS_PER_PATTERN
         self._patterns[text] = pattern
 
     def mask(self, text: str) -> str:
@@ -119,7 +119,7 @@ class Secrets:
         return self
 
     def __reduce__(self) -> tuple[Callable[[], Secrets], tuple[()]]:
-        """Pickle no secret: what is read back has the secrets that are in use there."""
+        """Pickle no secret: the copy refers to the secrets in use where it is read."""
         return secrets_in_use, ()
 
     def _compile(self) -> re.Pattern[str]:
@@ -130,7 +130,7 @@ class Secrets:
 
     @contextmanager
     def in_use(self) -> Iterator[None]:
-        """Let the functions of this module use these secrets, in this thread and those that it starts with `start_thread`."""
+        """Use these secrets in the functions of this module, in this thread and those that it starts with `start_thread`."""
         token = _current.set(self)
         try:
             yield
@@ -139,16 +139,16 @@ class Secrets:
 
 
 class _EveryProject(Secrets):
-    """What is in use outside of a project's verbs: masks the secrets of all projects of the process."""
+    """The secrets in use outside of a project's verbs: those of all projects of the process."""
 
     def __init__(self) -> None:
         super().__init__()
         self._compiled_all: tuple[dict[str, str], re.Pattern[str]] = {}, re.compile("")
 
     def mask(self, text: str) -> str:
-        # Not one project after the other: the secret of one may be a part of another's.
+        # In one pattern: the secret of one project may be part of another's.
         with _projects_lock:
-            patterns = {key: found for secrets in _projects for key, found in secrets._patterns.copy().items()}
+            patterns = {key: pattern for secrets in _projects for key, pattern in secrets._patterns.copy().items()}
         known, compiled = self._compiled_all
         if known != patterns:
             compiled = _any_of(patterns)
@@ -184,9 +184,9 @@ def register_setting(key: str, value: str) -> None:
     """
     if is_secret(key):
         register(value)
-    found = [password for _, password in _LOGIN.findall(value)]
-    found += [text.strip("\"'") for name, text in _PARAMETER.findall(value) if is_secret(name)]
-    for secret in found:
+    values = [password for _, password in _LOGIN.findall(value)]
+    values += [text.strip("\"'") for name, text in _PARAMETER.findall(value) if is_secret(name)]
+    for secret in values:
         register(secret)
         register(unquote(secret))
 
@@ -222,7 +222,7 @@ def masked(document: Any) -> Any:
 
 
 def _any_of(patterns: Mapping[str, str]) -> re.Pattern[str]:
-    """Compile the patterns, longest text first: of two secrets, one inside the other, the outer one is replaced as a whole."""
+    """Compile the patterns, longest text first: a secret that contains another one is replaced as a whole."""
     return re.compile("|".join(patterns[secret] for secret in sorted(patterns, key=len, reverse=True)))
 
 
@@ -240,7 +240,7 @@ def _secrets_of_key_file(text: str) -> Iterator[str]:
 
 
 def _in_base64(text: str) -> Iterator[str]:
-    """Yield the part that `text` fills in the base64 of a longer text, for each of its three offsets in a group of three bytes."""
+    """Yield the base64 of `text` inside a longer text, for each of the three offsets in a group of three bytes."""
     content = text.encode("utf-8", "surrogatepass")
     if _SHORTEST_ENCODED <= len(content) <= _LONG:
         for before in range(3):
@@ -252,8 +252,8 @@ def _in_base64(text: str) -> Iterator[str]:
 
 def _pattern(text: str) -> str:
     parts = re.findall(r"\s+|\\+|[A-Za-z0-9]+|.", text)
-    found = "".join(map(_part, parts)) if len(text) <= _LONG else re.escape(text)
-    return rf"(?<!\w)(?:{found})(?!\w)" if len(text) < _SHORT else found
+    pattern = "".join(map(_part, parts)) if len(text) <= _LONG else re.escape(text)
+    return rf"(?<!\w)(?:{pattern})(?!\w)" if len(text) < _SHORT else pattern
 
 
 def _part(text: str) -> str:

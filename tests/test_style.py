@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import io
 import re
+import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,9 +17,17 @@ CONTINUATION = re.compile(r"(And|Also|It|Its|Nor|So|That|Their|These|They|This|T
 INVERSION = re.compile(r"(?:^|[.!?:] )(Not|Never) \w+ (are|is)\b|(?:^|[.!?] )(Nor|So) (are|do|does|is)\b", re.MULTILINE)
 # Words of this project in place of those of the field: snapshot, observed, changed, requested, before, after.
 COINED = re.compile(
-    r"\b(asked for|borrowed|fitted|looked|looks at|past the migrations|seen first|touched|traced|of one's own)\b",
+    r"\b(asked for|(is|are|was|were|be) (asked|seen)|borrowed|fitted|looked|looks at|past the migrations|seen first"
+    r"|touch(ed|es|ing)|traced|of one's own)\b",
     re.IGNORECASE,
 )
+# Words that do not say what a variable, a function or a class holds or does.
+VAGUE = re.compile(
+    r"^_?(each|found|one)$|(?:^|_)(asked|becomes|fits|fitted|looked|looks|seen|touch(ed|es|ing)?|traced)(?:_|$)",
+    re.IGNORECASE,
+)
+# Fields of documents, which are never renamed.
+FIELDS = {"seen_by"}
 
 
 def test_each_test_docstring_is_readable_alone() -> None:
@@ -35,9 +45,51 @@ def test_pages_use_the_words_of_the_field() -> None:
     assert hits(COINED) == []
 
 
-def test_loop_variables_are_named_for_what_they_hold() -> None:
-    """The package has no `for each in`."""
-    assert [str(path) for path in (REPOSITORY / "glacierbase").rglob("*.py") if "for each in" in path.read_text()] == []
+def test_names_say_what_they_hold() -> None:
+    """The package names no variable, parameter, function or class `each`, `found`, `seen` and the like."""
+    assert [
+        f"{path.relative_to(REPOSITORY)}:{line}: {name}"
+        for path in sources()
+        for name, line in names(ast.parse(path.read_text("utf-8")))
+        if VAGUE.search(re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name)) and name not in FIELDS
+    ] == []
+
+
+def test_docstrings_and_comments_use_the_words_of_the_field() -> None:
+    """The package keeps the rules of the pages in their docstrings and comments."""
+    assert [
+        f"{path.relative_to(REPOSITORY)}:{line}: {match[0].strip()}"
+        for path in sources()
+        for text, line in remarks(path.read_text("utf-8"))
+        for pattern in (COINED, INVERSION)
+        if (match := pattern.search(text))
+    ] == []
+
+
+def sources() -> list[Path]:
+    """Return the modules of the package."""
+    return sorted((REPOSITORY / "glacierbase").rglob("*.py"))
+
+
+def names(tree: ast.Module) -> Iterator[tuple[str, int]]:
+    """Yield each name that a module gives to a variable, a field, a parameter, a function or a class, with its line."""
+    for node in ast.walk(tree):
+        if isinstance(node, (ast.FunctionDef, ast.ClassDef)):
+            yield node.name, node.lineno
+        elif isinstance(node, ast.arg):
+            yield node.arg, node.lineno
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            yield node.id, node.lineno
+
+
+def remarks(source: str) -> Iterator[tuple[str, int]]:
+    """Yield each docstring and each comment of a module with its line."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, (ast.Module, ast.ClassDef, ast.FunctionDef)) and (text := ast.get_docstring(node)):
+            yield text, node.body[0].lineno
+    for token in tokenize.generate_tokens(io.StringIO(source).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string.lstrip("# "), token.start[0]
 
 
 def hits(pattern: re.Pattern[str]) -> list[str]:

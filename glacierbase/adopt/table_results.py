@@ -75,7 +75,7 @@ class ImportTablesResult(Result):
         files: that were written, or would be.
         not_exact: by table, also of those without a file.
         dry_run: whether nothing was written.
-        list_only: whether no file was asked for.
+        list_only: whether the tables were only listed.
         baselined: the versions that were recorded as applied.
         next: the next command, or empty.
     """
@@ -94,7 +94,7 @@ class ImportTablesResult(Result):
         return list(self._listed() if self.list_only else self._written())
 
     def _listed(self) -> Iterator[Line]:
-        rows = ((found.table, found.kind, str(found.state), found.reason) for found in self.tables)
+        rows = ((live.table, live.kind, str(live.state), live.reason) for live in self.tables)
         yield from table(("table", "kind", "state", "reason"), rows)
         yield f"{counted(len(self.tables), 'table')}: {self._counts(Standing) or 'none'}"
 
@@ -103,7 +103,7 @@ class ImportTablesResult(Result):
         yield from table(("table", "statements", "file"), rows)
         if self.not_exact:
             yield f"not exact: {counted(len(self.not_exact), 'difference')}"
-            yield from (f"  {found.table}: {found.what}" for found in self.not_exact)
+            yield from (f"  {part.table}: {part.what}" for part in self.not_exact)
         yield f"{'would write' if self.dry_run else 'wrote'} {counted(len(self.files), 'file')}"
         if others := self._counts([Standing.RECORDED, Standing.DECLARED, Standing.UNMANAGED]):
             yield f"without a new file: {others}"
@@ -114,5 +114,5 @@ class ImportTablesResult(Result):
 
     def _counts(self, states: Sequence[Standing] | type[Standing]) -> str:
         """Return how many tables have each of the states."""
-        counts = Counter(found.state for found in self.tables)
+        counts = Counter(live.state for live in self.tables)
         return ", ".join(f"{counts[state]} {state}" for state in states if counts[state])

@@ -130,8 +130,8 @@ def _readings(tables: Sequence[LiveTable], live: LiveTables) -> Iterator[tuple[L
     """Yield each table with what was read of it. Of another kind than a table nothing is read."""
     for first in range(0, len(tables), _TOGETHER):
         together = tables[first : first + _TOGETHER]
-        found = live.read(table.table for table in together if table.kind == "table")
-        yield from ((table, found.get(table.table, Reading(unread=f"it is a {table.kind}"))) for table in together)
+        readings = live.read(table.table for table in together if table.kind == "table")
+        yield from ((table, readings.get(table.table, Reading(unread=f"it is a {table.kind}"))) for table in together)
 
 
 def _file_of(
@@ -140,15 +140,15 @@ def _file_of(
     """Write the file of a table; return it, or None where there is none, and what it does not create."""
     if reading.shape is None:
         return None, [NotExact(table.table, f"no file was written: {reading.unread or 'it was dropped meanwhile'}")]
-    found = creation(replace(reading.shape, table=table.table))
-    notes = [NotExact(table.table, what) for what in found.not_exact]
-    if not found.statements:
+    made = creation(replace(reading.shape, table=table.table))
+    notes = [NotExact(table.table, what) for what in made.not_exact]
+    if not made.statements:
         return None, [replace(lost, what=f"no file was written: {lost.what}") for lost in notes]
-    statements = statements_of(reading.shape, found, target.dialect)
+    statements = statements_of(reading.shape, made, target.dialect)
     if dry_run:
         path = planned_path(target, table.table)
     else:
-        path = write_table_file(target, table.table, file_text(target, statements, found.not_exact), author)
+        path = write_table_file(target, table.table, file_text(target, statements, made.not_exact), author)
     return TableFile(path, table.table, len(statements)), notes
 
 
@@ -194,4 +194,4 @@ def _pending(target: Target, result: ImportTablesResult) -> tuple[Sequence[Migra
         names = (whole for named in target.compile([file])[0].named for _, whole in named.names if whole)
         return {name_key(catalog, name) for name in names}
 
-    return files, [file for file in files if (found := keys(file)) and found <= chosen]
+    return files, [file for file in files if (tables := keys(file)) and tables <= chosen]

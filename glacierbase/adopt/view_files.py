@@ -28,8 +28,8 @@ def view_files(
     texts: dict[str, tuple[str, ...]] = {}
     for view in views:
         try:
-            if found := live.view_statements(view.table):
-                texts[view.table] = found
+            if statements := live.view_statements(view.table):
+                texts[view.table] = statements
             else:
                 yield NotExact(view.table, "no file was written: the engine does not show its text")
         except GlacierbaseError as error:

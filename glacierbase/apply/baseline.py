@@ -254,7 +254,7 @@ class ExistingTables:
         self._catalog = catalog
         self._engine = engine
         self._shapes = TableShapes(catalog)
-        # By the statements of a session: catalog and namespace after them; None where they do not exist.
+        # Catalog and namespace after the statements of a session, which are the key; None where they do not exist.
         self._places: dict[_Key, Sequence[str] | None] = {}
         self._nowhere: set[_Key] = set()
 

@@ -57,7 +57,7 @@ class DriftFileResult(Result):
     Attributes:
         path: of the file; empty where nothing differs.
         version: of the file.
-        tables: that it changes.
+        tables: the ones that it changes.
         sql: its statements.
         impossible: what no statement does; it is left as it is.
         settled: whether it is recorded as applied in this environment, where it does not run.
@@ -194,7 +194,7 @@ def _nothing_recorded(history: History) -> tuple[str, ...]:
 
 
 def _check_headers(target: Target, reason: str) -> None:
-    """Refuse to record a file that nobody could complete afterwards."""
+    """Refuse to record a file whose required headers cannot be completed afterwards."""
     if required := target.catalog.required_headers:
         what = f"files of {target.catalog.name} need the headers {', '.join(required)}, which only a person can fill in"
         by_hand = command("baseline", "--to", "VERSION", reason=True)
@@ -427,7 +427,7 @@ def written_names(target: Target, history: History, tables: Collection[str]) -> 
 
 
 def template_of(sql: str, names: Mapping[str, str]) -> str:
-    """Return a template of statements, each on a line of its own, in which tables have these names."""
+    """Return a template of statements, each on a separate line, in which tables have these names."""
     template = as_template(sql.rstrip("\n"))
     for table, name in names.items():
         begin = re.compile(rf"(?m)^((?:ALTER|DROP|COMMENT ON) TABLE ){re.escape(table_name(table))}(?=[ ;])")

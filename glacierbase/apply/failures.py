@@ -41,10 +41,8 @@ def _ways_out(compiled: Compiled, first: int, rest: str) -> str:
     from glacierbase.migrations.sessions import unrepeatable  # Imports the grammar.
 
     version = compiled.migration.version
-    if obstacle := unrepeatable(compiled, first - 1):
-        return (
-            f"{_ending(version, rest)}: statement {obstacle[0].index} {obstacle[1]}, so that this file cannot continue"
-        )
+    if reason := unrepeatable(compiled, first - 1):
+        return f"{_ending(version, rest)}: statement {reason[0].index} {reason[1]}, so that this file cannot continue"
     return (
         f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"
         f" `{repair_as(version, 'done')}` (somebody completed it by hand); or"

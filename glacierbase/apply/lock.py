@@ -76,7 +76,7 @@ class Lock:
 
     @property
     def lease_seconds(self) -> float:
-        """The time after which an unrenewed lock may be taken over."""
+        """How many seconds a renewal holds the lock."""
         return self._terms.lease_seconds
 
     @property
@@ -329,7 +329,7 @@ class Lock:
         freeing = Caller()
         try:
             answer = freeing.submit(lambda: self._free(row))
-            # Not earlier: a release that is interrupted before this line is repeated.
+            # Not earlier, so that a release that is interrupted before this line is repeated.
             self._run.held.discard(self)
             self._row = None
             return result(answer, max(self._terms.lease_seconds, _RELEASE_SECONDS))

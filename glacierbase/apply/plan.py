@@ -77,7 +77,7 @@ class Plan:
     """What would run, in order.
 
     Attributes:
-        jumped_over: versions that a run of a single one passes by.
+        jumped_over: versions below the single one that the run selects.
         warnings: problems that do not prevent the run.
         history, selection: what the plan was made from.
         files: the pending files compiled, in the same order; empty before they are.
@@ -128,11 +128,8 @@ def make_plan(
     _check_selection(migrations, selection)
     missing, ahead = _without_file(migrations, history)
     edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
-    lost = (
-        *(_lost(record) for record in (*missing, *ahead)),
-        *(_lost(record, file.location) for file, record in edited),
-    )
-    traces = find(lost) if lost else {}
+    lost = [*map(_lost, (*missing, *ahead)), *(_lost(record, file.location) for file, record in edited)]
+    traces = find(tuple(lost)) if lost else {}
     raise_all(
         [*_unknown(history, selection, plans_only), *here.errors, *_changed(edited, traces), *_missing(missing, traces)]
     )

@@ -53,7 +53,7 @@ def _version(held: LockedCatalog, table: str) -> TableVersion | None:
     try:
         return held.store.table_version(table)
     except EngineError as error:  # Without a version the statement runs as well.
-        # Not once per statement: the store may open a connection again after each failure, or wait until a time limit.
+        # Tried once per run: the store may open a new connection after each failure, or wait until a time limit.
         held.unreadable.add(table)
         logger.debug("%s: its version could not be read: %s", table, error.message)
         return None

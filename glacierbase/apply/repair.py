@@ -202,7 +202,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
     step = _step_at_stop(opened.target, record) if state in (State.UNKNOWN, State.FAILED) else None
     first = step[0] if step else None
     run = record.outcome
-    # Of a transaction, only the COMMIT decides.
+    # The COMMIT alone decides a transaction.
     tag = statement_tag(run.run_id, record.version, step[-1].index) if step else ""
     evidence = Evidence()
     if state is State.UNKNOWN:
@@ -226,7 +226,7 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         since=record.announced_at,
         query_id=run.query_id if run.event in (EventType.UNKNOWN, EventType.FAILED) else None,
         query_tag=tag if step and record.has_query_tags else None,
-        evidence=evidence.found,
+        evidence=evidence.facts,
         suggests=None if evidence.took_effect is None else suggested.value,
         may_run=may_run,
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",

@@ -197,7 +197,7 @@ class PlanResult(Result):
     """What the next `migrate` would run, statement by statement. `migrate --plan` applies it if all of it is still the same.
 
     Attributes:
-        jumped_over: versions that a run of a single one passes by.
+        jumped_over: versions below the single one that a run selects.
         head: of the history that the plan was made from; None where there is no event.
         tool_version: of the glacierbase that made the plan.
         plan_required: whether `migrate` refuses to run without a plan file (`requirePlan`).

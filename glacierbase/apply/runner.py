@@ -230,10 +230,10 @@ class Runner:
             return error
         if not evidence.is_proof:
             return error
-        logger.warning("the answer to query %s was lost; by the engine's record: %s", error.query_id, evidence.found[0])
+        logger.warning("the answer to query %s was lost; by the engine's record: %s", error.query_id, evidence.facts[0])
         if evidence.took_effect:
             return None
-        return StatementRefused(error.error_class, f"{error.message}; {evidence.found[0]}", error.query_id)
+        return StatementRefused(error.error_class, f"{error.message}; {evidence.facts[0]}", error.query_id)
 
     def _failure(
         self, file: _RunningFile, step: Step, statement: Statement, error: EngineError, duration_ms: int

@@ -53,7 +53,7 @@ class PendingSnapshot:
         return cls(answer, 0)
 
 
-# Both by the whole names of the tables. The shapes are as the history records them.
+# The keys of both are whole names of tables. The shapes are as the history records them.
 Snapshots: TypeAlias = Mapping[str, Reading]
 PendingSnapshots: TypeAlias = Mapping[str, PendingSnapshot]
 

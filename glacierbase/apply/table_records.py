@@ -67,7 +67,7 @@ class TableRecords:
         self._history = held.state.history
         # The last file that ran: the snapshots after it are those before the next file.
         self._last: FileRecord | None = None
-        # By names as the history records them: the whole names. By whole names: the shapes of the last records.
+        # The whole names, by names as the history records them; the shapes of the last records, by whole names.
         self._wholes: dict[str, str | None] = {}
         self._known: dict[str, Shape | None] = {}
         # Tables that this run has recorded although it ran no statement, and those of which a file of it has left no record.
@@ -79,7 +79,7 @@ class TableRecords:
 
         Args:
             first: the index of the first statement that runs.
-            session: in which the file runs; without one, only tables that PyIceberg reads are read.
+            session: the one in which the file runs; without one, only tables that PyIceberg reads are read.
         """
         return FileRecord(self, compiled, self._names(compiled.named), first, session)
 

@@ -58,7 +58,7 @@ _SETTLED = "nothing about it is in question"
 _RUNNING = "a run is applying it"
 _NEVER_STARTED = "it was never started"
 
-# By the state that `status` shows; columns in the order of `Resolution`. A text is the reason of a refusal.
+# The keys are states as `status` shows them, the columns follow `Resolution`; a text is the reason of a refusal.
 _TABLE: Mapping[State, tuple[NewState | str, ...]] = {
     State.UNKNOWN: (NewState.CONTINUED, NewState.RESUMED, NewState.ENDED, _SETTLE_FIRST, _SETTLE_FIRST),
     State.FAILED: (NewState.CONTINUED, _NO_EFFECT, NewState.ENDED, _EDITABLE, _HAS_FILE),

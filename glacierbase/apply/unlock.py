@@ -30,7 +30,7 @@ class ExaminedLock:
     """A lock whose row names a run as its holder, or whose table does not hold one row.
 
     Attributes:
-        row: of a damaged table, the one that stands for all its rows.
+        row: for a damaged table, the one that replaces all its rows.
         is_gone: whether this machine shows that the process and the engine of the run have ended.
         is_over: whether that is so, or the lease is over by this machine's clock.
         evidence: the same in words.
@@ -127,7 +127,7 @@ def _wait_for_lease(opened: OpenCatalog, seconds: float) -> None:
 
 
 def _take_over(opened: OpenCatalog, lock: Lock, held: ExaminedLock, state: CatalogState) -> None:
-    """Take the lock once its holder has not renewed it for a lease."""
+    """Take the lock once its holder is dead."""
     try:
         lock.acquire(held.row, state.history.fence, 0, opened.engine.cancelled)
     except LockHeld as error:

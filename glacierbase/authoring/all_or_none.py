@@ -31,7 +31,7 @@ class NewFiles:
         self._made.append(path)
 
     def remove(self) -> None:
-        """Remove the files and folders again; a folder that holds something else stays."""
+        """Remove the files and folders again, except folders that hold something else."""
         for path in reversed(self._made):
             with suppress(OSError):
                 path.rmdir() if path.is_dir() else path.unlink()
@@ -39,7 +39,7 @@ class NewFiles:
 
 @contextmanager
 def all_or_none() -> Iterator[NewFiles]:
-    """Remove what the block has written, if it fails or is interrupted."""
+    """Remove the files that the block has written, if it fails or is interrupted."""
     written = NewFiles()
     try:
         yield written

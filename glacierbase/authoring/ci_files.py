@@ -1,6 +1,6 @@
-"""`init --ci`: write the files by which a CI service reviews and applies the migrations of a project. Nothing is overwritten.
+"""`init --ci`: write the files with which a CI service reviews and applies the migrations of a project. Nothing is overwritten.
 
-The files of glacierbase fit the project: its environments in their order, its engines, the variables that its catalog files read.
+The files of glacierbase list the project's environments in order, its engines, and the variables that its catalog files read.
 Files of the whole repository, such as CODEOWNERS, are written only where there is none.
 """
 
@@ -22,14 +22,14 @@ from glacierbase.run.files import FileReader, writing
 from glacierbase.run.git import work_tree
 
 _REFERENCE = re.compile(r"\$\{(env|secret):([A-Za-z_]\w*)\}", re.ASCII)
-# Where a GitHub workflow reads a variable of a catalog file; `vars` is what is not secret.
+# The context in which a GitHub workflow reads a variable of a catalog file.
 _KINDS = {"env": "vars", "secret": "secrets"}
 # Variables that a runner sets itself.
 _OF_RUNNERS = re.compile(r"HOME|USER|PATH|PWD|CI|TMPDIR|(GITHUB|RUNNER|CI)_.*")
-# Of a project's folder below the top of the repository. Others are syntax of YAML, of `${{ … }}` or of CODEOWNERS, which cannot
+# Characters of a project's folder in the repository. Others are syntax of YAML, of `${{ … }}` or of CODEOWNERS, which cannot
 # write them literally; beyond U+FFFF, the escapes of JSON and of YAML differ.
 _FOLDER = re.compile(r"(?:(?![\U00010000-\U0010ffff])[\w /.,()'+=:\"-])*")
-# A larger file is none that was written here.
+# The largest existing file that is read.
 _LARGEST = 2**20
 
 
@@ -39,7 +39,7 @@ class _Shared:
 
     Attributes:
         places: the paths at which the service looks for it; it is written to the first one.
-        line: what an existing one must contain; else the result asks for it.
+        line: an existing file must contain it; the result reports a missing line.
     """
 
     places: tuple[str, ...]
@@ -84,12 +84,12 @@ SERVICES: Mapping[str, _Service] = {
 
 @dataclass(frozen=True, slots=True)
 class CiFiles:
-    """What `init --ci` did, as paths relative to the working directory.
+    """The files of `init --ci`, as paths relative to the working directory.
 
     Attributes:
         catalogs: the names of the project's catalogs.
-        unchanged: files that were there before, with all that they need.
-        incomplete: files of the repository that lack a line, each with it.
+        unchanged: files that existed before and lack nothing.
+        incomplete: files of the repository with the line that they lack.
     """
 
     catalogs: tuple[str, ...]
@@ -114,13 +114,13 @@ def write_ci_files(root: Path, service: str, new: NewFiles) -> CiFiles:
     catalogs = load_catalog_files(root / "catalogs", root)
     texts = dict(_texts(service, _facts(root, top, catalogs)))
     own = {top / target: texts[name] for name, target in SERVICES[service].own.items()}
-    shared = {_place(top, each): (texts[name], each) for name, each in SERVICES[service].shared.items()}
+    shared = {_place(top, file): (texts[name], file) for name, file in SERVICES[service].shared.items()}
     before = dict(_existing([*own, *shared], top))
     _check_same(own, before)
     for path, text in {**own, **{path: text for path, (text, _) in shared.items()}}.items():
         if path not in before:
             new.create(path, top, text)
-    lacking = {path: each.line for path, (_, each) in shared.items() if each.line not in before.get(path, each.line)}
+    lacking = {path: file.line for path, (_, file) in shared.items() if file.line not in before.get(path, file.line)}
     return CiFiles(
         tuple(file.name for file in catalogs),
         _from_here(path for path in (*own, *shared) if path not in before),
@@ -130,7 +130,7 @@ def write_ci_files(root: Path, service: str, new: NewFiles) -> CiFiles:
 
 
 def _facts(root: Path, top: Path, catalogs: Sequence[CatalogFile]) -> dict[str, object]:
-    """Return what the templates read."""
+    """Return the facts that the templates read."""
     read = [
         file.for_environment(environment, root, resolve=False) for file in catalogs for environment in file.environments
     ]
@@ -154,7 +154,7 @@ def _facts(root: Path, top: Path, catalogs: Sequence[CatalogFile]) -> dict[str, 
 
 
 def _variables(root: Path) -> Iterator[tuple[str, str]]:
-    """Yield the variables that catalog files read, each with where a workflow reads it."""
+    """Yield the variables that catalog files read, each with its context in a workflow."""
     for path in sorted((root / "catalogs").glob("*.yaml")):
         for kind, name in _REFERENCE.findall(path.read_text("utf-8")):
             if not _OF_RUNNERS.fullmatch(name):
@@ -164,7 +164,7 @@ def _variables(root: Path) -> Iterator[tuple[str, str]]:
 def _texts(service: str, facts: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     """Yield the name and the text of each file.
 
-    The templates are YAML: what is rendered are names of environments and variables, and of the folder, each of known characters.
+    The templates are YAML. The rendered names of environments, variables and the folder consist of checked characters.
     """
     from jinja2 import Environment, StrictUndefined  # Other commands that write files need no templates.
 
@@ -179,17 +179,17 @@ def _texts(service: str, facts: Mapping[str, object]) -> Iterator[tuple[str, str
 
 
 def _place(top: Path, shared: _Shared) -> Path:
-    """Return where the file is, in any spelling; where there is none, where it is written."""
+    """Return the path of the existing file, in any case; else the path at which it is written."""
     for place in shared.places:
         folder, name = (top / place).parent, Path(place).name.lower()
-        found = [path for path in folder.glob("*") if path.name.lower() == name]
-        if found:
-            return found[0]
+        existing = [path for path in folder.glob("*") if path.name.lower() == name]
+        if existing:
+            return existing[0]
     return top / shared.places[0]
 
 
 def _existing(paths: Collection[Path], top: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files that exist, with their content; line ends of Windows count as those of others."""
+    """Yield the files that exist, with their content; Windows line ends are converted."""
     reader = FileReader(top, _LARGEST, _LARGEST * len(paths))
     for path in paths:
         if os.path.lexists(path):

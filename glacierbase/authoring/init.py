@@ -36,7 +36,7 @@ TYPES: Mapping[str, str] = {
     "hudi": "hudi",
     "snowflake": "snowflake",
 }
-# Beside the catalog files, which name it relatively. No catalog file: its name ends in .json.
+# In the folder of the catalog files, which refer to it. It is no catalog file: its name ends in .json.
 SCHEMA = ".schema.json"
 _GITIGNORE = ".glacierbase/\n"
 # The checksum ignores CRLF, but a pull request would show changed line ends on every line.
@@ -52,8 +52,8 @@ class InitResult(Result):
     Attributes:
         variables: the environment variables that the catalog file reads.
         next: the commands to run next, in order.
-        unchanged: files of the CI service that were there before.
-        incomplete: files that lack a line, each with it.
+        unchanged: files of the CI service that existed before.
+        incomplete: files with the line that they lack.
     """
 
     files: tuple[str, ...] = ()
@@ -118,22 +118,16 @@ def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str
 
 
 def _with_ci(result: InitResult, root: Path, ci: str, new: NewFiles) -> InitResult:
-    """Return the result with the files of the CI service, which this writes."""
-    found = write_ci_files(root, ci, new)
+    """Write the files of the CI service, and return the result with them."""
+    ci_files = write_ci_files(root, ci, new)
     return replace(
         result,
-        catalog=result.catalog or ", ".join(found.catalogs),
-        files=(*result.files, *found.written),
-        next=result.next or tuple(_review(found.written)),
-        unchanged=found.unchanged,
-        incomplete=found.incomplete,
+        catalog=result.catalog or ", ".join(ci_files.catalogs),
+        files=(*result.files, *ci_files.written),
+        next=result.next or ((shlex.join(["git", "add", "--", *ci_files.written]),) if ci_files.written else ()),
+        unchanged=ci_files.unchanged,
+        incomplete=ci_files.incomplete,
     )
-
-
-def _review(written: tuple[str, ...]) -> Iterator[str]:
-    """Yield the command that adds the files to git, if any were written."""
-    if written:
-        yield shlex.join(["git", "add", "--", *written])
 
 
 def _check_name(name: str) -> None:
@@ -153,7 +147,7 @@ def _check_free(root: Path, *paths: Path) -> None:
 
 
 def _absent(root: Path) -> Iterator[tuple[Path, str]]:
-    """Yield the files that all catalogs of a project share, as far as they do not exist."""
+    """Yield the missing ones of the files that all catalogs of a project share."""
     schema = json.dumps(catalog_file_schema(), indent=2, ensure_ascii=False) + "\n"
     for name, text in {
         f"catalogs/{SCHEMA}": schema, ".gitignore": _GITIGNORE, ".gitattributes": _GITATTRIBUTES

@@ -1,6 +1,6 @@
 """The inverse of a migration: statements that undo what can be undone, and a comment for each that cannot.
 
-Statements are inverted as they are written in the file, so that expressions of its template stay.
+The text of the file is inverted before it is rendered, so that the template expressions remain.
 """
 
 from __future__ import annotations
@@ -53,9 +53,9 @@ class _Written:
     """A statement of a file.
 
     Attributes:
-        text: with a word in place of each expression of the template.
-        parsed: what that does.
-        quote: encloses a name in its dialect.
+        text: with a word in place of each template expression.
+        parsed: the statement read from that text.
+        quote: the character that encloses a name in its dialect.
         earlier: the texts of the files and statements before it.
     """
 
@@ -72,7 +72,7 @@ class _Written:
         """Return a part of a column's name, in quotes if the statement has it in quotes.
 
         Args:
-            key: the part as the engine compares it: one that it reads in capitals, but is not written so, has no quotes.
+            key: the part as the engine compares it; a part that the engine folds to capitals has no quotes.
         """
         quoted = f"{self.quote}{part.replace(self.quote, self.quote * 2)}{self.quote}"
         return quoted if quoted in self.text and not part.upper() == key != part else part
@@ -93,7 +93,7 @@ def _inverted(statement: str, dialect: str, earlier: Sequence[str]) -> Iterator[
     quote = next(enclosure.closes for enclosure in dialect_of(dialect).enclosures if enclosure.name == "identifier")
     placed = re.compile(rf"{word}_([0-9]+)_")
     for line in _INVERSES[parsed.operation](_Written(text, parsed, quote, earlier)):
-        yield placed.sub(lambda found: expressions[int(found[1])], line)
+        yield placed.sub(lambda match: expressions[int(match[1])], line)
 
 
 def _rename_column(statement: _Written) -> Iterator[str]:
@@ -150,13 +150,13 @@ def _parts(statement: _Written, kind: type[P]) -> list[P]:
 
 
 def _comment(statement: str, why: NotInverted) -> str:
-    """Return a comment on one line, with the beginning of the statement; expressions of the template are only text in it."""
+    """Return a comment on one line with the beginning of the statement, in which template expressions are plain text."""
     text = " ".join(statement.split())
     text = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
     return _TEMPLATE_START.sub("{ ", f"-- not inverted: {text} ({' '.join(str(why).split())})")
 
 
-# By the operation of the statement.
+# The key is the operation of the statement.
 _INVERSES: Mapping[str, Callable[[_Written], Iterator[str]]] = {
     "rename_column": _rename_column,
     "rename_table": _rename_table,

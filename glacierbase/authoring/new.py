@@ -58,31 +58,31 @@ def reverting_sql(root: Path, folder: Path, version: str) -> str:
     number = version_given(version)
     migrations, errors = load_migrations(folder, root, headers=None)
     raise_all(errors)
-    found = next((migration for migration in migrations if migration.number == number), None)
+    migration = next((migration for migration in migrations if migration.number == number), None)
     squash = next(
         (migration for migration in migrations if any(number == old.number for old in migration.squashes)), None
     )
     if squash is not None:
         raise unknown_version(f"version {version} is part of {squash.location}, a squash: write its inverse by hand")
-    if found is None:
+    if migration is None:
         raise unknown_version(f"there is no migration with version {version}")
     earlier = [migration.text for migration in migrations if migration.number < number]
     try:
-        sql, has_statement = inverse(found.text, _dialect(root, folder), earlier)
+        sql, has_statement = inverse(migration.text, _dialect(root, folder), earlier)
     except MigrationFileError as error:
-        what = f"{found.location}, {error.message}"
-        raise MigrationFileError(error.code, what, error.hint, path=found.location) from error
+        what = f"{migration.location}, {error.message}"
+        raise MigrationFileError(error.code, what, error.hint, path=migration.location) from error
     if not has_statement:
         raise ConfigurationError(
             "NOT_INVERTIBLE",
-            f"{found.location}: none of its statements has an inverse; nothing was written",
+            f"{migration.location}: none of its statements has an inverse; nothing was written",
             f"write the change that you want: `{command('new', 'why it is undone')}`",
-            path=found.location,
+            path=migration.location,
         )
     return sql
 
 
 def _dialect(root: Path, folder: Path) -> str:
-    """Return the engine of the catalog in its first environment; all environments share the files."""
+    """Return the dialect of the catalog in its first environment; all environments share the files."""
     file = file_of(folder, root)
     return file.for_environment(file.environments[0], root, resolve=False).dialect

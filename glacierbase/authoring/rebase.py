@@ -1,6 +1,6 @@
-"""`rebase`: give the new files of a branch versions above those of the branch that it will be merged into.
+"""`rebase`: give the new files of a branch versions above those of its base branch.
 
-The renames are planned first; then all of them are done, or none.
+All renames are planned first; then all or none are made.
 """
 
 from __future__ import annotations
@@ -68,12 +68,12 @@ class RebaseResult(Result):
 def rebase(
     root: Path, folders: Mapping[str, Path], catalogs: Collection[str], ref: str | None, *, dry_run: bool, commit: bool
 ) -> tuple[RebaseResult, ...]:
-    """Rename the files that are new against a base branch, and not above it. Contacts nothing.
+    """Rename the files that the base branch lacks and whose versions are not above it. Contacts nothing.
 
     Args:
         root: of the project.
         folders: the migrations folders of all catalogs, by name.
-        catalogs: whose files are renamed; empty for all.
+        catalogs: those whose files are renamed; empty for all.
         ref: the base branch; default the remote's default branch.
         dry_run: only return what would be renamed.
         commit: commit the renames.
@@ -84,15 +84,15 @@ def rebase(
     ref = ref or usual_base(root)
     base = read_base(root, ref, {name: folder.name for name, folder in folders.items()}, read_name)
     planned = _planned(root, base, {name: folder for name, folder in folders.items() if name in (catalogs or folders)})
-    renames = [rename for found in planned.values() for rename in found]
+    renames = [rename for catalog_renames in planned.values() for rename in catalog_renames]
     done = None
     if not dry_run:
         rename_all(renames, root)
         done = commit_renames(renames, root, ref) if commit else None
     results = []
-    for name, found in planned.items():
+    for name, catalog_renames in planned.items():
         with on_catalog(name if catalogs or len(folders) > 1 else None):
-            results.append(_result(name, ref, found, dry_run, done))
+            results.append(_result(name, ref, catalog_renames, dry_run, done))
     return tuple(results)
 
 
@@ -105,7 +105,7 @@ def _planned(root: Path, base: Base, folders: Mapping[str, Path]) -> dict[str, l
         read[name], wrong = read_migrations(folder, root, files)
         errors += wrong
     raise_all(errors)
-    return {name: plan_renames(base.compared(name, found), root) for name, found in read.items()}
+    return {name: plan_renames(base.compared(name, migrations), root) for name, migrations in read.items()}
 
 
 def _result(name: str, ref: str, renames: Collection[Rename], dry_run: bool, commit: str | None) -> RebaseResult:
@@ -141,7 +141,7 @@ def _where_applied(file: RenamedFile) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Rename:
-    """A migration, and the version and path that it gets. Paths are relative to the project.
+    """A migration with its new version and path. Paths are relative to the project.
 
     Attributes:
         tracked: whether git tracks the file.
@@ -171,7 +171,7 @@ def plan_renames(compared: Compared, root: Path) -> list[Rename]:
 
 def new_versions(compared: Compared, now: datetime | None = None) -> list[tuple[Migration, str]]:
     """Return the new files that need another version, each with that version, in order."""
-    new = sorted(compared.new(), key=lambda each: (each.number, each.location))
+    new = sorted(compared.new(), key=lambda migration: (migration.number, migration.location))
     of_base = [migration.number for migration in compared.migrations if migration not in new]
     highest = max([*compared.at_tip, *of_base], default=0)
     digits = len(compared.highest.version) if compared.highest else 0
@@ -185,7 +185,7 @@ def rename_all(renames: Sequence[Rename], root: Path) -> None:
     Raises:
         ConfigurationError: `GIT_FAILED`.
     """
-    # The last one first: a file may get the path that another one leaves.
+    # The last file first: a file may get the former path of another.
     for rename in reversed(renames):
         try:
             _move(rename.migration.path, root / rename.path, root, tracked=rename.tracked)
@@ -233,7 +233,7 @@ def _numbers(new: Sequence[Migration], highest: int, now: datetime | None) -> It
 
 
 def _first(late: Sequence[Migration], above: Sequence[Migration], highest: int, now: datetime | None) -> int:
-    """Return the version of the first late file: the UTC time if its version is one and the files above can stay as they are."""
+    """Return the version of the first late file: the UTC time if its version is a time and the files above can keep theirs."""
     first = next_version(highest, now) if len(late[0].version) >= _TIME else highest + 1
     return first if not above or first + len(late) <= above[0].number else highest + 1
 
@@ -246,7 +246,7 @@ def _rename(migration: Migration, version: str, tracked: bool) -> Rename:
 def _move(source: Path, target: Path, root: Path, *, tracked: bool) -> None:
     if tracked:
         git(root, "mv", "--", path_in_git(source, root), path_in_git(target, root))
-    elif os.path.lexists(target):  # Since the files were listed.
+    elif os.path.lexists(target):  # Created after the files were listed.
         raise FileExistsError(f"{target} exists")
     else:
         source.rename(target)

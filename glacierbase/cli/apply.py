@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from glacierbase.cli.completion import complete_version
-from glacierbase.cli.group import FOUND, cli
+from glacierbase.cli.group import DIFFERENCES, cli
 from glacierbase.cli.options import CommandOptions, with_lock_timeout, with_options, with_yes
 
 if TYPE_CHECKING:
@@ -101,10 +101,12 @@ def _planned(project: Project, catalogs: Sequence[str], selection: Mapping[str, 
 def _confirm(
     options: CommandOptions, protected: Sequence[str], planned: Sequence[PlanResult], *, is_file: bool
 ) -> None:
-    """Show what is about to run in a protected environment, and ask for its name. `migrate` refuses what needs a plan file."""
-    asked = [result for result in planned if result.environment in protected and (is_file or not result.plan_required)]
-    if any(result.plan for result in asked):
-        options.terminal.confirm(protected, asked)
+    """Show what is about to run in a protected environment, and prompt for its name. `migrate` refuses what needs a plan file."""
+    affected = [
+        result for result in planned if result.environment in protected and (is_file or not result.plan_required)
+    ]
+    if any(result.plan for result in affected):
+        options.terminal.confirm(protected, affected)
 
 
 @cli.command()
@@ -114,7 +116,7 @@ def pending(options: CommandOptions, exit_code: bool) -> None:
     """List what `migrate` would apply, in order. Writes nothing."""
     results = options.report(lambda project: project.pending(options.catalogs))
     if exit_code and any(result.pending for result in results):
-        sys.exit(FOUND)
+        sys.exit(DIFFERENCES)
 
 
 @cli.command()
@@ -223,13 +225,13 @@ def baseline(options: CommandOptions, to: str, yes: bool, **decision: Any) -> No
     """
 
     with options.reporting() as report, options.loaded() as project:
-        if not yes and (found := _not_started(project, options.catalogs, to)):
-            options.terminal.confirm(project.protected(options.catalogs), found)
+        if not yes and (unstarted := _not_started(project, options.catalogs, to)):
+            options.terminal.confirm(project.protected(options.catalogs), unstarted)
         report.results = project.baseline(to, options.catalogs, **decision)
 
 
 def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence[Result]:
-    """Return the pending files up to version `to`, by catalog; none where there is none."""
+    """Return the results of catalogs with pending files up to version `to`, with these files only."""
     from dataclasses import replace
 
     from glacierbase.errors import GlacierbaseError
@@ -237,11 +239,13 @@ def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence
 
     last = version_given(to)
     try:
-        found = project.pending(catalogs)
+        results = project.pending(catalogs)
     except GlacierbaseError as error:
-        error.results = ()  # Those of another command.
+        error.results = ()  # They are the results of another command.
         raise
-    recorded = [replace(result, pending=tuple(f for f in result.pending if int(f.version) <= last)) for result in found]
+    recorded = [
+        replace(result, pending=tuple(f for f in result.pending if int(f.version) <= last)) for result in results
+    ]
     return [pending_result for pending_result in recorded if pending_result.pending]
 
 

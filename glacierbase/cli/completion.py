@@ -1,6 +1,6 @@
-"""What a shell completes: names of catalogs and environments, versions, error codes, rules, formats, JSON Schemas.
+"""Shell completions: names of catalogs and environments, versions, error codes, rules, formats, JSON Schemas.
 
-Reads the catalog files and the names of the migration files, and contacts nothing. Where the project is wrong, nothing is
+Reads the catalog files and the names of the migration files, and contacts nothing. In a project with errors, nothing is
 completed: a message would be written into the line that the user edits.
 """
 
@@ -19,38 +19,38 @@ if TYPE_CHECKING:
 
 
 def complete_catalog(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the project's catalogs that begin so."""
+    """Return the names of the project's catalogs that begin with `incomplete`."""
     return [file.name for file in _project(ctx)[1] if file.name.startswith(incomplete)]
 
 
 def complete_environment(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the environments of the chosen catalogs that begin so."""
+    """Return the environments of the chosen catalogs that begin with `incomplete`."""
     names = dict.fromkeys(name for file in _chosen(ctx) for name in file.environments)
     return [name for name in names if name.startswith(incomplete)]
 
 
 def complete_version(ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the versions of the chosen catalogs' files that begin so, in ascending order, with the words of the file's name."""
+    """Return the versions in the chosen catalogs that begin with `incomplete`, ascending, with the words of the file's name."""
     from click.shell_completion import CompletionItem
 
     from glacierbase.migrations.folder import FILE_NAME
 
     migrations = _project(ctx)[0] / "migrations"
     paths = (path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql"))
-    names = {found["version"]: found["name"] for path in paths if (found := FILE_NAME.fullmatch(path.name))}
+    names = {match["version"]: match["name"] for path in paths if (match := FILE_NAME.fullmatch(path.name))}
     versions = sorted((name for name in names if name.startswith(incomplete)), key=int)
     return [CompletionItem(version, help=names[version].replace("_", " ")) for version in versions]
 
 
 def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the error codes that begin so."""
+    """Return the error codes that begin with `incomplete`."""
     from glacierbase.errors.reference import ENTRIES
 
     return [code for code in sorted(ENTRIES) if code.startswith(incomplete.upper())]
 
 
 def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the codes of the rules that begin so, with their names."""
+    """Return the codes of the rules that begin with `incomplete`, with their names."""
     from click.shell_completion import CompletionItem
 
     from glacierbase.errors import GlacierbaseError
@@ -64,32 +64,32 @@ def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str)
 
 
 def complete_schema(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the names of the JSON Schemas that begin so."""
+    """Return the names of the JSON Schemas that begin with `incomplete`."""
     from glacierbase.output.schemas import described_schemas
 
     return [name for name in described_schemas() if name.startswith(incomplete)]
 
 
 def complete_format(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the formats of a review that begin so."""
+    """Return the formats of a review that begin with `incomplete`."""
     from glacierbase.output.formats import FORMATS
 
     return [name for name in FORMATS if name.startswith(incomplete)]
 
 
 def complete_output(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the formats of a review that begin so, for a path to follow."""
+    """Return the formats of a review that begin with `incomplete`, each with the `=` before a path."""
     return [f"{name}=" for name in complete_format(ctx, param, incomplete)]
 
 
 def _chosen(ctx: click.Context) -> list[CatalogFile]:
-    """Return the catalogs that `--catalog` names on the line so far, or all."""
+    """Return the catalogs that `--catalog` already names on the line, or all."""
     names = ctx.params.get("catalogs")
     return [file for file in _project(ctx)[1] if not names or file.name in names]
 
 
 def _project(ctx: click.Context) -> tuple[Path, Sequence[CatalogFile]]:
-    """Return the root and the catalog files of the project; no files if anything is wrong with it."""
+    """Return the root and the catalog files of the project; no files if the project has errors."""
     from glacierbase.errors import GlacierbaseError
     from glacierbase.project.folders import find_root, load_project
     from glacierbase.secrets import Secrets

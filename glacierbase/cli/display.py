@@ -1,6 +1,6 @@
-"""What a terminal shows: what a command is doing, and results fitted to its width.
+"""The display of a terminal: the current activity of a command, and results in the terminal's width.
 
-The activity is a live line on a terminal, a line a minute in a log, and nothing beside JSON.
+The activity is a live line on a terminal, a line per minute in a log, and not shown with JSON.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from glacierbase.run.waiting import Caller, NoAnswer, result, start_thread
 
 logger = logging.getLogger("glacierbase")
 
-# What takes less than this is not shown.
+# Activities that take less are not shown.
 _SHORT_SECONDS = 1.0
-# Between two lines of a log about one activity.
+# The interval of log lines about one activity.
 _LINE_SECONDS = 60.0
-# How long a line waits for the engine's answer; without one it shows the last.
+# How long a line waits for the engine's answer; without an answer it shows the last one.
 _ANSWER_SECONDS = 0.3
-# How long an end waits for a terminal that accepts no output.
+# How long the end of a command waits for a terminal that accepts no output.
 _BLOCKED_SECONDS = 0.5
 _ERASE = "\r\x1b[K"
 _USUAL_WIDTH = 80
@@ -49,11 +49,11 @@ def _is_live(stream: TextIO | None) -> bool:
 
 
 class Display:
-    """Shows nothing."""
+    """Show nothing."""
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Show what happens in the block."""
+        """Show the activities in the block."""
         yield
 
     @contextmanager
@@ -62,14 +62,14 @@ class Display:
         yield
 
     def clear(self) -> None:
-        """Remove what is shown."""
+        """Remove the displayed line."""
 
     def close(self) -> None:
-        """Remove what is shown, and show nothing from now on."""
+        """Remove the displayed line, and show nothing from now on."""
 
 
 class _Poller(Display):
-    """Looks at the newest activity each second, in a thread that is idle during the first."""
+    """Read the newest activity each second, in a thread that is idle during the first."""
 
     def __init__(self) -> None:
         self._closed = threading.Event()
@@ -122,16 +122,16 @@ class LiveLine(_Poller):
             return
         line = _cut(self._text(newest), width_of(self._stream) - 1)
         with self._lock:
-            # It may have ended, and something else may be on the line by now.
+            # The activity may have ended, and other output may be on the line.
             if newest in activities and not self._closed.is_set() and self._is_foreground():
                 self._is_shown = True
                 self._write(f"\r{line}{_ERASE[1:]}")
 
     def _is_foreground(self) -> bool:
-        """Return whether this is the job that the shell shows; one in the background leaves its prompt alone."""
+        """Return whether this is the shell's foreground job; a background job must not overwrite the prompt."""
         try:
             return os.tcgetpgrp(self._stream.fileno()) == os.getpgrp()
-        except OSError:  # It is not the terminal that controls this process.
+        except OSError:  # The stream is not the controlling terminal of this process.
             return True
 
     @contextmanager
@@ -159,7 +159,7 @@ class LiveLine(_Poller):
 
 
 class LogLines(_Poller):
-    """A line at the start of each phase that takes longer than a second, and one a minute of whatever takes longer."""
+    """Log a line at the start of each phase that takes longer than a second, and one line per minute for longer ones."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -178,7 +178,7 @@ class LogLines(_Poller):
 
 
 class _Details:
-    """Reads the details of activities, in a thread that an engine without an answer may block."""
+    """Read the details of activities, in a thread that an engine without an answer may block."""
 
     def __init__(self) -> None:
         self._caller: Caller | None = None
@@ -213,7 +213,7 @@ def _age(activity: Activity) -> float:
 
 
 def _cut(line: str, columns: int) -> str:
-    """Return the part of the line that fits; it must not wrap, because only the last line of a terminal is rewritten."""
+    """Return the line cut to a width; it must not wrap, because only the last line of a terminal is rewritten."""
     used = 0
     for index, character in enumerate(line):
         used += 2 if east_asian_width(character) in "WF" else 1
@@ -223,7 +223,7 @@ def _cut(line: str, columns: int) -> str:
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """Return whether a standard stream is a terminal. One that was closed before the start is None."""
+    """Return whether a standard stream is a terminal. A stream that was closed before the start is None."""
     return stream is not None and stream.isatty()
 
 
@@ -236,7 +236,7 @@ def show_on(stream: TextIO | None, colour: str) -> Show:
     """Return how lines are shown on a stream.
 
     Args:
-        colour: `auto`, `always` or `never`, as `--color` has it.
+        colour: `auto`, `always` or `never`, as in `--color`.
     """
     if stream is None or not (is_terminal(stream) or colour == "always"):
         return printable
@@ -251,7 +251,7 @@ def _has_colour() -> bool:
 
 
 def width_of(stream: TextIO) -> int:
-    """Return the value of `COLUMNS` where it is set, else the width of the terminal, else 80."""
+    """Return the value of `COLUMNS` if it is set, else the width of the terminal, else 80."""
     columns = os.environ.get("COLUMNS", "")
     try:
         if columns.isdecimal() and int(columns):

@@ -1,4 +1,4 @@
-"""The command `drift`, and its three ways out."""
+"""The command `drift`, and its three ways to resolve a difference."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 import click
 
-from glacierbase.cli.group import FOUND, cli
+from glacierbase.cli.group import DIFFERENCES, cli
 from glacierbase.cli.options import CommandOptions, with_lock_timeout, with_options, with_yes
 
 
@@ -46,7 +46,7 @@ def drift(
     applied in this one; revert writes a migration that undoes the changes here; ignore writes rules into the catalog file.
     """
     if action is None:
-        _ask(options, fail_on, listed, tables)
+        _report(options, fail_on, listed, tables)
         return
     if reason is None:
         raise click.UsageError(f"drift {action} requires --reason", click.get_current_context())
@@ -62,16 +62,16 @@ def drift(
         if action == "revert":
             report.results = project.drift_revert(options.catalogs, **chosen)
             return
-        found = () if yes else project.drift(options.catalogs, tables=tables)
-        if any(result.drifts for result in found):
-            options.terminal.confirm(project.protected(options.catalogs), found)
+        results = () if yes else project.drift(options.catalogs, tables=tables)
+        if any(result.drifts for result in results):
+            options.terminal.confirm(project.protected(options.catalogs), results)
         report.results = project.drift_adopt(options.catalogs, **chosen, lock_timeout=lock_timeout)
 
 
-def _ask(options: CommandOptions, fail_on: str, listed: bool, tables: Sequence[str]) -> None:
+def _report(options: CommandOptions, fail_on: str, listed: bool, tables: Sequence[str]) -> None:
     from glacierbase.inspect.drift import DriftResult
 
     lines = DriftResult.listed if listed else None
     results = options.report(lambda project: project.drift(options.catalogs, tables=tables), lines=lines)
     if any(result.has(fail_on) for result in results):
-        sys.exit(FOUND)
+        sys.exit(DIFFERENCES)

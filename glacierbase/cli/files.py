@@ -124,7 +124,7 @@ def squash(options: CommandOptions, to: str, author: str | None, dry_run: bool, 
         except GlacierbaseError:
             if dry_run:
                 raise
-            # The command without `--dry-run` reports it, with its own hint.
+            # The command without `--dry-run` reports the error with the right hint.
             report.results = project.squash(to, options.catalogs, author=author_)
             return
         if dry_run:

@@ -1,4 +1,4 @@
-"""The group of all commands: what they share, exit codes included."""
+"""The group of all commands: their common behaviour, including exit codes."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ import glacierbase
 from glacierbase.cli.options import take_options
 from glacierbase.project.commands import COMMANDS, Section
 
-# The exit code of a question that found what it was asked to look for.
-FOUND = 7
+# The exit code of a read-only command that found what its options search for.
+DIFFERENCES = 7
 
 
 class PipeClosed(Exception):
@@ -33,7 +33,7 @@ class _Command(click.Command):
     """A command that refuses empty values: they come from unset variables of a script, and would otherwise mean "all".
 
     Raises:
-        KeyError: the table of commands lacks it.
+        KeyError: the table of commands lacks the command.
     """
 
     def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
@@ -42,7 +42,7 @@ class _Command(click.Command):
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, args)
-        if ctx.resilient_parsing:  # A shell completes a line that is not complete.
+        if ctx.resilient_parsing:  # For a shell that completes an incomplete line.
             return rest
         for param in self.get_params(ctx):
             value = ctx.params.get(param.name or "")
@@ -57,7 +57,7 @@ class _Group(click.Group):
     command_class = _Command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands, a section after the other, with whole first sentences."""
+        """Write the list of commands by section, with whole first sentences."""
         width = max(map(len, self.commands))
         for section in Section:
             rows = [

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import click
 
 from glacierbase.cli.completion import complete_environment, complete_version
-from glacierbase.cli.group import FOUND, cli
+from glacierbase.cli.group import DIFFERENCES, cli
 from glacierbase.cli.options import CommandOptions, with_options
 
 
@@ -102,7 +102,7 @@ def compare(options: CommandOptions, exit_code: bool, sources: Sequence[str]) ->
         with options.reporting() as report, options.loaded() as project:
             report.results = project.compare(sources, options.catalogs)
     if exit_code and any(result.differs for result in report.results):
-        sys.exit(FOUND)
+        sys.exit(DIFFERENCES)
 
 
 @cli.command("export-state")

@@ -1,4 +1,4 @@
-"""The options that commands share. Each command gets those that all commands have as one `Options`."""
+"""The options that commands share. Each command gets the ones that all commands have as one `CommandOptions`."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ class CommandOptions:
         project: the project's root, or None for the nearest one.
         environments: names; empty for the default. Several for a command that shows them side by side.
         catalogs: names; empty for all.
-        format: `text` or `json`; of a command that reviews also another one; `sql` of one whose text is a script.
+        format: `text` or `json`; commands that review have more formats; `sql` for a command whose text is a script.
         verbose: whether more is logged to stderr.
         color: `auto`, `always` or `never`.
-        outputs: files that get the result, too.
+        outputs: files that also get the result.
         command: the command's name, which is also the name of its JSON document.
     """
 
@@ -57,13 +57,13 @@ class CommandOptions:
 
     @functools.cached_property
     def terminal(self) -> Terminal:
-        """The terminal that this command runs at."""
+        """The terminal of this command."""
         from glacierbase.cli.terminal import Terminal
 
         return Terminal("text" if self.format == "sql" else self.format, self.verbose, self.color, self.outputs)
 
     def load(self, environment: str | None = None) -> Project:
-        """Return the project in an environment; by default in the one that was chosen."""
+        """Return the project in an environment; by default in the chosen one."""
         environment = environment or next(iter(self.environments), None)
         project = glacierbase.Project.load(self.project, environment=environment)
         self.terminal.signals.watch(project.held_locks)
@@ -71,7 +71,7 @@ class CommandOptions:
 
     @contextmanager
     def loaded(self, environment: str | None = None) -> Iterator[Project]:
-        """Load the project, as `load`. Commands in messages of the block repeat what was chosen."""
+        """Load the project, as `load`. Commands in messages of the block repeat the caller's choice."""
         project = self.load(environment)
         with project.scope.in_use():
             yield project
@@ -112,14 +112,14 @@ class CommandOptions:
 def with_options(
     environment: bool = True, catalogs: bool = True, several: bool = False, outputs: bool = False, sql: bool = False
 ) -> Callable[[F], F]:
-    """Add the options of `Options` to a command function, which gets them as its argument `options`.
+    """Add the options of `CommandOptions` to a command function, which gets them as its argument `options`.
 
     Args:
-        environment: whether there is `--env`.
-        catalogs: whether there is `--catalog`.
-        several: whether `--env` may be repeated.
-        outputs: whether there are the formats of a review and `--output`.
-        sql: whether there is the format `sql`.
+        environment: add `--env`.
+        catalogs: add `--catalog`.
+        several: allow several `--env`.
+        outputs: add the formats of a review and `--output`.
+        sql: add the format `sql`.
     """
     chosen = _ENVIRONMENTS if several else _ENVIRONMENT
     formats = (_EVERY_FORMAT, _OUTPUTS) if outputs else (_FORMAT_OR_SQL if sql else with_format,)
@@ -129,7 +129,7 @@ def with_options(
 
 
 def take_options(command: str, values: dict[str, Any]) -> None:
-    """Replace the values of the options that `with_options` adds, where a command has them, by one `options`."""
+    """Replace the values of the options that `with_options` adds, if a command has them, by one `options`."""
     if "project" in values:
         common = {name: values.pop(name) for name in _NAMES if name in values}
         values["options"] = CommandOptions(command, **common)
@@ -153,7 +153,7 @@ _ALWAYS = [click.option("-v", "--verbose", is_flag=True, help="Log more to stder
 
 
 class _Format(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A format of `output.formats`, which is loaded only where a command has this option."""
+    """A format of `output.formats`, which is loaded only for a command with this option."""
 
     name = "format"
 

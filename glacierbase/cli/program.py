@@ -10,13 +10,13 @@ from contextlib import contextmanager
 
 import click
 
-# Importing them adds their commands to the group.
+# Importing these modules adds their commands to the group.
 from glacierbase.cli import adopt, apply, drift, files, inspect, reference, review  # noqa: F401
 from glacierbase.cli.group import PipeClosed, cli
 
-# More objects than a read-only command creates, and few enough to hold their garbage in memory.
+# More objects than a read-only command creates, and few enough that their garbage fits into memory.
 _OBJECTS = 500_000
-# As for a program that SIGPIPE ends.
+# The exit code of a program that SIGPIPE ends.
 _PIPE_CLOSED = 141
 
 
@@ -44,7 +44,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
 
 @contextmanager
 def _quiet_if_closed() -> Iterator[None]:
-    """Exit without a message where the reader of stdout has closed it."""
+    """Exit without a message if the reader of stdout has closed it."""
     try:
         yield
     except (PipeClosed, BrokenPipeError):
@@ -57,7 +57,7 @@ def _quiet_if_closed() -> Iterator[None]:
 def _collect_seldom() -> None:
     """Collect garbage rarely, and not at exit.
 
-    Nearly all objects of a start live until the process ends; collections would take a third of a read-only command's time.
+    Nearly all objects exist until the process ends; collections would take a third of the time of a read-only command.
     """
     gc.set_threshold(_OBJECTS)
     atexit.register(gc.freeze)
@@ -70,7 +70,7 @@ def _is_json(arguments: Sequence[str]) -> bool:
 
 
 def _document_of(arguments: Sequence[str]) -> str:
-    """Return the name of the document of a command that has a bug: that of an entry per catalog, else `usage`."""
+    """Return the name of the JSON document of a command that failed by a bug: its own if it has catalogs, else `usage`."""
     command = cli.commands.get(arguments[0]) if arguments else None
     has_catalogs = command and any(param.name == "project" for param in command.params)
     return arguments[0] if has_catalogs else "usage"

@@ -1,4 +1,4 @@
-"""The commands that print what the program knows, without a project: `explain` for error codes, `schemas` for JSON Schemas."""
+"""The commands that need no project: `explain` for error codes, `schemas` for JSON Schemas."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def _entry(code: str) -> ErrorEntry:
     """Return the entry of a code.
 
     Raises:
-        click.UsageError: there is no such code.
+        click.UsageError: the code does not exist.
     """
     from glacierbase.errors.reference import ENTRIES
 
@@ -54,7 +54,7 @@ def _entry(code: str) -> ErrorEntry:
 
 
 def _instead(code: str) -> str:
-    """Return where a code is explained that is not of an error: codes of rules end in digits."""
+    """Return the command that explains a code that is no error code: codes of rules end in digits."""
     from glacierbase.errors.reference import ENTRIES
     from glacierbase.model.command import command
     from glacierbase.model.text import did_you_mean
@@ -111,11 +111,11 @@ def _exit_codes(entry: ErrorEntry) -> str:
 
 
 def _wrapped(text: str, first: str = "") -> list[str]:
-    """Return the lines of `text`, the later ones indented as far as the text after `first`; no command is broken."""
+    """Return the lines of `text`, with `first` before the first and as many blanks before the others; no command is broken."""
     import re
     import textwrap
 
-    kept = re.sub("`[^`]*`", lambda found: found[0].replace(" ", "\0"), text)
+    kept = re.sub("`[^`]*`", lambda match: match[0].replace(" ", "\0"), text)
     lines = textwrap.wrap(
         kept, _WIDTH, initial_indent=first, subsequent_indent=" " * len(first),
         break_long_words=False, break_on_hyphens=False,
@@ -146,8 +146,8 @@ def schemas(format: str, color: str, name: str | None) -> None:
         raise _unknown(name, described)
     names = [name] if name else list(described)
     if format == "json":
-        found = [{"name": name, "describes": described[name], "json_schema": json_schema(name)} for name in names]
-        click.echo(json_document("schemas", (), None, schemas=found))
+        entries = [{"name": name, "describes": described[name], "json_schema": json_schema(name)} for name in names]
+        click.echo(json_document("schemas", (), None, schemas=entries))
     elif name:
         click.echo(json.dumps(json_schema(name), indent=2, ensure_ascii=False))
     else:

@@ -69,7 +69,7 @@ def _rule(code: str, known: dict[str, Rule]) -> Rule:
     """Return the rule of a code.
 
     Raises:
-        click.UsageError: there is no such rule.
+        click.UsageError: the rule does not exist.
     """
     from glacierbase.errors.reference import ENTRIES
     from glacierbase.model.command import command

@@ -20,13 +20,13 @@ from glacierbase.run.user_command import kill_running
 
 logger = logging.getLogger("glacierbase")
 
-# Windows has no SIGHUP, by which a terminal that is closed ends its programs.
+# Windows has no SIGHUP, which programs get when their terminal is closed.
 _HANGUP = getattr(signal, "SIGHUP", None)
 _STANDARD_OUTPUTS = (1, 2)
 
 
 class Signals:
-    """The signals that one command received. The first one stops it, the second one ends the process at once."""
+    """The signals that a command received. The first stops it, the second ends the process at once."""
 
     def __init__(self, before_exit: Callable[[], None] = lambda: None) -> None:
         """Args:
@@ -42,7 +42,7 @@ class Signals:
         return 128 + self._received[0] if self._received else None
 
     def watch(self, locks: HeldLocks) -> None:
-        """Name these locks if a second signal ends the process while they are held."""
+        """Print the names of these locks if a second signal ends the process while they are held."""
         self._locks.append(locks)
 
     @contextmanager
@@ -88,7 +88,7 @@ class Signals:
                 signal.signal(number, handler)
 
     def _end_process(self, number: int) -> None:
-        """End the process without releasing its locks, and name them. A hook that runs is killed."""
+        """End the process without releasing its locks, and print their names. A running hook is killed."""
         kill_running()
         self._before_exit()
         for description in (description for locks in self._locks for description in locks.descriptions()):
@@ -97,13 +97,13 @@ class Signals:
 
 
 def _handled_signals() -> list[int]:
-    # Under `nohup`, SIGHUP is ignored and stays so.
+    # Under `nohup`, SIGHUP is ignored and must remain so.
     is_heeded = _HANGUP is not None and signal.getsignal(_HANGUP) is not signal.SIG_IGN
     return [signal.SIGINT, signal.SIGTERM, *([_HANGUP] if _HANGUP is not None and is_heeded else [])]
 
 
 def _leave_terminal() -> None:
-    """Discard what is written to a terminal that is closed: it would raise an error in place of the command's end."""
+    """Discard output to a closed terminal: it would raise an error in place of the command's end."""
     null = os.open(os.devnull, os.O_WRONLY)
     for descriptor in _STANDARD_OUTPUTS:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""The terminal that a command runs at: logs, questions, the printed result, and the exit code."""
+"""The terminal of a command: logs, prompts, the printed result, and the exit code."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ _INTERNAL = 70
 _SIGINT = 130
 _RUN_AGAIN = "run the same command again"
 
-# Raised where no command is given, with the whole help; a class since click 8.2.
+# Raised if no command is given, with the whole help; a class since click 8.2.
 _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 
 @dataclass(slots=True)
 class Report:
-    """What a command returned: its results, and its error if it failed."""
+    """The outcome of a command: its results, and its error if it failed."""
 
     results: Sequence[Any] = ()
     error: GlacierbaseError | None = None
@@ -50,7 +50,7 @@ class Terminal:
     """The terminal of one command.
 
     Attributes:
-        signals: those that the command received.
+        signals: received by the command.
     """
 
     def __init__(self, form: str, verbose: bool, colour: str = "auto", files: Sequence[OutputFile] = ()) -> None:
@@ -58,7 +58,7 @@ class Terminal:
         form: of the result, one of `output.formats`.
         verbose: log more to stderr.
         colour: `auto`, `always` or `never`.
-        files: get the result, too.
+        files: also get the result.
         """
         self._files = files
         self._form = form
@@ -81,11 +81,11 @@ class Terminal:
     ) -> Iterator[Report]:
         """Print the results of a command on stdout and its errors on stderr, and exit if it failed.
 
-        The command runs in the block, and sets the results. Those of an error replace them.
+        The command runs in the block, and sets the results. The results of an error replace them.
 
         Args:
             lines: returns the text of a result; default its `lines`.
-            shown: returns the results that the text shows; default all of them, each alone.
+            shown: returns the results in the text form; default all results, one after the other.
         """
         _log_to_stderr(self._verbose, self._display, self._colour)
         report = Report()
@@ -141,15 +141,15 @@ class Terminal:
         return write_files(self._files, outcome)
 
     def agrees(self, question: str) -> bool:
-        """Ask a question; return False where stdin is not a terminal."""
+        """Ask a question; return False if stdin is not a terminal."""
         self._display.clear()
         return is_terminal(sys.stdin) and click.confirm(printable([question]), err=True)
 
     def confirm(self, protected: Sequence[str], facts: Sequence[Result]) -> None:
-        """Show what is about to change, and ask for the name of each protected environment; for a yes where none is.
+        """Show what is about to change, and prompt for the name of each protected environment, or for a yes if none is.
 
         Raises:
-            ConfigurationError: the answer was another one, or stdin is not a terminal.
+            ConfigurationError: the answer was wrong, or stdin is not a terminal.
             Stopped: there was no answer.
         """
         self._display.clear()
@@ -162,7 +162,7 @@ class Terminal:
             raise Stopped("nothing was changed", _RUN_AGAIN) from stop
 
     def check_keyboard(self, protected: Sequence[str]) -> None:
-        """Refuse to go on where nobody can confirm.
+        """Refuse to continue without a way to confirm.
 
         Raises:
             ConfigurationError: stdin is not a terminal.
@@ -182,7 +182,7 @@ def _ask(protected: Sequence[str]) -> None:
 
 
 class _Handler(logging.StreamHandler):  # type: ignore[type-arg]
-    """Writes to stderr, where the display is."""
+    """Write to stderr while the display is paused."""
 
     def __init__(self, display: Display) -> None:
         super().__init__()
@@ -194,7 +194,7 @@ class _Handler(logging.StreamHandler):  # type: ignore[type-arg]
 
 
 class _Formatter(logging.Formatter):
-    """Shows a record on stderr as lines of a result are shown."""
+    """Format a record like the lines of a result."""
 
     def __init__(self, colour: str) -> None:
         super().__init__("%(message)s")
@@ -220,7 +220,7 @@ def _log_to_stderr(verbose: bool, display: Display, colour: str) -> None:
 
 
 def discard_stdout() -> None:
-    """Discard what is still to be written to stdout: its reader closed it, as `head` does. Python would report that at exit."""
+    """Discard pending output to stdout, whose reader closed it, as `head` does. Python would report the error at exit."""
     os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 

@@ -149,13 +149,13 @@ class Evidence:
     """What an engine's logs show of a statement without a recorded outcome.
 
     Attributes:
-        found: the log entries, a line each.
+        facts: the log entries, a line each.
         took_effect: what the entries suggest; None where they suggest nothing.
         has_ended: whether the statement has ended; None where the engine does not show it.
         is_proof: whether `took_effect` is the engine's own record of this statement, and not only a suggestion.
     """
 
-    found: tuple[str, ...] = ()
+    facts: tuple[str, ...] = ()
     took_effect: bool | None = None
     has_ended: bool | None = None
     is_proof: bool = False

@@ -34,7 +34,7 @@ class Details:
         headers: of the file, those that the catalog file lists (started, baselined).
         allows: findings of `lint` that comments of the file allow (started, baselined).
         squashes: the files that the file replaces, where it is a squash (started, baselined).
-        jumped_over: versions that a run with `--only` passed by (started).
+        jumped_over: versions that a run with `--only` skipped (started).
         plan: the digest of the plan file that the run applied (started).
         differences: accepted ones between tables as declared and as they exist (baselined).
         former_owner, former_fence, former_process: of the run that the lock was taken from: its id, its fence, and its process as

@@ -24,7 +24,7 @@ _LOST_HOLDER = "a run whose row is lost"
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a lock protects, and for how many seconds it is held without a renewal."""
+    """What a lock protects, and for how many seconds a renewal holds it."""
 
     catalog: str
     environment: str

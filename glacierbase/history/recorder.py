@@ -43,7 +43,7 @@ class HeldLock(Protocol):
 
     @property
     def lease_seconds(self) -> float:
-        """The time after which an unrenewed lock may be taken over."""
+        """How many seconds a renewal holds the lock."""
 
     def acknowledge(self, fence: int, sequence: int) -> None:
         """Set the last event that the history acknowledged."""

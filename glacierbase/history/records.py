@@ -74,7 +74,7 @@ class History:
         records: by version number.
         newest: the highest of these numbers; 0 when there is none.
         fence, sequence: of the newest event that is not late; 0 when there is none.
-        jumped_over: version numbers that a run with `--only` passed by.
+        jumped_over: version numbers that a run with `--only` skipped.
         mentions: by fence and sequence of an event, one for each of its table records.
     """
 

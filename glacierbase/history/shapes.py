@@ -23,7 +23,7 @@ class ChangeOrigin(str, Enum):
     MIGRATION = "migration"
     # Observed before a file ran; no migration of this history made the change.
     OUTSIDE = "outside"
-    # Observed after a file ran; none of its statements is about the changed part.
+    # Made while a file ran; none of its statements is about the changed part.
     DURING = "during"
     # Observed when `baseline` recorded the files; none of their statements is about the part.
     BASELINE = "baseline"

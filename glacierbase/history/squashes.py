@@ -20,8 +20,8 @@ class ResolvedFiles:
     """The files with squashes resolved for one history.
 
     Attributes:
-        migrations: in order. The files that a squash replaces are in its place if any of them was started; the last file that a
-            squash in the history replaced is in place of the others.
+        migrations: in order. The files that a squash replaces are in its place if any of them was started. Of the files that a
+            squash in the history replaced, the one of its version is left, with the recorded checksum.
         errors: why nothing can run.
     """
 
@@ -53,7 +53,7 @@ def _unsquashed(
         origin: the squash below it that this history began with.
     """
     begins = origin.number if origin else -1
-    # Of the files up to that squash, this history has only the squash.
+    # This history has only the squash of the files up to its version.
     replaced = [squashed for squashed in squash.squashes if squashed.number > begins and not squashed.is_squash]
     replaced[:0] = [squashed for squashed in squash.squashes if squashed.number == begins and squashed.is_squash]
     if not any(squashed.number in history.records for squashed in squash.squashes):

@@ -41,7 +41,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Timeline:
-    """One table, from its first record on, whatever its name.
+    """One table since its first record, under all its names.
 
     Attributes:
         moments: at least one; successive ones differ.

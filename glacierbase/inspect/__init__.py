@@ -4,16 +4,16 @@ The commands:
 - `validate`: `validate` and `render`.
 - `doctor`: check files, connection, rights and the lock.
 - `status`: the state of every version, and the lock holder.
-- `history`: the events that fit the filters, the outcomes, the changes of a column.
-- `show`: all that is known of one version, with what its runs did to tables.
+- `history`: the events that match the filters, the outcomes, the changes of a column.
+- `show`: all that is known of one version, with the changes that its runs recorded.
 - `schema`: what a table consists of, now or at a point.
 - `blame`: which migration made each part of a table.
-- `drift`: the tables against their record.
+- `drift`: compare the tables with their records.
 - `compare/`: `compare` and `export-state`.
 - `results`: the results of `validate`, `render`, `doctor` and `status`.
 
-What several of them share:
-- `table_search`: the tables of a history, and the one that the caller means.
+Shared by several of them:
+- `table_search`: the tables of a history, and the choice of one by its name.
 - `points`: a version or a time in a history.
-- `lineage`: the parts of a table, and since when each is what it is.
+- `lineage`: the last change and the creation of each part of a table.
 """

@@ -1,7 +1,7 @@
-"""`blame`: who made each column, partition field and property of a table what it is, since when, and why.
+"""`blame`: who last changed each column, partition field and property of a table, when, and why.
 
-The record is completed by Iceberg's metadata files, as far as they are left: what the table was before its first record, and the
-changes after its last one, which no migration of this history made.
+Iceberg's metadata files complete the record, as far as they exist: with the table before its first record, and with the changes
+after its last one, which no migration of this history made.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from glacierbase.history.records import History
 from glacierbase.history.shapes import ChangeOrigin, as_recorded
 from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Moment, differ
-from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
+from glacierbase.inspect.lineage import PartOrigin, Since, how_it_was, trace
 from glacierbase.inspect.table_search import TableAtPoint, TableSearch
 from glacierbase.model.command import command
 from glacierbase.model.migration import State
@@ -26,7 +26,7 @@ from glacierbase.model.text import Cell, Line, Mark, did_you_mean, table
 from glacierbase.stores.iceberg.versions import Past, Version
 from glacierbase.stores.live import LiveTables
 
-# Of a version whose file has not ended.
+# States of a version whose file has not ended.
 _STOPPED = frozenset({State.RUNNING, State.UNKNOWN, State.FAILED, State.INTERRUPTED})
 _LABELS = {"partition": "partitioned by", "sort order": "sorted by", "identifiers": "identified by"}
 
@@ -40,12 +40,12 @@ class BlamedLine:
         type: of a column; the transform of a partition field, the value of a property.
         version, author, description: of the migration that changed it last; None where no migration is known to have done so.
         at: when that was recorded.
-        outside: whether it was changed from outside.
+        outside: whether another client changed it.
         required: whether a column refuses nulls.
         change: how it was before, such as `was float`; empty if it never changed.
         former_names: of a column or the table, in order.
         since: of its last change.
-        created: of its creation, where that is older; else None.
+        created: of its creation, if that is older; else None.
     """
 
     kind: str
@@ -63,13 +63,13 @@ class BlamedLine:
     created: Since | None
 
     @classmethod
-    def of(cls, traced: Traced) -> BlamedLine:
+    def of(cls, origin: PartOrigin) -> BlamedLine:
         """Return the line of a part."""
-        part, since = traced.part, traced.since
+        part, since = origin.part, origin.since
         return cls(
             part.kind, part.name, part.text, since.version, since.at, since.author, since.description,
-            since.is_outside, part.required, traced.change, traced.former_names, since,
-            None if traced.created == since else traced.created,
+            since.is_outside, part.required, origin.change, origin.former_names, since,
+            None if origin.created == since else origin.created,
         )  # fmt: skip
 
     def row(self) -> tuple[Cell, ...]:
@@ -88,8 +88,8 @@ class BlameResult(Result):
     Attributes:
         table: its name; None where the history has no such table.
         dropped: by what it was dropped, if it was; there are no lines then.
-        not_recorded: the versions that touched it after the last record, and that recorded nothing.
-        next: what makes known what those changed, or what to do about changes that no migration made; may be empty.
+        not_recorded: the versions that changed it after the last record, and recorded nothing.
+        next: how to record what those changed, or to settle changes that no migration made; may be empty.
     """
 
     table: str | None = None
@@ -106,7 +106,7 @@ class BlameResult(Result):
 
 
 def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence[str], next_: str) -> Iterator[Line]:
-    """Yield what the history does not know of a table, and what to do about it."""
+    """Yield what the history does not hold of a table, and the next step."""
     if dropped:
         yield f"dropped: {dropped.line}"
     elif not is_recorded and not not_recorded:
@@ -118,12 +118,12 @@ def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence
 
 
 def next_after(history: History, not_recorded: Iterable[str]) -> str:
-    """Return what makes known what versions changed that left no record of it; empty where there are none."""
+    """Return the step that records the changes of versions without a record; empty where there are none."""
     gaps = tuple(not_recorded)
-    stopped = (gap for gap in gaps if gap and (found := history.records.get(int(gap))) and found.state in _STOPPED)
+    stopped = (gap for gap in gaps if gap and (record := history.records.get(int(gap))) and record.state in _STOPPED)
     if version := next(stopped, None):
         return f"`{command('show', version)}` prints the next step for its run"
-    return "the next file that touches the table records it; a view has no record" if gaps else ""
+    return "the next file that changes the table records it; a view has no record" if gaps else ""
 
 
 def blame(target: Target, result: BlameResult, search: TableSearch) -> BlameResult:
@@ -134,10 +134,10 @@ def blame(target: Target, result: BlameResult, search: TableSearch) -> BlameResu
     """
     state = current_state(target)
     result = replace(result, warnings=state.warnings)
-    found = search.find_with_column(state.history)
-    if found is None:
+    chosen = search.find_with_column(state.history)
+    if chosen is None:
         return result
-    table_, column = found
+    table_, column = chosen
     then = table_.at()
     with LiveTables(target.catalog) as tables:
         if then.moments:
@@ -159,7 +159,7 @@ def blame(target: Target, result: BlameResult, search: TableSearch) -> BlameResu
 
 
 def _way_out(name: str, origins: Iterable[Since]) -> str:
-    """Return what to do about what no migration made, and no later one found; nothing where there is none."""
+    """Return the step for changes that no migration made, and no later one observed; empty where there are none."""
     is_drift = any(part.origin is ChangeOrigin.OUTSIDE and part.seen_by is None for part in origins)
     return f"keep, undo or ignore what no migration made: `{command('drift', '--table', name)}`" if is_drift else ""
 
@@ -176,7 +176,7 @@ def dropped_by(then: TableAtPoint) -> Since | None:
 
 
 def of_column(lines: Iterable[BlamedLine], name: str, table_: str) -> tuple[BlamedLine, ...]:
-    """Return the lines of a column and of the fields inside it; by a former name where no column has that name.
+    """Return the lines of a column and of the fields inside it; by a former name if no column has that name.
 
     Raises:
         ConfigurationError: `UNKNOWN_COLUMN`.
@@ -186,21 +186,21 @@ def of_column(lines: Iterable[BlamedLine], name: str, table_: str) -> tuple[Blam
     if not any(line.name.casefold() == wanted for line in columns):
         renamed = (line.name for line in columns if wanted in map(str.casefold, line.former_names))
         wanted = next(renamed, "").casefold()
-    found = tuple(line for line in columns if f"{line.name.casefold()}.".startswith(f"{wanted}."))
-    if not wanted or not found:
+    chosen = tuple(line for line in columns if f"{line.name.casefold()}.".startswith(f"{wanted}."))
+    if not wanted or not chosen:
         hint = did_you_mean(
             name,
             [line.name for line in columns],
             f"`{command('history', '--table', table_, '--column', name)}` lists its changes, if it was dropped",
         )
         raise ConfigurationError("UNKNOWN_COLUMN", f"{table_} has no column {name}", hint, table=table_, column=name)
-    return found
+    return chosen
 
 
 def moments_before(tables: LiveTables, moments: Sequence[Moment]) -> tuple[Moment, ...]:
     """Return the moments of a table that its metadata lists up to its first record, oldest first.
 
-    None where a migration made the table, where it is not there any more, or where only an engine could read it. Their event is
+    None where a migration made the table, where it no longer exists, or where only an engine can read it. Their event is
     that of the first record, with the time of the metadata file.
     """
     if not moments or not Since.of(moments[0]).at_most or moments[0].shape is None or moments[-1].shape is None:
@@ -227,11 +227,11 @@ def with_changes_since(
 ) -> tuple[tuple[Moment, ...], str]:
     """Return the moments of a table with those after its last record, and why the table could not be read.
 
-    The table is read where no engine is needed. Its metadata files say when it changed, as far as they are left.
+    The table is read where no engine is needed. Its metadata files date the changes, as far as they exist.
 
     Args:
         moments: by the records, at least one.
-        is_whole: whether every file that touched the table has left a record; one that has not may have made the changes.
+        is_whole: whether every file that changed the table left a record; one that did not may have made the changes.
     """
     last = moments[-1]
     if last.shape is None or not tables.is_near(last.shape.table):
@@ -255,7 +255,7 @@ def with_changes_since(
 
 
 def _versions(recorded: Shape, now: Shape | None, past: Past | None) -> Iterator[tuple[datetime, Shape | None, bool]]:
-    """Yield each shape since the record that differs from the one before, when it came about, and whether that is exact."""
+    """Yield each shape since the record that differs from its predecessor, with its time, and whether that is exact."""
     before: Shape | None = recorded
     is_exact = past is not None and past.is_whole
     for version in past.versions if past and now else ():

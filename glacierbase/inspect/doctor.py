@@ -1,6 +1,6 @@
 """`doctor`: check everything that a migration needs: files, connection, history, rights, and an exclusive lock.
 
-The tables that it creates belong to a catalog name that is made up for the check, and are dropped at the end.
+The tables that it creates belong to a catalog name of the check alone, and are dropped at the end.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.choice import ddl, renaming_warnings
 
-# Of the race for the lock.
+# The race for the lock: sessions, and rounds.
 _SESSIONS, _ROUNDS = 4, 3
 _STORE_HINT = "check the server, and the rights on the tables of history and lock"
 
@@ -33,7 +33,8 @@ _STORE_HINT = "check the server, and the rights on the tables of history and loc
 def doctor(target: Target, result: DoctorResult, *, print_ddl: bool) -> DoctorResult:
     """Return the checks of the catalog and the first error; or the DDL of its tables, without contacting anything."""
     if print_ddl:
-        return replace(result, ddl=_ddl(target))
+        statements = ddl(target.catalog, free_row(target.terms))
+        return replace(result, ddl="".join(f"{statement};\n\n" for statement in statements))
     checks = tuple(examine(target))
     error = next((check.error for check in checks if check.error), None)
     return replace(result, checks=checks, warnings=renaming_warnings(target.catalog), error=error)
@@ -49,11 +50,6 @@ def examine(target: Target) -> Iterator[Check]:
         yield connection
         if connection.error is None:
             yield from _examine_history(target, engine)
-
-
-def _ddl(target: Target) -> str:
-    """Return the statements that create what the migrating role has no rights to create."""
-    return "".join(f"{statement};\n\n" for statement in ddl(target.catalog, free_row(target.terms)))
 
 
 def _checked_connection(engine: Engine) -> Check:

@@ -1,4 +1,4 @@
-"""`drift`: the record of the tables against the tables."""
+"""`drift`: compare the tables with their records."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class DriftClass(str, Enum):
     PROPERTY = "property"
     # Set by engines and catalogs themselves.
     ENGINE = "kept by the engine"
-    # A rule in the catalog file says why.
+    # A rule in the catalog file has the reason.
     IGNORED = "ignored"
-    # A file touched the table and left no record: it may have made the difference.
+    # A file changed the table and left no record: it may have made the difference.
     NOT_RECORDED = "not recorded"
 
     __str__ = str.__str__
@@ -54,8 +54,8 @@ class Drift:
     Attributes:
         what: `column legacy`, `type amount`, `property write.format.default`, `partitioning`.
         expected, actual: as text; None where there is nothing.
-        since: when it came about; None where nothing tells.
-        is_bound: whether that is only known to be the latest time: the metadata before it is gone.
+        since: when it was made; None where that is not known.
+        is_bound: whether it may be older: the earlier metadata is deleted.
         by: the engine and application that committed it; None where the metadata names none.
         reason: of the rule that ignores it.
     """
@@ -94,11 +94,11 @@ class DriftResult(Result):
     Attributes:
         drifts: the differences, by table.
         compared: how many tables were compared.
-        unmanaged: tables beside them that no file of the history made, and those that the catalog file leaves to others.
+        unmanaged: tables in the same namespaces that no file of the history made, and those that the catalog file leaves to others.
         reasons: why the catalog file leaves a table to others, by its name.
-        not_recorded: tables that files touched and of which the history has no record.
+        not_recorded: tables that files changed and of which the history has no record.
         unread: tables that could not be compared.
-        next: the ways out.
+        next: the ways to settle the differences.
     """
 
     drifts: tuple[Drift, ...] = ()
@@ -120,13 +120,13 @@ class DriftResult(Result):
         return [*self._shown(), *(f"unmanaged: {name}{reasons.get(name, '')}" for name in self.unmanaged)]
 
     def _shown(self) -> Iterator[Line]:
-        matter = [drift for drift in self.drifts if drift.class_ is not DriftClass.ENGINE]
-        yield from table(("table", "difference", "class", "since"), (drift.row() for drift in matter))
+        shown = [drift for drift in self.drifts if drift.class_ is not DriftClass.ENGINE]
+        yield from table(("table", "difference", "class", "since"), (drift.row() for drift in shown))
         yield from (f"{unread.table}: not compared: {unread.why}" for unread in self.unread)
         yield from (f"{name}: not recorded, so not compared" for name in self.not_recorded)
-        if not matter and (self.compared or not self.unread):
+        if not shown and (self.compared or not self.unread):
             yield f"{counted(self.compared, 'table')} as recorded"
-        kept = len(self.drifts) - len(matter)
+        kept = len(self.drifts) - len(shown)
         if kept:
             yield f"kept by the engine: {counted(kept, 'difference')}"
         yield from (f"{'next' if at == 0 else '  or'}: {line}" for at, line in enumerate(self.next))
@@ -142,15 +142,15 @@ class DriftResult(Result):
 
 
 def drift(target: Target, result: DriftResult, choice: TableChoice) -> DriftResult:
-    """Return how the tables of a catalog differ from their records; with an error where one cannot be read. Writes nothing.
+    """Return how the tables of a catalog differ from their records, with an error for those that cannot be read. Writes nothing.
 
     Args:
         choice: of the tables.
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as tables:
         state = read_state(opened)
-        found = drift_in(opened, state, timelines(state.history), tables, result, choice)
-    return replace(found, warnings=(*state.warnings, *found.warnings), error=_not_compared(found))
+        compared = drift_in(opened, state, timelines(state.history), tables, result, choice)
+    return replace(compared, warnings=(*state.warnings, *compared.warnings), error=_not_compared(compared))
 
 
 def drift_in(
@@ -164,14 +164,14 @@ def drift_in(
         known: its timelines.
     """
     for _ in range(_AGAIN):
-        found = _compared(opened, state.history, known, tables, result, choice)
-        newer = read_state(opened) if found.drifts else state
+        compared = _compared(opened, state.history, known, tables, result, choice)
+        newer = read_state(opened) if compared.drifts else state
         if newer.history.head == state.history.head:
-            return found
+            return compared
         state, known = newer, timelines(newer.history)
-    # Each time a run wrote meanwhile: it may have made the differences.
+    # A run wrote at each attempt: it may have made the differences.
     return replace(
-        found, drifts=tuple(replace(drift, class_=DriftClass.NOT_RECORDED) for drift in found.drifts), next=()
+        compared, drifts=tuple(replace(drift, class_=DriftClass.NOT_RECORDED) for drift in compared.drifts), next=()
     )
 
 
@@ -184,103 +184,104 @@ def _compared(
     unknown = files.never_recorded(known)
     chosen = choice.of(known, unknown)
     managed = [timeline for timeline in chosen if why_unmanaged(catalog, timeline.table) is None]
-    found = compare_tables(managed, tables, files)
-    past = tables.past({drift.actual.table: drift.recorded.metadata_location for drift in found.drifts if drift.actual})
+    compared = compare_tables(managed, tables, files)
+    past = tables.past(
+        {drift.actual.table: drift.recorded.metadata_location for drift in compared.drifts if drift.actual}
+    )
     drifts = tuple(
         drift
-        for one in found.drifts
-        for drift in _drifts(one, past.get(one.actual.table) if one.actual else None, catalog.drift_rules)
+        for whole in compared.drifts
+        for drift in _drifts(whole, past.get(whole.actual.table) if whole.actual else None, catalog.drift_rules)
     )
-    renamed = {drift.actual.table for drift in found.drifts if drift.actual and drift.is_renamed}
+    renamed = {drift.actual.table for drift in compared.drifts if drift.actual and drift.is_renamed}
     names_of_files = (name for name in unknown if choice.includes(name) and why_unmanaged(catalog, name) is None)
     not_recorded = tuple(_existing(names_of_files, tables))
-    names, unlisted = _beside(catalog, known, choice, tables)
-    beside = _not_of_others(iter(names), opened)
+    names, unlisted = _unmanaged(catalog, known, choice, tables)
+    neighbours = _not_of_others(iter(names), opened)
     left = [timeline.table for timeline in chosen if timeline.shape and why_unmanaged(catalog, timeline.table)]
-    unmanaged = [*left, *(name for name in beside if name not in not_recorded and name not in renamed)]
+    unmanaged = [*left, *(name for name in neighbours if name not in not_recorded and name not in renamed)]
     return replace(
         result,
         warnings=tuple(
             f"unmanaged tables beside {name} are not known: their names could not be listed" for name in unlisted
         ),
         drifts=drifts,
-        compared=found.tables,
+        compared=compared.tables,
         unmanaged=tuple(unmanaged),
         reasons={name: reason for name in unmanaged if (reason := why_unmanaged(catalog, name))},
         not_recorded=not_recorded,
-        unread=tuple(Unread(*pair) for pair in found.unread),
+        unread=tuple(Unread(*pair) for pair in compared.unread),
         next=_ways_out(
-            drifts, any(drift.is_of_iceberg and drift.actual and not drift.is_renamed for drift in found.drifts)
+            drifts, any(drift.is_of_iceberg and drift.actual and not drift.is_renamed for drift in compared.drifts)
         )
         if known or unknown
         else (f"no table is recorded; list those that exist: `{command('import', 'tables', '--list')}`",),
     )
 
 
-def _not_compared(found: DriftResult) -> GlacierbaseError | None:
-    """Return the error for tables that cannot be read: a job that watches them must not take them for as recorded."""
-    if not found.unread:
+def _not_compared(result: DriftResult) -> GlacierbaseError | None:
+    """Return the error for tables that cannot be read: a job that monitors them must not count them as recorded."""
+    if not result.unread:
         return None
-    first, count = found.unread[0], len(found.unread)
+    first, count = result.unread[0], len(result.unread)
     what = (
-        f"catalog {found.catalog}: {count} of {counted(found.compared + count, 'table')} not compared with the record"
+        f"catalog {result.catalog}: {count} of {counted(result.compared + count, 'table')} not compared with the record"
     )
     hint = f"remove the cause, and run `{command('drift')}` again; --table chooses other tables"
     return EngineUnavailable("TABLES_NOT_READ", (what, *quoted(f"{first.table}: {first.why}")), hint)
 
 
-def _drifts(found: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
+def _drifts(whole: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
     """Yield the differences of a table; `past` holds its versions since the record, where they can be read."""
-    for difference in found.differences:
-        rule = next((rule for rule in rules if rule.matches(found.table, difference.subject)), None)
-        drift = Drift(
-            found.table, _class_of(difference, found, rule), difference.subject, difference.before, difference.after
-        )
-        yield _dated(replace(drift, reason=rule.reason if rule else None), difference, found, past)
+    for difference in whole.differences:
+        rule = next((rule for rule in rules if rule.matches(whole.table, difference.subject)), None)
+        values = (difference.subject, difference.before, difference.after)
+        drift = Drift(whole.table, _class_of(difference, whole, rule), *values)
+        yield _dated(replace(drift, reason=rule.reason if rule else None), difference, whole, past)
 
 
-def _class_of(difference: Difference, found: TableDrift, rule: DriftRule | None) -> DriftClass:
+def _class_of(difference: Difference, whole: TableDrift, rule: DriftRule | None) -> DriftClass:
     if rule is not None:
         return DriftClass.IGNORED
-    if not found.is_certain:
+    if not whole.is_certain:
         return DriftClass.NOT_RECORDED
     if difference.what not in _PROPERTIES:
         return DriftClass.STRUCTURAL
     return DriftClass.ENGINE if is_kept_by_engine(difference) else DriftClass.PROPERTY
 
 
-def _dated(drift: Drift, difference: Difference, found: TableDrift, past: Past | None) -> Drift:
-    """Return the drift with the time of the first version since when it is there."""
-    if past is None or (found.is_renamed and difference.before == found.table):  # No metadata says when it was renamed.
+def _dated(drift: Drift, difference: Difference, whole: TableDrift, past: Past | None) -> Drift:
+    """Return the drift with the time of the first version that has it."""
+    if past is None or (whole.is_renamed and difference.before == whole.table):  # No metadata says when it was renamed.
         return drift
-    with_it = list(takewhile(lambda each: _has(each, difference, found), reversed(past.versions)))
-    # Where all that are left have it, the record may be older than the first of them.
+    with_it = list(takewhile(lambda version: _has(version, difference, whole), reversed(past.versions)))
+    # If all remaining versions have it, it may be older than the first of them.
     is_bound = not past.is_whole and len(with_it) == len(past.versions)
     return replace(drift, since=with_it[-1].at, by=with_it[-1].by, is_bound=is_bound) if with_it else drift
 
 
-def _has(version: Version, difference: Difference, found: TableDrift) -> bool:
-    then = drift_of(found.recorded, version.shape, is_certain=True)
+def _has(version: Version, difference: Difference, whole: TableDrift) -> bool:
+    then = drift_of(whole.recorded, version.shape, is_certain=True)
     return then is not None and difference in then.differences
 
 
-def _beside(
+def _unmanaged(
     catalog: Catalog, known: Iterable[Timeline], choice: TableChoice, tables: LiveTables
 ) -> tuple[Sequence[str], Sequence[str]]:
-    """Return the chosen tables beside the recorded ones, and a recorded table of each namespace that could not be listed.
+    """Return the unrecorded tables, and a recorded table of each namespace that could not be listed.
 
-    The former are in the namespaces of recorded tables, not recorded, and not those of glacierbase.
+    The former are the chosen ones in the namespaces of recorded tables, without the tables of glacierbase.
     """
     managed = {timeline.table.casefold(): timeline.table for timeline in known if timeline.shape}
-    beside = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
-    found = tables.names_beside(beside.values())
-    names = (name for names in found.values() for name in sorted(names) if choice.includes(name))
+    namespaces = {tuple(name_parts(name)[:-1]): name for name in managed.values()}
+    names_by_table = tables.names_beside(namespaces.values())
+    names = (name for names in names_by_table.values() for name in sorted(names) if choice.includes(name))
     unknown = [name for name in names if name.casefold() not in managed and not is_own_table(catalog, name)]
-    return unknown, [name for name in beside.values() if tables.is_near(name) and name not in found]
+    return unknown, [name for name in namespaces.values() if tables.is_near(name) and name not in names_by_table]
 
 
 def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
-    """Yield those of the tables that no file of another history in the same namespace touched."""
+    """Yield those of the tables that no file of another history in the same namespace changed."""
     if (first := next(names, None)) is None:
         return
     others = tables_of_others(opened)
@@ -288,13 +289,13 @@ def _not_of_others(names: Iterator[str], opened: OpenCatalog) -> Iterator[str]:
 
 
 def _existing(names: Iterable[str], tables: LiveTables) -> Iterator[str]:
-    """Yield those of the tables that exist; no engine is started for that."""
-    found = tables.read(filter(tables.is_near, names))
-    return (name for name, each in found.items() if each.shape)
+    """Yield those of the tables that exist, without starting an engine."""
+    readings = tables.read(filter(tables.is_near, names))
+    return (name for name, reading in readings.items() if reading.shape)
 
 
 def _ways_out(drifts: Iterable[Drift], has_statements: bool) -> tuple[str, ...]:
-    """Return the commands that end the differences, with the reason that they ask for as a placeholder.
+    """Return the commands that settle the differences, with a placeholder for their reason.
 
     Args:
         has_statements: whether statements can be written for one of the tables.

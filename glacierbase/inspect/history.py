@@ -1,4 +1,4 @@
-"""`history`: the events of a catalog that fit the filters, the outcomes of its migrations, or the changes of one column."""
+"""`history`: the events of a catalog that match the filters, the outcomes of its migrations, or the changes of one column."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from glacierbase.history.state import current_state
 from glacierbase.history.timeline import Moment
 from glacierbase.inspect.lineage import Since
 from glacierbase.inspect.points import Place, place_of, since_given
-from glacierbase.inspect.table_search import ChosenTable, TableSearch, touches
+from glacierbase.inspect.table_search import ChosenTable, TableSearch, version_events
 from glacierbase.model.arguments import check_not_empty, version_given
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, compare
@@ -40,11 +40,11 @@ _OUTCOMES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class HistoryResult(Result):
-    """The events of a catalog that were asked for, in order.
+    """The requested events of a catalog, in order.
 
     Attributes:
         outcomes: of the attempts to apply a migration.
-        changes: of the column that was asked for; None where none was.
+        changes: of the requested column; None where none was.
         total: how many events the history has.
     """
 
@@ -71,27 +71,27 @@ class HistoryResult(Result):
 
 
 def history(target: Target, result: HistoryResult, filters: Filters) -> HistoryResult:
-    """Return the events that are asked for, in order."""
+    """Return the requested events, in order."""
     state = current_state(target)
     events = state.history.events
     result = replace(result, total=len(events), warnings=state.warnings)
-    fits, changes = filters.fits, None
+    accepts, changes = filters.accepts, None
     if filters.table:
         table = filters.table.find(state.history)
         if table is None:
             return result
         places = places_about(table)
         if filters.column is not None:
-            found = tuple(changes_of(table, filters.column, filters.fits))
-            places, changes = frozenset(place for place, _ in found), tuple(change for _, change in found)
-        fits = lambda event: place_of(event) in places and (changes is not None or filters.fits(event))  # noqa: E731
-    kept = tuple(event for event in events if fits(event))
-    return replace(result, events=kept, outcomes=outcomes(events, fits), changes=changes)
+            located = tuple(changes_of(table, filters.column, filters.accepts))
+            places, changes = frozenset(place for place, _ in located), tuple(change for _, change in located)
+        accepts = lambda event: place_of(event) in places and (changes is not None or filters.accepts(event))  # noqa: E731
+    kept = tuple(event for event in events if accepts(event))
+    return replace(result, events=kept, outcomes=outcomes(events, accepts), changes=changes)
 
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """What is asked for; None for all. Every one given must fit.
+    """The requested events: those that match every given filter; None matches all.
 
     Attributes:
         author: part of the author's name, in letters of either case.
@@ -109,7 +109,7 @@ class Filters:
     def given(
         cls, table: str | None, column: str | None, author: str | None, since: str | None, version: str | None
     ) -> Filters:
-        """Return what a caller asks.
+        """Return the filters that a caller gave.
 
         Raises:
             ConfigurationError: a value is empty or cannot be read, or a column has no table.
@@ -126,7 +126,7 @@ class Filters:
             None if version is None else version_given(version),
         )
 
-    def fits(self, event: Event) -> bool:
+    def accepts(self, event: Event) -> bool:
         """Return whether an event has the author, the time and the version."""
         has_author = self.author is None or self.author.casefold() in (event.author or "").casefold()
         has_version = self.number is None or (event.version is not None and int(event.version) == self.number)
@@ -135,25 +135,28 @@ class Filters:
 
 
 def places_about(table: ChosenTable) -> frozenset[Place]:
-    """Return the places of the events of all files that touch a table, also under the names that it had before."""
+    """Return the places of the events of all files that change a table, also under its former names."""
     names = table.written(table.name)
     former = [(table.written(name), begin, end) for name, begin, end in _former_names(table)]
     return frozenset(
-        place_of(touch.event)
-        for touch in touches(table.history)
-        if touch.tables & names
-        or any(touch.tables & names_ and begin <= place_of(touch.event) <= end for names_, begin, end in former)
+        place_of(version_event.event)
+        for version_event in version_events(table.history)
+        if version_event.tables & names
+        or any(
+            version_event.tables & names_ and begin <= place_of(version_event.event) <= end
+            for names_, begin, end in former
+        )
     )
 
 
 def _former_names(table: ChosenTable) -> Iterator[tuple[str, Place, Place]]:
-    """Yield each name that the table had before this one, with the places of the events from which and up to which it had it."""
+    """Yield each former name of the table, with the places of the events from which and up to which the table had it."""
     for timeline in table.timelines:
         moments = [moment for moment in timeline.moments if moment.shape]
-        last = max(index for index, each in enumerate(moments) if each.shape and each.shape.table == table.name)
-        for each, next_ in pairwise(moments[: last + 1]):
-            if each.shape and each.shape.table != table.name:
-                yield each.shape.table, place_of(each.event), place_of(next_.event)
+        last = max(index for index, moment in enumerate(moments) if moment.shape and moment.shape.table == table.name)
+        for moment, next_ in pairwise(moments[: last + 1]):
+            if moment.shape and moment.shape.table != table.name:
+                yield moment.shape.table, place_of(moment.event), place_of(next_.event)
 
 
 @dataclass(frozen=True, slots=True)
@@ -173,28 +176,28 @@ class Outcome:
     run_by: str
 
 
-def outcomes(events: Sequence[Event], fits: Callable[[Event], bool] = lambda _: True) -> tuple[Outcome, ...]:
+def outcomes(events: Sequence[Event], accepts: Callable[[Event], bool] = lambda _: True) -> tuple[Outcome, ...]:
     """Return the outcomes in the events of one catalog, in the order of the events.
 
-    Events without a version, and those that a run wrote after it had lost the lock, have no outcome. The last event of a version
+    Events without a version, and those that a run wrote after it lost the lock, have no outcome. The last event of a version
     is one also if it is no outcome: the attempt is running, or its outcome is unknown.
 
     Args:
-        fits: whether the outcome that an event is, is asked for.
+        accepts: whether the filter accepts an event.
     """
     late = late_events(events)
     counted = [event for event in events if event.version and (event.fence, event.sequence) not in late]
     last = {event.version: event for event in counted}
     chosen = (event for event in counted if event.event in _OUTCOMES or event is last[event.version])
     actors = ci_actors(events)
-    return tuple(_outcome(event, actors.get(event.run_id)) for event in chosen if fits(event))
+    return tuple(_outcome(event, actors.get(event.run_id)) for event in chosen if accepts(event))
 
 
 def ci_actors(events: Sequence[Event]) -> dict[str, str]:
     """Return who started the CI job, for the runs that were part of one, by the run's id."""
     # Parsed only where it can be: the details of a started file are long.
-    found = ((event.run_id, details_of(event).ci_actor) for event in events if "ci_actor" in (event.details or ""))
-    return {run_id: actor for run_id, actor in found if actor}
+    actors = ((event.run_id, details_of(event).ci_actor) for event in events if "ci_actor" in (event.details or ""))
+    return {run_id: actor for run_id, actor in actors if actor}
 
 
 def _outcome(event: Event, ci_actor: str | None) -> Outcome:
@@ -217,12 +220,12 @@ def _name(event: Event) -> str:
     return f"{event.state}" if resolution == event.state else f"repaired as {resolution}: {event.state}"
 
 
-def outcome_table(found: Sequence[Outcome]) -> list[Line]:
+def outcome_table(shown: Sequence[Outcome]) -> list[Line]:
     """Return a table with a row per outcome."""
     header = ("version", "outcome", "at", "author", "description", "run by")
     rows = [
         (outcome.version, Mark(outcome.outcome), outcome.at, outcome.author, outcome.description, outcome.run_by)
-        for outcome in found
+        for outcome in shown
     ]
     return table(header, rows)
 
@@ -235,7 +238,7 @@ def event_table(events: Sequence[Event]) -> list[Line]:
 
 
 def statement_of(event: Event) -> str:
-    """Return which statement of how many an event is about; empty where it does not say."""
+    """Return `2/3` for an event about statement 2 of 3; empty where it names none."""
     place = (event.statement_index, event.statement_total)
     return f"{event.statement_index}/{event.statement_total}" if None not in place else ""
 
@@ -260,7 +263,7 @@ class ColumnChange:
     Attributes:
         version, author, description: of the migration; None where no migration is known to have made the change.
         at: when it was recorded.
-        outside: whether it came from outside.
+        outside: whether another client made it.
     """
 
     table: str
@@ -273,7 +276,9 @@ class ColumnChange:
     since: Since
 
 
-def changes_of(table: ChosenTable, column: str, fits: Callable[[Event], bool]) -> Iterator[tuple[Place, ColumnChange]]:
+def changes_of(
+    table: ChosenTable, column: str, accepts: Callable[[Event], bool]
+) -> Iterator[tuple[Place, ColumnChange]]:
     """Yield the changes of a column, in order, through renames of the column and of its table, with the places of their events.
 
     All columns that ever had the name are followed, in each table that had the name of the table.
@@ -282,11 +287,11 @@ def changes_of(table: ChosenTable, column: str, fits: Callable[[Event], bool]) -
         ConfigurationError: `UNKNOWN_COLUMN`.
     """
     column = name_of(name_parts(column))  # As `blame` reads it.
-    found = sorted(
+    located = sorted(
         (change for timeline in table.timelines for change in _changes(timeline.moments, column)),
-        key=lambda each: place_of(each[0].event),
+        key=lambda pair: place_of(pair[0].event),
     )
-    if not found:
+    if not located:
         names = dict.fromkeys(
             column.name
             for timeline in table.timelines
@@ -296,14 +301,10 @@ def changes_of(table: ChosenTable, column: str, fits: Callable[[Event], bool]) -
         hint = did_you_mean(column, names, f"`{command('schema', table.name)}` shows what is recorded of the table")
         what = f"the records of {table.name} have no column {column}"
         raise ConfigurationError("UNKNOWN_COLUMN", what, hint, table=table.name, column=column)
-    for moment, change in found:
-        if fits(_blamed(moment.event, change.since)):
+    for moment, change in located:
+        # The author and version of the change, which may not be those of the recording file.
+        if accepts(replace(moment.event, author=change.since.author, version=change.since.version)):
             yield place_of(moment.event), change
-
-
-def _blamed(event: Event, since: Since) -> Event:
-    """Return the event, without author and version where its migration did not make the change."""
-    return replace(event, author=since.author, version=since.version)
 
 
 def _changes(moments: Iterable[Moment], column: str) -> Iterator[tuple[Moment, ColumnChange]]:
@@ -358,7 +359,7 @@ def change_table(changes: Sequence[ColumnChange]) -> list[Line]:
         (
             change.since.day,
             change.version or "-",
-            Mark("; ".join(one.line() for one in change.differences)),
+            Mark("; ".join(difference.line() for difference in change.differences)),
             change.author,
             change.since.why,
         )

@@ -1,10 +1,10 @@
-"""The parts of a table through its moments: since when each is what it is, and since when there is one. Pure.
+"""Trace the parts of a table through its moments: the last change and the creation of each. Pure.
 
 The *since* of a part is its last change:
 
 - a column, or a field inside one: its own name, type, whether it refuses nulls, comment or default. A rename of the column around a
   field, and a change of other fields inside a column, are no changes of it. A column is followed by its field id; where the table's
-  format has no ids, by its name, so that a renamed column is a new one there.
+  format has no ids, by its name, so that a renamed column is a new one.
 - a partition field: its transform; one that replaced another on the same column is a change of that one
 - the sort order and the identifier fields: each as a whole; a rename of their columns is no change
 - a property: its value; the table: its name; the format: its version
@@ -33,10 +33,10 @@ class Since:
     Attributes:
         version, author, description: of the migration; None where no migration is known to have made the change.
         at: when it was recorded: after the file had ended. Of a change that no migration made, when it was committed, if the
-            metadata of the table told that.
-        at_most: whether the change may be older: it was found, not made, by the file, or the file was recorded by `baseline`.
-        seen_by: the version that found a change that it did not make; else None.
-        is_first: whether the table was as it is found in its first record.
+            metadata of the table shows that.
+        at_most: whether the change may be older: the file observed it, but did not make it, or `baseline` recorded the file.
+        seen_by: the version that observed a change that it did not make; else None.
+        is_first: whether the first record of the table shows the change.
     """
 
     version: str | None
@@ -50,7 +50,7 @@ class Since:
 
     @classmethod
     def of(cls, moment: Moment, *, is_first: bool = False) -> Since:
-        """Return the origin of what a table has since a moment.
+        """Return the origin of the changes at a moment.
 
         Args:
             is_first: whether the table has no earlier moment.
@@ -101,11 +101,11 @@ class TablePart:
 
     Attributes:
         kind: `table`, `format`, `column`, `partition`, `sort order`, `identifiers` or `property`.
-        key: by which the part is found in another shape of the table.
+        key: identifies the part in another shape of the table.
         name: of the column, the partition field, the property or the table; empty for the others.
         text: the type, the transform, the value.
-        facts: what a change of the part is a change of; each with how it reads when it was so before.
-        near: what it has in common with one of another key that it stands for; None if it never does.
+        facts: the values of which a change is a change of the part, each with its text as a former value.
+        near: identifies a part of another key that it may replace; None if it never does.
         required: of a column, whether it refuses nulls.
     """
 
@@ -119,14 +119,14 @@ class TablePart:
 
 
 @dataclass(frozen=True, slots=True)
-class Traced:
-    """A part of a table, and where it is from.
+class PartOrigin:
+    """A part of a table and its origin.
 
     Attributes:
         since: of its last change.
         created: of its creation.
-        change: what changed last, as it was before: `was float`; empty if it never changed.
-        former_names: in order, without the name that it has again.
+        change: its last change, by the former value: `was float`; empty if it never changed.
+        former_names: in order, without the current name.
     """
 
     part: TablePart
@@ -137,26 +137,27 @@ class Traced:
 
 
 def how_it_was(change: str, former_names: Sequence[str]) -> str:
-    """Return what changed last, and the names before that, as a phrase."""
+    """Return the last change and the earlier names as a phrase."""
     earlier = former_names[:-1] if change.startswith("renamed from") else former_names
     return ", ".join(filter(None, (change, f"formerly {', '.join(earlier)}" if earlier else "")))
 
 
-def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[Traced, ...]:
-    """Return the parts that a table has after the last of its moments; none where it was dropped. Those of another table under
-    its name begin anew.
+def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[PartOrigin, ...]:
+    """Return the parts that a table has after the last of its moments, with their origins; none where it was dropped.
+
+    The parts of another table of the same name begin anew.
 
     Args:
-        before: what it was up to its first record; the last of them is equal to that.
+        before: the moments up to its first record; the last of them is equal to that record.
     """
-    found: tuple[Traced, ...] = ()
+    origins: tuple[PartOrigin, ...] = ()
     uuid: str | None = None
     for index, moment in enumerate((*before, *moments)):
         since = Since.of(moment, is_first=index <= len(before))
         earlier, uuid = uuid, moment.shape.uuid if moment.shape else None
-        known = found if earlier is None or uuid is None or uuid == earlier else ()
-        found = tuple(_next(known, moment.shape, since)) if moment.shape else ()
-    return found
+        known = origins if earlier is None or uuid is None or uuid == earlier else ()
+        origins = tuple(_next(known, moment.shape, since)) if moment.shape else ()
+    return origins
 
 
 def parts(shape: Shape) -> Iterator[TablePart]:
@@ -178,34 +179,34 @@ def parts(shape: Shape) -> Iterator[TablePart]:
     yield TablePart("table", ("table", ""), shape.table, "", {"name": (shape.table, f"renamed from {shape.table}")})
 
 
-def _next(before: Sequence[Traced], shape: Shape, since: Since) -> Iterator[Traced]:
+def _next(before: Sequence[PartOrigin], shape: Shape, since: Since) -> Iterator[PartOrigin]:
     """Yield the parts of the next shape."""
     new = tuple(parts(shape))
     kept = {part.key for part in new}
     known = {part.part.key: part for part in before}
-    gone = [part for part in before if part.part.key not in kept]
+    removed = [part for part in before if part.part.key not in kept]
     for part in new:
-        earlier = known.get(part.key) or next((other for other in gone if _replaces(part, other.part)), None)
-        if earlier in gone:
-            gone.remove(earlier)
-        yield _changed(earlier, part, since) if earlier else Traced(part, since, since)
+        earlier = known.get(part.key) or next((other for other in removed if _replaces(part, other.part)), None)
+        if earlier in removed:
+            removed.remove(earlier)
+        yield _changed(earlier, part, since) if earlier else PartOrigin(part, since, since)
 
 
-def _replaces(part: TablePart, gone: TablePart) -> bool:
-    """Return whether a part stands for one that is gone: on the same column, or of a format that began to have ids, or ended to."""
-    if part.near is None or part.near != gone.near:
+def _replaces(part: TablePart, removed: TablePart) -> bool:
+    """Return whether a part replaces a removed one: on the same column, or of a table whose columns gained or lost ids."""
+    if part.near is None or part.near != removed.near:
         return False
-    return part.kind != "column" or type(part.key[1]) is not type(gone.key[1])
+    return part.kind != "column" or type(part.key[1]) is not type(removed.key[1])
 
 
-def _changed(earlier: Traced, part: TablePart, since: Since) -> Traced:
+def _changed(earlier: PartOrigin, part: TablePart, since: Since) -> PartOrigin:
     changes = [text for fact, (value, text) in earlier.part.facts.items() if part.facts[fact][0] != value]
     former = earlier.former_names
     if "name" in part.facts and part.facts["name"][0] != earlier.part.facts["name"][0]:
         former = tuple(name for name in (*former, earlier.part.name) if name != part.name)
     if not changes:
         return replace(earlier, part=part)
-    return Traced(part, since, earlier.created, ", ".join(changes), former)
+    return PartOrigin(part, since, earlier.created, ", ".join(changes), former)
 
 
 def _column(column: Column) -> TablePart:
@@ -218,7 +219,7 @@ def _column(column: Column) -> TablePart:
         "comment": (column.comment or None, "another comment"),
         "default": (column.default, "another default"),
     }
-    # Where a format begins to have ids, the names connect the columns.
+    # If the columns gain ids, their names connect them.
     key = column.name if column.id is None else column.id
     return TablePart(
         "column", ("column", key), column.name, column.type, facts, ("column named", column.name), column.required

@@ -13,20 +13,20 @@ from glacierbase.history.records import History
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.migration import Event, version_number
 
-# Of ISO 8601, the forms that mean the same with every version of Python.
+# The forms of ISO 8601 that all supported versions of Python read in the same way.
 _DATE = re.compile(r"\d{4}-\d{2}-\d{2}")
 _CLOCK = r"\d{2}(?::\d{2}(?::\d{2}(?:\.(?:\d{3}|\d{6}))?)?)?(?:[Zz]|[+-]\d{2}:\d{2})?"
 _TIME = re.compile(rf"{_DATE.pattern}[T ]{_CLOCK}")
 _AGO = re.compile(r"(\d{1,6})([mhdw])")
 _UNITS = {"m": timedelta(minutes=1), "h": timedelta(hours=1), "d": timedelta(days=1), "w": timedelta(weeks=1)}
 
-# Of an event in the order of its history: fence and sequence.
+# The position of an event in its history: fence and sequence.
 Place: TypeAlias = tuple[int, int]
 
 
 @dataclass(frozen=True, slots=True)
 class Point:
-    """The moment after a version was run, or an instant.
+    """The moment after a version ran, or an instant.
 
     Attributes:
         text: as it was given.
@@ -55,16 +55,16 @@ def since_given(text: str, now: datetime) -> datetime:
     Raises:
         ConfigurationError: `INVALID_TIME`.
     """
-    if found := _AGO.fullmatch(text):
+    if match := _AGO.fullmatch(text):
         try:
-            return now - int(found[1]) * _UNITS[found[2]]
+            return now - int(match[1]) * _UNITS[match[2]]
         except OverflowError:
             return datetime.min.replace(tzinfo=timezone.utc)
     return _instant(text, time.min, "no time", "2026-11-20T10:30:00Z, or 7d")
 
 
 def reached(point: Point | None, history: History) -> Callable[[Event], bool]:
-    """Return what tells whether an event is not after a point; None is now.
+    """Return a function that tells whether an event is not after a point; None is now.
 
     Raises:
         ConfigurationError: `UNKNOWN_VERSION`: the version never ran.
@@ -95,16 +95,16 @@ def _instant(text: str, of_day: time, is_not: str, examples: str) -> datetime:
     """Return the instant that a date or a time names.
 
     Args:
-        is_not: what a text that names none is not.
-        examples: of what is possible, beside a date.
+        is_not: describes a text that names none.
+        examples: of valid texts other than a date.
     """
     try:
         if _DATE.fullmatch(text):
             return datetime.combine(date.fromisoformat(text), of_day, timezone.utc)
         if not _TIME.fullmatch(text):
             raise ValueError(text)
-        found = datetime.fromisoformat(f"{text[:-1]}+00:00" if text[-1] in ("Z", "z") else text)
+        instant = datetime.fromisoformat(f"{text[:-1]}+00:00" if text[-1] in ("Z", "z") else text)
     except ValueError as error:
         hint = f"write a date or a time in ISO 8601: 2026-11-20, or {examples}"
         raise ConfigurationError("INVALID_TIME", f"{text} is {is_not}", hint) from error
-    return found if found.tzinfo else found.replace(tzinfo=timezone.utc)
+    return instant if instant.tzinfo else instant.replace(tzinfo=timezone.utc)

@@ -38,8 +38,15 @@ class StatusResult(Result):
         return [*lines, self.lock.line()] if self.lock else lines
 
 
-def _status_row(each: Status) -> tuple[Cell, ...]:
-    return (each.version, Mark(each.state_name), each.progress, each.applied_at, each.author, each.description)
+def _status_row(status: Status) -> tuple[Cell, ...]:
+    return (
+        status.version,
+        Mark(status.state_name),
+        status.progress,
+        status.applied_at,
+        status.author,
+        status.description,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,7 +70,7 @@ class RenderedFile:
 
 @dataclass(frozen=True, slots=True)
 class RenderResult(Result):
-    """The migrations of a catalog. All `environments` render them alike."""
+    """The migrations of a catalog, which all `environments` render to the same text."""
 
     environments: tuple[str, ...] = ()
     files: tuple[RenderedFile, ...] = ()
@@ -76,14 +83,14 @@ class RenderResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class Check:
-    """One check of `doctor`: what it found, or its error."""
+    """One check of `doctor`: its result, or its error."""
 
     name: str
     detail: str = ""
     error: GlacierbaseError | None = None
 
-    def found(self) -> str:
-        """Return what was found, or the errors with their hints, on one line."""
+    def text(self) -> str:
+        """Return the result, or the errors with their hints, on one line."""
         if self.error is None:
             return self.detail
         return "; ".join(map(_on_a_line, self.error.errors if isinstance(self.error, SeveralErrors) else [self.error]))
@@ -104,7 +111,7 @@ class DoctorResult(Result):
     PARTIAL: ClassVar[bool] = True
 
     def lines(self) -> Sequence[Line]:
-        rows = ((Mark("FAILED" if check.error else "ok"), check.name, check.found()) for check in self.checks)
+        rows = ((Mark("FAILED" if check.error else "ok"), check.name, check.text()) for check in self.checks)
         return table((), rows)
 
     def script(self) -> str | None:

@@ -1,4 +1,4 @@
-"""`schema`: the shape of a table by the record of its migrations, now or at a point before, and what differs between two points."""
+"""`schema`: the shape of a table by its records, now or at an earlier point, and the differences between two points."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from glacierbase.sql.render import create_statements, not_creatable, places
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """What is asked about a table.
+    """What a caller requests about a table.
 
     Attributes:
         at: the point; None for now.
@@ -37,7 +37,7 @@ class Wanted:
 
     @classmethod
     def given(cls, at: str | None, diff: str | None, sql: bool) -> Wanted:
-        """Return what a caller asks.
+        """Return the request of a caller.
 
         Raises:
             ConfigurationError: a point cannot be read, or the arguments exclude each other.
@@ -61,12 +61,12 @@ class SchemaResult(Result):
     Attributes:
         table: its name then; None where the history has no such table.
         shape: None where it was dropped, or not recorded yet; with `differences`, the later one.
-        since: what gave it this shape, or dropped it; None where that is not recorded.
-        not_recorded: the versions that touched it after the last record, and that recorded nothing.
-        next: what makes known what those changed; empty where there are none.
-        later: the next change, where no migration made it: it may have been there already.
-        differences: between two points; None where none were asked for.
-        sql: the statements that create it; None where they were not asked for.
+        since: of the change that gave it this shape, or dropped it; None where that is not recorded.
+        not_recorded: the versions that changed it after the last record, and recorded nothing.
+        next: how to record what those changed; empty where there are none.
+        later: the next change, if no migration made it, as it may be older than its record.
+        differences: between two points; None where none were requested.
+        sql: the statements that create it; None where they were not requested.
     """
 
     table: str | None = None
@@ -129,38 +129,38 @@ def schema(target: Target, result: SchemaResult, search: TableSearch, wanted: Wa
     """
     state = current_state(target)
     result = replace(result, warnings=state.warnings)
-    found = search.find(state.history)
-    if found is None:
+    chosen = search.find(state.history)
+    if chosen is None:
         return result
     if wanted.diff is not None:
-        return _compared(result, found, *wanted.diff)
-    then = found.at(wanted.at)
-    result = _at(result, found, then)
+        return _compared(result, chosen, *wanted.diff)
+    then = chosen.at(wanted.at)
+    result = _at(result, chosen, then)
     return replace(result, sql=_sql(result)) if wanted.sql else result
 
 
-def _at(result: SchemaResult, found: ChosenTable, then: TableAtPoint) -> SchemaResult:
+def _at(result: SchemaResult, chosen: ChosenTable, then: TableAtPoint) -> SchemaResult:
     last = then.moments[-1] if then.moments else None
     since = dropped_by(then) or (Since.of(last, is_first=len(then.moments) == 1) if last else None)
     later = Since.of(then.later, is_first=not then.moments) if then.later else None
     return replace(
         result,
-        table=current_name(then, found.name),
+        table=current_name(then, chosen.name),
         shape=last.shape if last else None,
         since=since,
         not_recorded=then.gaps,
-        next=next_after(found.history, then.gaps),
+        next=next_after(chosen.history, then.gaps),
         later=later if later and later.at_most else None,
     )
 
 
-def _compared(result: SchemaResult, found: ChosenTable, begin: Point, end: Point) -> SchemaResult:
-    before, after = (_at(result, found, found.at(point)) for point in (begin, end))
+def _compared(result: SchemaResult, chosen: ChosenTable, begin: Point, end: Point) -> SchemaResult:
+    before, after = (_at(result, chosen, chosen.at(point)) for point in (begin, end))
     earlier, later = ({result.table or "": result.shape} if result.shape else {} for result in (before, after))
     changes = compare(earlier, later)
     gaps = tuple(dict.fromkeys((*before.not_recorded, *after.not_recorded)))
-    found_differences = tuple(difference for change in changes for difference in change.diff)
-    return replace(after, not_recorded=gaps, next=next_after(found.history, gaps), differences=found_differences)
+    differences = tuple(difference for change in changes for difference in change.diff)
+    return replace(after, not_recorded=gaps, next=next_after(chosen.history, gaps), differences=differences)
 
 
 def _sql(result: SchemaResult) -> str:
@@ -187,6 +187,6 @@ def _sql(result: SchemaResult) -> str:
 
 
 def _masked(shape: Shape) -> list[str]:
-    """Return what the record does not hold, or what is not printed."""
+    """Return why the statements cannot be complete: a secret in them is masked."""
     hidden = any(MASK in mask(statement) for statement in create_statements(shape))
     return [f"a text of it contains {MASK}, in place of a secret"] if hidden else []

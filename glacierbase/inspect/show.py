@@ -1,4 +1,4 @@
-"""`show`: all that is known of one version, from history and files, with what its runs did to tables."""
+"""`show`: all that is known of one version, from history and files, with the changes that its runs recorded."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from glacierbase.model.migration import Event, State, Statement
 from glacierbase.model.result import Result, Status, user_of
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, table
 
-# Each with the version in it.
+# By state, the next step for a version.
 _NEXT: Mapping[State, Callable[[str], str]] = {
     State.PENDING: lambda _: f"`{command('migrate')}` applies it",
     State.RUNNING: lambda _: "a run is applying it",
@@ -52,7 +52,7 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
         f" `{command('migrate', '--allow-out-of-order', version)}`"
     ),
 }
-_FOUND = {
+_ORIGINS = {
     ChangeOrigin.OUTSIDE: "found before it, not from a migration",
     ChangeOrigin.DURING: "while it ran, not by it",
     ChangeOrigin.BASELINE: "found at baseline",
@@ -101,7 +101,7 @@ class ShowResult(Result):
     """All that is known of one version: description, author, run, statements, events, and the next step.
 
     Attributes:
-        tables: what its runs recorded of tables: their changes, and those that they found and no migration made.
+        tables: the changes that its runs recorded: their own, and those that no migration made.
     """
 
     migration: Status | None = None
@@ -165,8 +165,8 @@ def show(target: Target, result: ShowResult, number: int) -> ShowResult:
     )
 
 
-def found(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResult, ...]:
-    """Return what `show` returned for each catalog, or raise an error if none of them has the version.
+def check_known(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResult, ...]:
+    """Return the results of `show` for all catalogs; raise an error if none of them has the version.
 
     Raises:
         ConfigurationError: `UNKNOWN_VERSION`.
@@ -203,7 +203,7 @@ def statements_of(
 ) -> tuple[tuple[ShownStatement, ...], tuple[Allow, ...]]:
     """Return the statements of a version, and the findings of `lint` that it allows.
 
-    Both are as recorded when it was started, else as the file has them.
+    Both are as recorded at its start, else as in the file.
     """
     record = history.records.get(number)
     statements = _statements(target, number, record)
@@ -231,12 +231,12 @@ def _state_of(index: int, record: Record | None) -> str:
 
 @dataclass(frozen=True, slots=True)
 class MadeChange:
-    """What happened to a table.
+    """A recorded change of a table.
 
     Attributes:
-        table: its name afterwards; that before, if it was dropped.
+        table: its name after the change; its last name, if it was dropped.
         change: None where the table could not be read.
-        origin: `migration` where the version did it; else it was found when the version ran.
+        origin: `migration` if the version made it; else the run observed it.
         unread: why the table could not be read; None where it was.
     """
 
@@ -248,7 +248,7 @@ class MadeChange:
 
 
 def made_by(history: History, number: int) -> tuple[MadeChange, ...]:
-    """Return what happened to tables in the runs of a version: found changes first."""
+    """Return the changes that the runs of a version recorded; those of others first."""
     return _in_order(
         (change for timeline in timelines(history) for _, change in changes_in(timeline.moments, number)),
         history,
@@ -256,8 +256,8 @@ def made_by(history: History, number: int) -> tuple[MadeChange, ...]:
     )
 
 
-def made_by_each(history: History, known: Iterable[Timeline]) -> dict[int, tuple[MadeChange, ...]]:
-    """Return for every version that ran what `made_by` returns.
+def made_by_version(history: History, known: Iterable[Timeline]) -> dict[int, tuple[MadeChange, ...]]:
+    """Return the result of `made_by` for every version that ran.
 
     Args:
         known: the timelines of the history.
@@ -270,10 +270,10 @@ def made_by_each(history: History, known: Iterable[Timeline]) -> dict[int, tuple
 
 
 def changes_in(moments: Sequence[Moment], only: int | None = None) -> Iterator[tuple[int, MadeChange]]:
-    """Yield what happened to a table at each of its moments, with the number of the version that recorded it.
+    """Yield the change of a table at each of its moments, with the number of the version that recorded it.
 
     Args:
-        only: the number of the version that is asked for; default all.
+        only: the number of the requested version; default all.
     """
     before = None
     for moment in moments:
@@ -288,16 +288,16 @@ def changes_in(moments: Sequence[Moment], only: int | None = None) -> Iterator[t
 def change_lines(changes: Sequence[MadeChange]) -> Iterator[Line]:
     """Yield the changes as lines of text."""
     for change in changes:
-        found = _FOUND.get(change.origin)
+        origin = _ORIGINS.get(change.origin)
         if change.unread is not None:
             yield from ("", f"table {change.table}: not recorded: {change.unread}")
         else:
-            yield from ("", f"table {change.table}: {change.change}{f' ({found})' if found else ''}")
+            yield from ("", f"table {change.table}: {change.change}{f' ({origin})' if origin else ''}")
             yield from (Verbatim(f"  {difference.line()}") for difference in change.diff)
 
 
 def _in_order(made: Iterable[MadeChange], history: History, number: int) -> tuple[MadeChange, ...]:
-    return (*sorted(made, key=lambda each: each.origin is ChangeOrigin.MIGRATION), *_unread(history, number))
+    return (*sorted(made, key=lambda change: change.origin is ChangeOrigin.MIGRATION), *_unread(history, number))
 
 
 def _unread(history: History, number: int) -> Iterator[MadeChange]:

@@ -20,18 +20,16 @@ from glacierbase.model.result import Status
 def status(target: Target, result: StatusResult) -> StatusResult:
     """Return the state of every version, and the lock holder."""
     state = current_state(target)
-    warnings = (
-        *state.warnings,
-        *(error.message for error in resolve_squashes(target.migrations, state.history).errors),
-    )
+    errors = resolve_squashes(target.migrations, state.history).errors
+    warnings = (*state.warnings, *(error.message for error in errors))
     return replace(result, migrations=statuses(target, state), lock=lock_holder(state.lock), warnings=warnings)
 
 
 def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
     """Return the status of every version, with a note where it was repaired, or would render differently today."""
     files = {migration.number: migration for migration in target.migrations}
-    found = make_status(target.migrations, state.history)
-    return tuple(_with_note(status, files.get(int(status.version)), state.history, target) for status in found)
+    known = make_status(target.migrations, state.history)
+    return tuple(_with_note(status, files.get(int(status.version)), state.history, target) for status in known)
 
 
 def _with_note(status: Status, migration: Migration | None, history: History, target: Target) -> Status:

@@ -1,4 +1,4 @@
-"""The tables of a history: the choice of one by its name, all names, and which files touch which table."""
+"""Find a table of a history by its name; list all names, and the tables that each file changes."""
 
 from __future__ import annotations
 
@@ -28,9 +28,9 @@ class TableAtPoint:
 
     Attributes:
         moments: those up to that point; none where it was not recorded until then.
-        later: the next one, or None.
-        gaps: the versions that touched it since, up to that point, and that recorded nothing of it.
-        is_doubtful: whether a file that may have touched any table has run after its last record, whatever the point.
+        later: the next moment, or None.
+        gaps: the versions that changed it since, up to that point, and recorded nothing of it.
+        is_doubtful: whether a file that may have changed any table has run after its last record, at any point.
     """
 
     moments: tuple[Moment, ...] = ()
@@ -44,9 +44,9 @@ class ChosenTable:
     """A table of a history.
 
     Attributes:
-        name: that it was asked for by, as the history records it.
-        timelines: of all tables that ever had that name, in the order of their first records; none where nothing was recorded.
-        spellings: by the name of a table, how files wrote it.
+        name: the requested one, as the history records it.
+        timelines: of all tables that ever had that name, in the order of their first records; none without a record.
+        spellings: by the name of a table, its forms in files.
     """
 
     name: str
@@ -55,11 +55,11 @@ class ChosenTable:
     spellings: Mapping[str, frozenset[str]]
 
     def written(self, *names: str) -> frozenset[str]:
-        """Return names of tables as files wrote them: some without their first parts."""
+        """Return the forms of table names in files: some lack their first parts."""
         return frozenset(names).union(*(self.spellings.get(name, ()) for name in names))
 
     def at(self, point: Point | None = None) -> TableAtPoint:
-        """Return the table that has the name at a point, else that had it last before, else that got it later.
+        """Return the table that has the name at a point, else the last one that had it, else the first one that got it later.
 
         Raises:
             ConfigurationError: the point is a version that never ran.
@@ -72,15 +72,15 @@ class ChosenTable:
         if not any(reached_moments):
             first = next((timeline.moments[0] for timeline in self.timelines), None)
             return TableAtPoint((), first, gaps(self.history, self.written(self.name), point))
-        # One that had not got the name yet is chosen only where no other one had it.
+        # A table that got the name later is chosen only if no other one had it.
         chosen = max(
             range(len(reached_moments)), key=lambda index: (held[index] or (-1, -1), bool(reached_moments[index]))
         )
         moments, every = tuple(reached_moments[chosen]), self.timelines[chosen]
-        # Its former names may be those of other tables now.
+        # Other tables may have its former names now.
         current = next((moment.shape.table for moment in reversed(moments) if moment.shape), self.name)
         missing = gaps(self.history, self.written(current), point)
-        if point is None:  # Also of files that wrote the name in yet another way.
+        if point is None:  # Also of files that wrote another form of the name.
             missing = tuple(dict.fromkeys((*missing, *(event.version or "" for event in every.unrecorded))))
         later = next(iter(every.moments[len(moments) :]), None)
         return TableAtPoint(moments, later, missing, every.is_doubtful)
@@ -88,14 +88,16 @@ class ChosenTable:
 
 def _held_until(moments: Sequence[Moment], name: str) -> tuple[float, float] | None:
     """Return the place of the event with which a table lost a name; None if it never had it."""
-    last = max((index for index, each in enumerate(moments) if each.shape and each.shape.table == name), default=None)
+    last = max(
+        (index for index, moment in enumerate(moments) if moment.shape and moment.shape.table == name), default=None
+    )
     if last is None:
         return None
     return place_of(moments[last + 1].event) if last + 1 < len(moments) else (math.inf, math.inf)
 
 
 class TableSearch:
-    """A name of a table as a caller wrote it, looked up in the history of one catalog after the other."""
+    """A name of a table that a caller gave, for a search in the histories of several catalogs."""
 
     def __init__(self, text: str) -> None:
         check_not_empty("the name of the table", text)
@@ -106,7 +108,7 @@ class TableSearch:
     def find(self, history: History) -> ChosenTable | None:
         """Return the table of that name; None where there is none.
 
-        The name may lack its first parts, and letters may be of the other case, where that leaves one table.
+        The name may lack its first parts or differ in case, if only one table matches.
 
         Raises:
             ConfigurationError: `AMBIGUOUS_TABLE`.
@@ -117,8 +119,8 @@ class TableSearch:
         """Return the table, and the column where the last parts of the text name one."""
         parts = name_parts(self._text)
         for end in range(len(parts), 0, -1):
-            if found := self._find(history, parts[:end]):
-                return found, name_of(parts[end:]) or None
+            if chosen := self._find(history, parts[:end]):
+                return chosen, name_of(parts[end:]) or None
         return None
 
     def check(self, results: tuple[R, ...]) -> tuple[R, ...]:
@@ -143,38 +145,38 @@ class TableSearch:
         if name is None:
             return None
         self._is_found = True
-        found = timelines(history, names.linked(name))
-        return ChosenTable(name, tuple(_by_name(found).get(name, ())), history, names.spellings)
+        linked = timelines(history, names.linked(name))
+        return ChosenTable(name, tuple(_by_name(linked).get(name, ())), history, names.spellings)
 
 
-def _by_name(found: Sequence[Timeline]) -> Mapping[str, Sequence[Timeline]]:
+def _by_name(candidates: Sequence[Timeline]) -> Mapping[str, Sequence[Timeline]]:
     """Return the timelines by each name that their table ever had."""
     names: dict[str, list[Timeline]] = {}
-    for timeline in found:
+    for timeline in candidates:
         for name in dict.fromkeys(moment.shape.table for moment in timeline.moments if moment.shape):
             names.setdefault(name, []).append(timeline)
     return names
 
 
 def _match(parts: Sequence[str], names: Sequence[str]) -> str | None:
-    """Return the name that is meant: exactly, else without its first parts, else likewise in letters of the other case."""
+    """Return the name that matches exactly, else without its first parts, else likewise with case ignored."""
     if not parts:
         return None
     for wanted, fold in ((tuple(parts), str), (tuple(map(str.casefold, parts)), str.casefold)):
         folded = {name: tuple(map(fold, name_parts(name))) for name in names}
-        for found in (
-            [name for name, each in folded.items() if each == wanted],
-            [name for name, each in folded.items() if each[-len(wanted) :] == wanted],
+        for matching in (
+            [name for name, folded_parts in folded.items() if folded_parts == wanted],
+            [name for name, folded_parts in folded.items() if folded_parts[-len(wanted) :] == wanted],
         ):
-            if len(found) > 1:
+            if len(matching) > 1:
                 raise ConfigurationError(
                     "AMBIGUOUS_TABLE",
-                    f"{name_of(parts)} may be {' or '.join(sorted(found))}",
+                    f"{name_of(parts)} may be {' or '.join(sorted(matching))}",
                     "write the whole name, as it is in this list",
-                    candidates=sorted(found),
+                    candidates=sorted(matching),
                 )
-            if found:
-                return found[0]
+            if matching:
+                return matching[0]
     return None
 
 
@@ -187,7 +189,7 @@ def _with_short_names(names: Mapping[str, None]) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class RecordedNames:
-    """The names of a history.
+    """The table names of a history.
 
     Attributes:
         all: whole names where tables were recorded, else as files wrote them; in the order of the files.
@@ -207,25 +209,25 @@ class RecordedNames:
             for _, whole in (node for node in link if node[0] == "table"):
                 written.setdefault(whole, set()).update(name for kind, name in link if kind == "written")
         recorded = {name for names in written.values() for name in names}
-        others = [name for name in touched_tables(history) if name not in recorded]
+        others = [name for name in changed_tables(history) if name not in recorded]
         spellings = {name: frozenset(names) for name, names in written.items()}
         return cls((*written, *(name for name in others if name not in written)), spellings, tuple(links))
 
     def linked(self, name: str) -> frozenset[str]:
-        """Return the names of all tables that had this name, and of what these were renamed from or to, as files wrote them."""
+        """Return the forms in files of all names that tables with this name had, directly or through renames."""
         known = {("table", name), ("written", name)}
         while grown := {node for link in self._links if link & known for node in link} - known:
             known |= grown
-        return frozenset(each for kind, each in known if kind == "written")
+        return frozenset(text for kind, text in known if kind == "written")
 
 
 @dataclass(frozen=True, slots=True)
-class Touch:
+class VersionEvent:
     """An event of a version.
 
     Attributes:
-        tables: those that the file of the version touches, as it was when it was last started.
-        begin: the place of the event that started it.
+        tables: those that the file of the version changes, by its last start.
+        begin: the place of the event that started the file.
     """
 
     event: Event
@@ -233,8 +235,8 @@ class Touch:
     begin: Place
 
 
-def touches(history: History) -> Iterator[Touch]:
-    """Yield the events of all versions, in order, without those of runs that had lost the lock."""
+def version_events(history: History) -> Iterator[VersionEvent]:
+    """Yield the events of all versions, in order, without those that runs wrote after they lost the lock."""
     files: dict[int, tuple[frozenset[str], Place]] = {}
     for event in history.events:
         if event.version is None or place_of(event) in history.late:
@@ -242,28 +244,29 @@ def touches(history: History) -> Iterator[Touch]:
         number = int(event.version)
         if event.event in (EventType.STARTED, EventType.BASELINED) or number not in files:
             files[number] = frozenset(table_names(event.tables)), place_of(event)
-        yield Touch(event, *files[number])
+        yield VersionEvent(event, *files[number])
 
 
-def touched_tables(history: History) -> list[str]:
-    """Return the names of all tables that files touch, in the order of the files."""
-    return list(dict.fromkeys(table for touch in touches(history) for table in sorted(touch.tables)))
+def changed_tables(history: History) -> list[str]:
+    """Return the names of all tables that files change, in the order of the files."""
+    changed = (table for version_event in version_events(history) for table in sorted(version_event.tables))
+    return list(dict.fromkeys(changed))
 
 
 def gaps(history: History, names: Collection[str], point: Point | None) -> tuple[str, ...]:
-    """Return the versions that touched a table and recorded nothing of it, after the last record before a point.
+    """Return the versions that changed a table without a record of it, after the last record before a point.
 
-    One whose run has not ended, or was lost, is such a version.
+    A version whose run has not ended, or was lost, is one of them.
 
     Args:
-        names: all that the table had, as files wrote them.
+        names: all forms of the table's names in files.
     """
-    found: dict[str, None] = {}
+    unrecorded: dict[str, None] = {}
     started: dict[str, None] = {}
     is_reached = reached(point, history)
-    for touch in touches(history):
-        event = touch.event
-        if not touch.tables.intersection(names):
+    for version_event in version_events(history):
+        event = version_event.event
+        if not version_event.tables.intersection(names):
             continue
         if event.event == EventType.STARTED and is_reached(event):
             started[event.version or ""] = None
@@ -271,7 +274,7 @@ def gaps(history: History, names: Collection[str], point: Point | None) -> tuple
             started.pop(event.version or "", None)
         if event.event in ENDS and is_reached(event):
             if any(record.unread is None for record in records_in(history, event, names)):
-                found.clear()
+                unrecorded.clear()
             else:
-                found[event.version or ""] = None
-    return tuple(found | started)
+                unrecorded[event.version or ""] = None
+    return tuple(unrecorded | started)

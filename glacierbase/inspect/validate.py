@@ -1,4 +1,4 @@
-"""The commands that read files alone, of every environment, and contact nothing: `validate` and `render`."""
+"""`validate` and `render`: the commands that read the files in every environment, and contact nothing."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ def validate(
 
 
 def _refusing_substitutions(root: Path, choice: CatalogChoice, base: str | None) -> Keep:
-    """Return a check of a compiled file for what the engine would replace in it. It spares the files that the base has."""
+    """Return a check of a compiled file for text that the engine would replace. It accepts the files that the base has."""
     stems = {file.name: file.stem for file in choice.files}
     read = cache(lambda ref: read_base(root, ref, stems, read_name))
     # A file that is applied must not be edited any more.
@@ -75,7 +75,7 @@ def _refusing_substitutions(root: Path, choice: CatalogChoice, base: str | None)
 
 
 def _lacking(migrations: Sequence[Migration], required: Collection[str]) -> Iterator[str]:
-    """Yield a warning for each required header that files lack. Without a base, they may be applied, and must not change."""
+    """Yield a warning for each required header that files lack. Without a base, the files may be applied, and must not change."""
     for name in required:
         lacking = [migration.location for migration in migrations if name not in migration.headers]
         if lacking:
@@ -126,21 +126,21 @@ def _render_all(
     """
     from glacierbase.migrations.in_environments import in_environments  # Only these commands start a worker process.
 
-    def render_each(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[RenderedFile]:
+    def render_files(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[RenderedFile]:
         def kept(compiled: Compiled) -> bool:
             return keep(compiled, catalog, migrations)
 
         for compiled_file in sandbox.compile_all(migrations, catalog, catalog.dialect, kept):
             yield RenderedFile(compiled_file.migration.version, compiled_file.migration.location, compiled_file.text)
 
-    return in_environments(root, choice.in_every_environment(catalogs), resolve, render_each)
+    return in_environments(root, choice.in_every_environment(catalogs), resolve, render_files)
 
 
-def _validated(found: InEnvironment[RenderedFile], warnings: tuple[str, ...]) -> ValidateResult:
+def _validated(file: InEnvironment[RenderedFile], warnings: tuple[str, ...]) -> ValidateResult:
     """Return the result of `validate`. Only the files that no error names are counted as valid."""
-    wrong = {error.data.get("path") for error in found.errors}
-    valid = sum(migration.location not in wrong for migration in found.migrations)
-    return ValidateResult(found.catalog, found.environment, warnings=warnings, error=joined(found.errors), files=valid)
+    wrong = {error.data.get("path") for error in file.errors}
+    valid = sum(migration.location not in wrong for migration in file.migrations)
+    return ValidateResult(file.catalog, file.environment, warnings=warnings, error=joined(file.errors), files=valid)
 
 
 def about(errors: Sequence[GlacierbaseError], stem: str) -> tuple[GlacierbaseError, ...]:

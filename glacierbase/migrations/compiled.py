@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from glacierbase.migrations.render import Rendered
     from glacierbase.sql.file import Named
 
-_LINE_END = re.compile(r"\r\n|\r|\n")
-
 
 @dataclass(frozen=True, slots=True)
 class Substituted:
@@ -101,7 +99,7 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
 
 def _rendered_and_split(migration: Migration, catalog: TemplateNames, dialect: str) -> Compiled:
     rendered = _rendered(migration, catalog)
-    starts = [0, *(end.end() for end in _LINE_END.finditer(rendered.text))]
+    starts = [0, *rendered.line_ends]
 
     def file_line(line: int, column: int) -> int:
         return rendered.file_line(starts[line - 1] + column - 1)

@@ -168,7 +168,7 @@ class TemplateSyntax(Extension):
         for token, following in pairwise(chain(stream, [Token(1, "eof", "")])):
             if last[-1].type == "block_begin":
                 _check_block(token)
-            if token.type == "dot" and following.type == "name" and not _looks_up(*last):
+            if token.type == "dot" and following.type == "name" and not _lookup(*last):
                 continue
             last.append(token)
             yield token
@@ -182,7 +182,7 @@ def _check_block(name: Token) -> None:
         raise TemplateSyntaxError(f"{{% {name.value} %}} is not available", name.lineno)
 
 
-def _looks_up(second: Token, first: Token, before: Token) -> bool:
+def _lookup(second: Token, first: Token, before: Token) -> bool:
     """Return whether a dot after these three tokens is a lookup; it is not where an operand must begin."""
     if before.type != "name" or first.type == "dot":
         return before.type in _BEFORE_LOOKUP

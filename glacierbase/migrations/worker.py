@@ -106,7 +106,7 @@ def _answer(request: Mapping[str, Any], names: _Names, kept: dict[str, Any]) -> 
             return {
                 "text": compiled.text,
                 "checksum": compiled.checksum,
-                "steps": _plain(compiled),
+                "steps": [[astuple(statement) for statement in step] for step in compiled.steps],
                 "substituted": marks,
             }
     except MemoryError:
@@ -125,16 +125,6 @@ def _function(name: str) -> Callable[..., Any]:
     module, _, function = name.partition(":")
     attribute: Callable[..., Any] = getattr(importlib.import_module(module), function)
     return attribute
-
-
-def _plain(compiled: Compiled) -> list[list[tuple[int, int, int, str, str, str]]]:
-    return [
-        [
-            (statement.index, statement.line, statement.column, statement.text, statement.checksum, statement.comments)
-            for statement in step
-        ]
-        for step in compiled.steps
-    ]
 
 
 def _write(answer: Mapping[str, Any]) -> None:

@@ -131,11 +131,11 @@ def _differences(before: Shape | None, after: Shape, *, is_replaced: bool = Fals
     if before is not None and (is_replaced or (before.uuid and after.uuid and before.uuid != after.uuid)):
         yield Difference("table", "", "replaced: its rows are gone", f"a new table {after.uuid}", destructive=True)
     if before is not None:
-        yield from _one("format", "", before.format, after.format)
+        yield from _difference("format", "", before.format, after.format)
     yield from _columns(before.columns if before else (), after.columns)
     yield from _lists(before, after)
     yield from _properties(before.properties if before else {}, after.properties)
-    yield from _one("format version", "", _version(before), _version(after))
+    yield from _difference("format version", "", _version(before), _version(after))
 
 
 def _columns(before: Sequence[Column], after: Sequence[Column]) -> Iterator[Difference]:
@@ -166,10 +166,10 @@ def _column(before: Column | None, after: Column) -> Iterator[Difference]:
     if before.name != after.name and not _moved_with_parent(before, after):
         yield Difference("column", "", before.name, after.name)
     if "<" not in before.type + after.type:  # The fields inside are compared by themselves.
-        yield from _one("type", after.name, before.type, after.type)
-    yield from _one("required", after.name, _yes(before.required), _yes(after.required))
-    yield from _one("comment", after.name, before.comment or None, after.comment or None)
-    yield from _one("default", after.name, before.default, after.default)
+        yield from _difference("type", after.name, before.type, after.type)
+    yield from _difference("required", after.name, _yes(before.required), _yes(after.required))
+    yield from _difference("comment", after.name, before.comment or None, after.comment or None)
+    yield from _difference("default", after.name, before.default, after.default)
 
 
 def _moved_with_parent(before: Column, after: Column) -> bool:
@@ -188,7 +188,7 @@ def _version(shape: Shape | None) -> str | None:
 def _lists(before: Shape | None, after: Shape) -> Iterator[Difference]:
     earlier = _listed(before) if before else {}
     for what, text in _listed(after).items():
-        yield from _one(what, "", earlier.get(what), text)
+        yield from _difference(what, "", earlier.get(what), text)
 
 
 def _listed(shape: Shape) -> dict[str, str | None]:
@@ -222,10 +222,10 @@ def sort_text(field: SortField) -> str:
 
 def _properties(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Difference]:
     for key in sorted({*before, *after} - OF_ENGINE):
-        yield from _one("property", key, before.get(key), after.get(key))
+        yield from _difference("property", key, before.get(key), after.get(key))
 
 
-def _one(what: str, name: str, before: str | None, after: str | None) -> Iterator[Difference]:
+def _difference(what: str, name: str, before: str | None, after: str | None) -> Iterator[Difference]:
     if before != after:
         yield Difference(what, name, before, after)
 

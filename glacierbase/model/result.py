@@ -76,7 +76,7 @@ class Results(tuple[R, ...]):
 
 @dataclass(frozen=True, slots=True)
 class RecordedRepair:
-    """The record of a `repair` of a version after its run, with the time, run and user of the repair."""
+    """What `repair` recorded about a version after its run: a fact beside that run, with its own time, run and user."""
 
     resolution: str | None
     at: datetime | None

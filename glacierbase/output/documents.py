@@ -18,7 +18,7 @@ Lines: TypeAlias = Callable[[Any], Sequence[Line]]
 
 @dataclass(frozen=True, slots=True)
 class CommandOutcome:
-    """What a command returned.
+    """The outcome of a command.
 
     Attributes:
         command: its name.
@@ -51,10 +51,10 @@ def text_document(results: Sequence[Result], lines: Lines | None = None, show: S
 def text_errors(errors: Sequence[GlacierbaseError], show: Show = printable) -> str:
     """Return all errors of a command as text, each once with its hints. The last line is the command that explains their codes.
 
-    The state that messages leave out is a line of its own, once below all errors that it holds for.
+    A state that messages leave out is a separate line below all errors to which it applies.
     """
     parts = [part for error in errors for part in _parts(error)]
-    # Environments with other variables may have the same error with another hint.
+    # Environments with different variables may have the same error with different hints.
     texts: dict[tuple[str, str], dict[str, None]] = {}
     for part in parts:
         texts.setdefault((part.unstated, _message(part, show)), {})[_next_step(part, show)] = None

@@ -1,6 +1,6 @@
-"""The formats of results, and the files that get a result, each in a format of its own.
+"""The formats of results, and the files that a result is written to, each in its own format.
 
-The module of a format other than text and JSON, which `lint` and `review` have, is loaded when it is used.
+The modules of formats other than text and JSON, which `lint` and `review` have, are loaded when they are used.
 """
 
 from __future__ import annotations
@@ -53,18 +53,18 @@ class OutputFile:
 
 
 def output_files(values: Sequence[str]) -> tuple[OutputFile, ...]:
-    """Return the files that texts `FORMAT=PATH` name.
+    """Return the files that texts of the form `FORMAT=PATH` name.
 
     Raises:
         ValueError: a text has another form, a format does not exist, a file is named twice or cannot be written.
     """
     files = tuple(map(_file, values))
-    seen: set[str] = set()
+    paths: set[str] = set()
     for file in files:
         real = os.path.realpath(file.path)
-        if real in seen:
+        if real in paths:
             raise ValueError(f"{file.path} is named twice")
-        seen.add(real)
+        paths.add(real)
         try:
             check_replaceable(file.path)
         except FileRefused as error:
@@ -85,7 +85,7 @@ def _file(value: str) -> OutputFile:
 
 
 def write_files(files: Sequence[OutputFile], outcome: CommandOutcome) -> list[GlacierbaseError]:
-    """Write the result into each file, in place of what it holds, and return the errors."""
+    """Write the result into each file, replacing its content, and return the errors."""
     errors: list[GlacierbaseError] = []
     for file in files:
         with collected(errors), writing(file.path, state=""):

@@ -1,6 +1,6 @@
 """Annotations of a pull request: workflow commands of GitHub Actions, which the runner reads in the log of a step.
 
-A step shows at most ten annotations of a kind, and a job fifty. Message and properties have escapes of their own:
+A step shows at most ten annotations of a kind, and a job fifty. Message and properties have special escapes:
 https://github.com/actions/toolkit/blob/main/packages/core/src/command.ts
 """
 
@@ -14,12 +14,12 @@ _MOST = 10
 
 
 def render(outcome: CommandOutcome) -> str:
-    """Return a command per finding, errors first. If there are more than ten, the last one says how many are left out."""
-    found = [problem for problem in problems(outcome.document()) if problem.allowed is None]
-    shown = found if len(found) <= _MOST else found[: _MOST - 1]
+    """Return a command per finding, errors first. If there are more than ten, the last one counts the omitted ones."""
+    findings = [problem for problem in problems(outcome.document()) if problem.allowed is None]
+    shown = findings if len(findings) <= _MOST else findings[: _MOST - 1]
     lines = [_annotation(problem) for problem in shown]
-    if more := len(found) - len(shown):
-        left = f"{more} more: {counted(sum(problem.is_error for problem in found), 'error')} of {len(found)} findings"
+    if more := len(findings) - len(shown):
+        left = f"{more} more: {counted(sum(problem.is_error for problem in findings), 'error')} of {len(findings)} findings"
         lines.append(f"::notice title=glacierbase {outcome.command}::{left}; the other formats list all")
     return "\n".join(lines)
 

@@ -13,9 +13,9 @@ from glacierbase.output.problems import Problem, fingerprints, problems
 
 
 def render(outcome: CommandOutcome) -> str:
-    """Return a list with an issue per finding; an error without a file is one about the project's folder."""
-    found = problems(outcome.document())
-    return json_text([_issue(each, mark) for each, mark in zip(found, fingerprints(found), strict=True)])
+    """Return a list with an issue per finding; an error without a file is an issue of the project's folder."""
+    findings = problems(outcome.document())
+    return json_text([_issue(problem, mark) for problem, mark in zip(findings, fingerprints(findings), strict=True)])
 
 
 def _issue(problem: Problem, fingerprint: str) -> dict[str, Any]:

@@ -1,11 +1,11 @@
-"""The comment of a pull request: what the new migrations do, what is wrong with them, and their statements.
+"""The comment of a pull request: the effects, the findings and the statements of new migrations.
 
 A bot finds the comment of an earlier run by its first line, and replaces it.
 
 A value of a file is shown as code: in `<code>` with every punctuation mark as an entity, or in a fence that is longer than any run
-of backticks in it. Neither is Markdown or HTML, and in code the services look for no names, issues or addresses. Prose of
-glacierbase itself has entities too, and a space of no width behind what starts a reference: services look for those after
-entities are read.
+of backticks in it. Neither is parsed as Markdown or HTML, and the services link no names, issues or addresses in code. Prose of
+glacierbase has entities too, and a space of no width after characters that start a reference, because services link references
+after they decode entities.
 """
 
 from __future__ import annotations
@@ -33,42 +33,44 @@ _NO_WIDTH = "&#8203;"
 _BACKTICKS = re.compile("`+")
 _LONGEST_VALUE = 300
 _LONGEST_SQL = 4000
-# A line that names what a block leaves out.
+# For the line that counts the items that a block leaves out.
 _RESERVED = 60
 
 
 def render(outcome: CommandOutcome) -> str:
     """Return the comment, of at most 65,000 characters."""
     document = outcome.document()
-    found = problems(document)
+    findings = problems(document)
     entries = document["catalogs"]
     blocks = [
         *_notes(entries),
         *_files(entries),
-        *_findings(found),
+        *_findings(findings),
         *_tables(entries),
         *_views(entries),
         *_differences(entries),
         *_unread(entries),
         *_statements(entries),
     ]
-    first = f"<!-- glacierbase:{outcome.command} -->\n\n**glacierbase {outcome.command}**: {_verdict(document, found)}"
+    first = (
+        f"<!-- glacierbase:{outcome.command} -->\n\n**glacierbase {outcome.command}**: {_verdict(document, findings)}"
+    )
     return assembled(first, blocks, _command(entries), _MOST)
 
 
-def _verdict(document: Document, found: Sequence[Problem]) -> str:
+def _verdict(document: Document, findings: Sequence[Problem]) -> str:
     entries = document["catalogs"]
     if not entries:
-        return summary(found)
+        return summary(findings)
     if isinstance(entries[0]["files"], int):  # The count of `lint`.
-        return f"{summary(found)} in {counted(sum(entry['files'] for entry in entries), 'migration')}"
+        return f"{summary(findings)} in {counted(sum(entry['files'] for entry in entries), 'migration')}"
     files = {(entry["catalog"], file["path"]) for entry in entries for file in entry["files"]}
     tables = {(entry["catalog"], table["table"]) for entry in entries for table in entry["tables"]}
     if not files:
-        return f"no new migrations{f', {summary(found)}' if found else ''}"
+        return f"no new migrations{f', {summary(findings)}' if findings else ''}"
     parts = [counted(len(files), "new migration")]
     parts += [f"{counted(len(tables), 'table')} changed"] if tables else []
-    return f"{', '.join([*parts, summary(found)])}; {_how(entries)}"
+    return f"{', '.join([*parts, summary(findings)])}; {_how(entries)}"
 
 
 def _how(entries: Sequence[Entry]) -> str:
@@ -117,21 +119,21 @@ def _cells(cells: Sequence[str]) -> str:
 
 
 def _by_catalog(entries: Sequence[Entry]) -> dict[str, list[Entry]]:
-    """Return the entries with new migrations by catalog; of each, a group of environments that render them equally."""
-    found: dict[str, list[Entry]] = {}
+    """Return the entries with new migrations by catalog; an entry is a group of environments that render them equally."""
+    groups: dict[str, list[Entry]] = {}
     for entry in _reviewed(entries):
-        found.setdefault(entry["catalog"], []).append(entry)
-    return found
+        groups.setdefault(entry["catalog"], []).append(entry)
+    return groups
 
 
 def _reviewed(entries: Sequence[Entry]) -> list[Entry]:
-    """Return the entries with new migrations; those of `lint` have no list of them."""
+    """Return the entries with new migrations; entries of `lint` have no list of migrations."""
     return [entry for entry in entries if isinstance(entry["files"], list) and entry["files"]]
 
 
-def _findings(found: Sequence[Problem]) -> Iterator[Block]:
-    if found:
-        yield Block("finding", tuple(map(_finding, found)), "### Findings\n")
+def _findings(findings: Sequence[Problem]) -> Iterator[Block]:
+    if findings:
+        yield Block("finding", tuple(map(_finding, findings)), "### Findings\n")
 
 
 def _finding(problem: Problem) -> str:
@@ -150,35 +152,35 @@ def _advice(problem: Problem) -> Iterator[tuple[str, str]]:
 
 
 def _tables(entries: Sequence[Entry]) -> Iterator[Block]:
-    """Yield the differences of each table; those of environments with equal ones once."""
+    """Yield the differences of each table; once for environments with equal differences."""
     for groups in _by_catalog(entries).values():
-        found: dict[tuple[str, ...], list[str]] = {}
+        changes: dict[tuple[str, ...], list[str]] = {}
         for entry in groups:
             for table in entry["tables"]:
                 changed = (line for difference in table["diff"] for line in _changed(difference))
-                found.setdefault((table["table"], table["change"], *changed), []).extend(
+                changes.setdefault((table["table"], table["change"], *changed), []).extend(
                     map(code, entry["environments"])
                 )
         everywhere = sum(len(entry["environments"]) for entry in groups)
-        for (name, change, *lines), where in found.items():
+        for (name, change, *lines), where in changes.items():
             only = f" (in {', '.join(where)})" if len(where) < everywhere else ""
             yield fenced("difference", lines, "diff", f"### {code(name)}: {change}{only}")
 
 
 def _views(entries: Sequence[Entry]) -> Iterator[Block]:
-    """Yield what happens to each view; of environments with equal changes once."""
+    """Yield the change of each view; once for environments with equal changes."""
     for groups in _by_catalog(entries).values():
-        found: dict[str, list[str]] = {}
+        changes: dict[str, list[str]] = {}
         for entry in groups:
             for view in entry["views"]:
-                found.setdefault(f"- {code(view['view'])}: {view['change']}", []).extend(
+                changes.setdefault(f"- {code(view['view'])}: {view['change']}", []).extend(
                     map(code, entry["environments"])
                 )
         everywhere = sum(len(entry["environments"]) for entry in groups)
         lines = (
-            f"{line} (in {', '.join(where)})" if len(where) < everywhere else line for line, where in found.items()
+            f"{line} (in {', '.join(where)})" if len(where) < everywhere else line for line, where in changes.items()
         )
-        if found:
+        if changes:
             yield Block("view", tuple(lines), "### Views\n")
 
 
@@ -190,26 +192,26 @@ def _changed(difference: Entry) -> Iterator[str]:
 
 
 def _differences(entries: Sequence[Entry]) -> Iterator[Block]:
-    """Yield what each group of environments renders differently from the first one of its catalog."""
-    for one, *others in _by_catalog(entries).values():
+    """Yield the rendered lines in which each group of environments differs from the first group of its catalog."""
+    for first, *others in _by_catalog(entries).values():
         for other in others:
-            lines = [line for path in _paths(one, other) for line in _rendered_differently(path, one, other)]
-            names = " and ".join(", ".join(map(code, side["environments"])) for side in (one, other))
+            lines = [line for path in _paths(first, other) for line in _rendered_differently(path, first, other)]
+            names = " and ".join(", ".join(map(code, side["environments"])) for side in (first, other))
             if lines:
                 yield fenced("line", lines, "diff", f"### Differs between {names}")
 
 
-def _paths(one: Entry, other: Entry) -> list[str]:
-    return list(dict.fromkeys(file["path"] for entry in (one, other) for file in entry["files"]))
+def _paths(first: Entry, other: Entry) -> list[str]:
+    return list(dict.fromkeys(file["path"] for entry in (first, other) for file in entry["files"]))
 
 
-def _rendered_differently(path: str, one: Entry, other: Entry) -> Iterator[str]:
-    pairs = zip_longest(_texts(one, path), _texts(other, path), fillvalue="")
+def _rendered_differently(path: str, first: Entry, other: Entry) -> Iterator[str]:
+    pairs = zip_longest(_texts(first, path), _texts(other, path), fillvalue="")
     for index, (before, after) in enumerate(pairs, start=1):
         if before != after:
             yield value(f"@@ {path}, statement {index} @@")
-            found = unified_diff(split_lines(sql(before)), split_lines(sql(after)), n=0, lineterm="")
-            yield from (value(line) for line in islice(found, 2, None) if not line.startswith("@@"))
+            changes = unified_diff(split_lines(sql(before)), split_lines(sql(after)), n=0, lineterm="")
+            yield from (value(line) for line in islice(changes, 2, None) if not line.startswith("@@"))
 
 
 def _texts(entry: Entry, path: str) -> list[str]:
@@ -217,7 +219,7 @@ def _texts(entry: Entry, path: str) -> list[str]:
 
 
 def _unread(entries: Sequence[Entry]) -> Iterator[Block]:
-    """Yield the statements that no rule looked at, and those that were not replayed."""
+    """Yield the statements that no rule checked, and the statements that were not replayed."""
     lines = [
         f"not understood, no rule applies: {_place(statement)}"
         for entry in entries
@@ -231,12 +233,12 @@ def _unread(entries: Sequence[Entry]) -> Iterator[Block]:
         yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)), "### Not checked\n")
 
 
-def _place(each: Entry) -> str:
-    return code(f"{each['path']}:{each['line']}")
+def _place(statement: Entry) -> str:
+    return code(f"{statement['path']}:{statement['line']}")
 
 
 def _statements(entries: Sequence[Entry]) -> Iterator[Block]:
-    """Yield the statements of each new migration, folded; of environments that differ, those of the first."""
+    """Yield the statements of each new migration, folded; if environments differ, the statements of the first."""
     for groups in _by_catalog(entries).values():
         shown: dict[str, tuple[Entry, Entry]] = {}
         for entry in groups:
@@ -250,8 +252,8 @@ def _statements(entries: Sequence[Entry]) -> Iterator[Block]:
 
 
 def _with_ends(statements: Sequence[Entry]) -> Iterator[str]:
-    for number, each in enumerate(statements):
-        yield f"{chr(10) if number else ''}{sql(each['sql'])};"
+    for number, statement in enumerate(statements):
+        yield f"{chr(10) if number else ''}{sql(statement['sql'])};"
 
 
 def _command(entries: Sequence[Entry]) -> str:
@@ -271,11 +273,11 @@ def code(text: str) -> str:
 def prose(text: str) -> str:
     """Return a sentence on one line, without Markdown, HTML and references in it."""
     line = on_one_line(shortened(text, _LONGEST_VALUE * 2))
-    return _PUNCTUATION.sub(lambda found: _entity(found) + _NO_WIDTH * bool(_REFERENCE.match(found[0])), line)
+    return _PUNCTUATION.sub(lambda match: _entity(match) + _NO_WIDTH * bool(_REFERENCE.match(match[0])), line)
 
 
-def _entity(found: re.Match[str]) -> str:
-    return f"&#{ord(found[0])};"
+def _entity(match: re.Match[str]) -> str:
+    return f"&#{ord(match[0])};"
 
 
 @dataclass(frozen=True, slots=True)
@@ -283,9 +285,9 @@ class Block:
     """Lines of Markdown that belong together.
 
     Attributes:
-        noun: what an item is.
-        items: what may be left out from the end, each some lines.
-        head, tail: what stands around them.
+        noun: the noun for an item.
+        items: some lines each; the last ones may be left out.
+        head, tail: the text around the items.
     """
 
     noun: str
@@ -298,8 +300,8 @@ class Block:
         """The Markdown."""
         return "\n".join(filter(None, (self.head, *self.items, self.tail)))
 
-    def fitting(self, most: int) -> Block:
-        """Return the block with as many items as fit into so many characters, and a line that counts the others."""
+    def limited(self, most: int) -> Block:
+        """Return the block with as many items as `most` characters hold, and a line that counts the others."""
         if len(self.text) <= most:
             return self
         around = len(self.head) + len(self.tail) + 2 + _RESERVED
@@ -328,21 +330,21 @@ def sql(text: str) -> str:
 
 
 def _inert(line: str) -> str:
-    """Return a line of code in which no program finds one of our markers."""
+    """Return a line of code without the marker of glacierbase's comments."""
     return escaped(line).replace("<!-- glacierbase", r"<\x21-- glacierbase")
 
 
 def assembled(first: str, blocks: Sequence[Block], last: str, most: int) -> str:
-    """Return a comment of at most `most` characters, cut at the borders of items; the last line names what is left out.
+    """Return a comment of at most `most` characters, cut between items; the last line names what is left out.
 
-    A block gets at most half of the characters that are left, so that many findings do not leave out all tables; those of the last
-    noun share the rest.
+    A block gets at most half of the remaining characters, so that many findings do not displace all tables; blocks of the last noun
+    share the rest.
     """
     rest = most - len(first) - len(last) - 500
     left_out: Counter[str] = Counter()
     texts = []
     for block in blocks:
-        shown = block.fitting(rest if block.noun == blocks[-1].noun else rest // 2)
+        shown = block.limited(rest if block.noun == blocks[-1].noun else rest // 2)
         left_out[block.noun] += len(block.items) - len(shown.items)
         if shown.items:
             texts.append(shown.text)

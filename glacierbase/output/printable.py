@@ -12,7 +12,7 @@ from glacierbase.secrets import mask
 
 
 class Show(Protocol):
-    """How lines become text: `printable` in a pipe, `Screen.show` on a terminal."""
+    """A conversion of lines to text: `printable` in a pipe, `Screen.show` on a terminal."""
 
     def __call__(self, lines: Iterable[Line], indent: str = "") -> str: ...
 

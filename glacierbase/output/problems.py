@@ -1,4 +1,4 @@
-"""What a command found, each finding once, for the formats that other programs read: annotations, code quality, SARIF, JUnit.
+"""The findings of a command, each once, for the formats that other programs read: annotations, code quality, SARIF, JUnit.
 
 It is made of the command's JSON document: masked, and holding nothing that the document does not. Every text is escaped, and cut
 where a column comment of a megabyte would make a message of that size.
@@ -62,32 +62,34 @@ class Problem(Finding):
         return command("explain", "REVIEW_FAILED" if self.is_finding else self.code)
 
 
-def problems(found: Document) -> list[Problem]:
+def problems(document: Document) -> list[Problem]:
     """Return the findings and errors in a document, each once: errors first, then warnings, then what is allowed."""
     everywhere: dict[str, set[str]] = {}
-    for entry in found["catalogs"]:
+    for entry in document["catalogs"]:
         everywhere.setdefault(entry["catalog"], set()).update(entry.get("environments", ()))
     merged: dict[Problem, dict[str, None]] = {}
-    for entry in found["catalogs"]:
+    for entry in document["catalogs"]:
         for finding in entry.get("findings", ()):
             merged.setdefault(_problem(entry, finding), {}).update(dict.fromkeys(finding["environments"]))
     findings = (
-        each if set(names) == everywhere[each.catalog] else replace(each, environments=tuple(map(cleaned, names)))
-        for each, names in merged.items()
+        problem
+        if set(names) == everywhere[problem.catalog]
+        else replace(problem, environments=tuple(map(cleaned, names)))
+        for problem, names in merged.items()
     )
     return sorted(
-        [*(replace(problem, catalog=cleaned(problem.catalog)) for problem in findings), *_errors(found)], key=_order
+        [*(replace(problem, catalog=cleaned(problem.catalog)) for problem in findings), *_errors(document)], key=_order
     )
 
 
-def fingerprints(found: Sequence[Problem]) -> list[str]:
+def fingerprints(shown: Sequence[Problem]) -> list[str]:
     """Return an identity of each problem: unique, and the same where only the lines of its file moved."""
-    seen: dict[tuple[str, ...], int] = {}
+    counts: dict[tuple[str, ...], int] = {}
     prints = []
-    for problem in found:
+    for problem in shown:
         key = (problem.catalog, problem.code, problem.path, problem.table or "", _LINE.sub("line", problem.message))
-        seen[key] = seen.get(key, 0) + 1
-        prints.append(sha256("\0".join([*key, str(seen[key])]).encode()).hexdigest())
+        counts[key] = counts.get(key, 0) + 1
+        prints.append(sha256("\0".join([*key, str(counts[key])]).encode()).hexdigest())
     return prints
 
 
@@ -101,10 +103,10 @@ def shortened(text: str, most: int) -> str:
     return text if len(text) <= most else f"{text[:most]}… ({counted(len(text), 'character')})"
 
 
-def summary(found: Sequence[Problem]) -> str:
+def summary(shown: Sequence[Problem]) -> str:
     """Return the counts of problems: `2 errors, 1 warning, 1 allowed`; `no findings` for none."""
-    errors, allowed = sum(problem.is_error for problem in found), sum(problem.allowed is not None for problem in found)
-    counts = [(errors, "error"), (len(found) - errors - allowed, "warning")]
+    errors, allowed = sum(problem.is_error for problem in shown), sum(problem.allowed is not None for problem in shown)
+    counts = [(errors, "error"), (len(shown) - errors - allowed, "warning")]
     parts = [counted(count, word) for count, word in counts if count]
     return ", ".join([*parts, *([f"{allowed} allowed"] if allowed else [])]) or "no findings"
 
@@ -140,11 +142,11 @@ def _path(entry: Document, path: str) -> str:
     return cleaned(normpath(f"{folder}/{path}")).replace("\n", r"\n")
 
 
-def _errors(found: Document) -> list[Problem]:
+def _errors(document: Document) -> list[Problem]:
     """Return the errors of the catalogs and of the command, each once; not those that only count findings."""
-    entries = list(found["catalogs"])
+    entries = list(document["catalogs"])
     pairs = [(entry, part) for entry in entries for part in _parts(entry["error"])]
-    pairs += [({**(entries or [{}])[0], "catalog": ""}, part) for part in _parts(found["error"])]
+    pairs += [({**(entries or [{}])[0], "catalog": ""}, part) for part in _parts(document["error"])]
     errors: dict[tuple[str, str], Problem] = {}
     for entry, part in pairs:
         if part["code"] not in _SUMMARIES:

@@ -19,8 +19,8 @@ _SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sa
 
 def render(outcome: CommandOutcome) -> str:
     """Return a log with one run. Errors without a file are notifications: code scanning refuses a result without a place."""
-    found = problems(outcome.document())
-    placed = [problem for problem in found if problem.path]
+    findings = problems(outcome.document())
+    placed = [problem for problem in findings if problem.path]
     rules = list({problem.code: problem for problem in placed}.values())
     index = {rule.code: number for number, rule in enumerate(rules)}
     marks = fingerprints(placed)
@@ -28,9 +28,9 @@ def render(outcome: CommandOutcome) -> str:
         "tool": {
             "driver": {"name": "glacierbase", "version": __version__, "rules": [_rule(problem) for problem in rules]}
         },
-        "invocations": [_invocation(outcome, [problem for problem in found if not problem.is_finding])],
+        "invocations": [_invocation(outcome, [problem for problem in findings if not problem.is_finding])],
         "columnKind": "unicodeCodePoints",
-        "results": [_result(each, index[each.code], mark) for each, mark in zip(placed, marks, strict=True)],
+        "results": [_result(problem, index[problem.code], mark) for problem, mark in zip(placed, marks, strict=True)],
     }
     return json_text({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 

@@ -89,18 +89,18 @@ WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
     "schemas": {"schemas": {"type": "array", "items": _SCHEMA}},
     "usage": {},
 }
-# What no command prints as its document.
+# Schemas of other documents than those of commands.
 _OTHERS = {"catalog-file": "catalog files, for editors", "usage": "the document of a wrong command line"}
 
 
 def described_schemas() -> dict[str, str]:
     """Return what each JSON Schema describes, by the schema's name, in the order of the names."""
-    found = {name: f"the document of `{_command(name)}`" for name in COMMANDS}
-    return dict(sorted({**found, **_OTHERS}.items()))
+    documents = {name: f"the document of `{_command(name)}`" for name in COMMANDS}
+    return dict(sorted({**documents, **_OTHERS}.items()))
 
 
 def _command(document: str) -> str:
-    """Return the command line of a document's name: an action of `drift` or `import` has a document of its own."""
+    """Return the command line of a document's name: each action of `drift` and `import` has its own document."""
     return f"glacierbase {document.replace('drift-', 'drift ').replace('import-', 'import ')}"
 
 

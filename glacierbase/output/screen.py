@@ -1,8 +1,8 @@
-"""Lines and tables on a terminal: fitted to its width, in colours that a light and a dark background leave readable.
+"""Lines and tables in the width of a terminal, in colours that are readable on light and dark backgrounds.
 
-No colour stands alone: it repeats a word that is printed. Values are masked, escaped and measured before anything is coloured, and
-no markup is parsed in them. `rich` measures characters in cells of the terminal and writes the colours; this module, which imports
-it, is imported once a terminal is known.
+A colour only repeats the meaning of a printed word. Values are masked, escaped and measured before anything is coloured, and no
+markup is parsed in them. `rich` measures characters in cells of the terminal and writes the colours; this module, which imports
+`rich`, is imported only for a terminal.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from glacierbase.output.printable import parts_of, text_of
 
 # Yellow, white and cyan are hard to read on a light background, blue on a dark one.
 _GOOD, _BAD, _ATTENTION, _BOLD, _DIM, _PLAIN = "green", "bold red", "magenta", "bold", "dim", ""
-# Of words in lower case; of all others `_BOLD`.
+# The styles of words in lower case; all other words are `_BOLD`.
 _STYLES = {
     **dict.fromkeys(("applied", "baselined", "done", "ok", "recorded", "released"), _GOOD),
     **dict.fromkeys(("error", "failed"), _BAD),
@@ -42,21 +42,21 @@ _STYLES = {
 _FIRST_WORD = re.compile(r" *(\w+(?: \w+)?)(?=:|  |$)")
 _WORD = re.compile(r"not run|\w+")
 _MARGIN = re.compile(r" {4}\|")
-# Where the later lines of a line begin: deeper than any line of this program, so that no part of a value looks like one.
+# The indentation of wrapped lines: deeper than any line of this program, so that no part of a value resembles one.
 _HANGING = " " * 6
 _LABEL = re.compile(r"(?=.{6,16}\S) *\w+(?: \w+)? {2,}")
 _LEAST_WIDTH = 20
-# Of the cells of a column, the longest decide on its width.
+# The number of cells, the longest ones, that determine the width of a column.
 _MEASURED = 20
 _GAP = "  "
 _MORE = " …"
 # Chinese, Japanese and Korean have no blanks between words.
 _WIDE = "[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
-# What is not broken: text in backticks, a command up to its end, a word. Blanks belong to the token before them.
+# Text that is not broken: text in backticks, a command up to its end, a word. Blanks belong to the token before them.
 _TOKEN = re.compile(
     rf"`[^`]*`\S*\s*|(?:^|(?<=: )|(?<=  ))(?:glacierbase|git) [^;]*;?\s*|{_WIDE}\s*|(?:(?!{_WIDE})[^\s@])+@*\s*|[\s@]+"
 )
-# What a word is broken behind where the columns do not fit otherwise; a date stays whole.
+# Characters after which a word is broken if the columns are too wide otherwise; dates are not broken.
 _FINE_TOKEN = re.compile(r".*?(?:[\s.,</]|-(?!\d))+|.+")
 _PATH_TOKEN = re.compile(r"[^/_]*[/_]+|[^/_]+")
 
@@ -67,7 +67,7 @@ class _Styled:
 
     Attributes:
         tokens: the parts that it can be broken into.
-        is_prose: whether it may be shortened where it repeats the cell above it. Names and times may not.
+        is_prose: whether it may be shortened if it repeats the cell above it. Names and times may not.
     """
 
     tokens: Sequence[str]
@@ -83,17 +83,17 @@ class _Styled:
         return max((cell_len(token.rstrip()) for token in self.tokens), default=0)
 
     def finer(self) -> _Styled:
-        """Return the cell with its words broken as well, behind punctuation: a type or the name of a property is one word."""
+        """Return the cell with its words broken after punctuation: a type or the name of a property is one word."""
         return replace(self, tokens=[part for token in self.tokens for part in _finer(token)])
 
 
 class Screen:
-    """Shows lines on a terminal."""
+    """Format lines for a terminal."""
 
     def __init__(self, width: int, has_colour: bool, now: datetime | None = None) -> None:
         """Args:
         width: of the terminal, in cells.
-        now: the time that relative times are counted from.
+        now: the time to which relative times refer.
         """
         self._width = max(width, _LEAST_WIDTH)
         self._has_colour = has_colour
@@ -121,8 +121,8 @@ class Screen:
         yield from map(self._quoted, others)
 
     def _wrapped(self, text: str, indent: str) -> Iterator[str]:
-        """Yield the lines of a line of text. A label that blanks separate from the rest keeps a column for itself."""
-        label = found[0] if (found := _LABEL.match(text)) else ""
+        """Yield the wrapped lines of a line of text. A label that blanks separate from the rest has its own column."""
+        label = match[0] if (match := _LABEL.match(text)) else ""
         hanging = " " * len(label) or _HANGING
         room = self._width - len(indent)
         first, *others = _broken(_tokens(text[len(label) :]), room - len(label), room - len(hanging))
@@ -143,7 +143,7 @@ class Screen:
         whole = self._cells(table)
         room = self._width - len(indent) - len(_GAP) * (len(whole[0]) - 1)
         for rows in (whole, [[cell.finer() for cell in row] for row in whole]):
-            if widths := _fitted(list(zip(*rows, strict=True)), room):
+            if widths := _column_widths(list(zip(*rows, strict=True)), room):
                 for above, row in zip([None, *rows], rows, strict=False):
                     yield from self._row(row, widths, indent, above)
                 return
@@ -164,7 +164,7 @@ class Screen:
             yield f"{indent}{line}".rstrip()
 
     def _as_line(self, row: Sequence[_Styled], indent: str) -> Iterator[str]:
-        """Yield a row of a table that is too wide for the terminal: its cells one after the other."""
+        """Yield a row of a table that is too wide for the terminal as one wrapped line."""
         return self._wrapped(_GAP.join("".join(cell.tokens) for cell in row if cell.tokens), indent)
 
     def _cells(self, table: Table) -> list[list[_Styled]]:
@@ -202,7 +202,7 @@ def _style_of(text: str) -> str:
 
 def _tokens(text: str, pattern: re.Pattern[str] = _TOKEN) -> list[str]:
     """Return the parts that an escaped text can be broken into."""
-    # Any of them may become the first of a line, where two colons are a command.
+    # A part may be at the start of a line, where two colons are a command.
     return [escaped(token) if token.startswith(":") else token for token in pattern.findall(text)]
 
 
@@ -211,7 +211,7 @@ def _finer(token: str) -> list[str]:
 
 
 def _first_of(lines: list[str], cell: _Styled, above: _Styled, width: int) -> list[str]:
-    """Return the lines of a cell; of one that repeats the cell above it, the first."""
+    """Return the lines of a cell; only the first if it repeats the cell above it."""
     if len(lines) == 1 or not cell.is_prose or cell.tokens != above.tokens:
         return lines
     room = width - cell_len(_MORE)
@@ -230,8 +230,8 @@ def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _fitted(columns: Sequence[Sequence[_Styled]], room: int) -> list[int]:
-    """Return the widths of columns that fit into `room` with the fewest lines per row, none if they cannot fit."""
+def _column_widths(columns: Sequence[Sequence[_Styled]], room: int) -> list[int]:
+    """Return the widths of columns within `room` with the fewest lines per row; none if `room` is too small."""
     largest = [nlargest(_MEASURED, column, key=lambda cell: cell.widest) for column in columns]
     narrowest = [max(cell.narrowest for cell in column) for column in columns]
     narrowest[-1] = min(narrowest[-1], _LEAST_WIDTH)  # A longer word, such as a path, may exceed the width there.
@@ -253,7 +253,7 @@ def _width_for(lines: int, cells: Sequence[_Styled], least: int) -> int:
 
 
 def _folder(column: Sequence[Cell]) -> str:
-    """Return the folder that all cells of a column of paths share, with a slash at its end, or nothing."""
+    """Return the common folder of a column of paths, with a slash at its end, or an empty text."""
     paths = [text_of(cell) for cell in column if isinstance(cell, Location)]
     folder = dirname(commonprefix(paths)) if len(paths) == len(column) else ""
     return f"{folder}/" if folder else ""

@@ -20,7 +20,7 @@ _ABSENT = "-"
 
 @dataclass(frozen=True, slots=True)
 class _SideBySide(Result):
-    """The text of one catalog in several environments. The secrets of all of them are masked in it."""
+    """The text of one catalog in several environments. The secrets of all environments are masked in it."""
 
     text: tuple[Line, ...] = ()
 
@@ -33,18 +33,18 @@ def side_by_side(results: Sequence[Result]) -> list[Result]:
     catalogs: dict[str, list[Result]] = {}
     for result in results:
         catalogs.setdefault(result.catalog, []).append(result)
-    return [joined for found in catalogs.values() for joined in _joined(found)]
+    return [joined for group in catalogs.values() for joined in _joined(group)]
 
 
-def _joined(found: Sequence[Result]) -> Iterator[Result]:
-    known = [result for result in found if not result.skipped and not result.error]
-    if isinstance(found[0], PlanResult):
+def _joined(results: Sequence[Result]) -> Iterator[Result]:
+    known = [result for result in results if not result.skipped and not result.error]
+    if isinstance(results[0], PlanResult):
         yield from _groups(known)
-        yield from (result for result in found if result.skipped)
+        yield from (result for result in results if result.skipped)
     elif known:
-        text = (*_table(known), *(line for result in found for line in _notes(result)))
+        text = (*_table(known), *(line for result in results for line in _notes(result)))
         warnings = tuple(f"{result.environment}: {warning}" for result in known for warning in result.warnings)
-        yield _SideBySide(found[0].catalog, _names(found), warnings=warnings, text=text)
+        yield _SideBySide(results[0].catalog, _names(results), warnings=warnings, text=text)
 
 
 def _groups(results: Sequence[Any]) -> Iterator[Result]:
@@ -60,7 +60,7 @@ def _names(results: Sequence[Result]) -> str:
 
 
 def _table(results: Sequence[Result]) -> Sequence[Line]:
-    """Return the versions in lines, the environments in columns, and which lines differ."""
+    """Return a table with a line per version, a column per environment, and a mark on lines that differ."""
     columns, squashed = [_cells(result) for result in results], [_squashed(result) for result in results]
     rows: list[tuple[Cell, ...]] = []
     for number in sorted({number for column in columns for number in column}):
@@ -77,24 +77,24 @@ def _table(results: Sequence[Result]) -> Sequence[Line]:
 
 
 def _cells(result: Any) -> Mapping[int, tuple[str, str, str]]:
-    """Return version, cell and description of each version, by its number."""
+    """Return version, cell and description of each version, by number."""
     is_status = isinstance(result, StatusResult)
     files = (
         ((migration, _state(migration)) for migration in result.migrations) if is_status else _pending(result.pending)
     )
-    return {int(each.version): (each.version, cell, each.description or "") for each, cell in files}
+    return {int(file.version): (file.version, cell, file.description or "") for file, cell in files}
 
 
 def _squashed(result: Any) -> Mapping[int, int]:
-    """Return the squash that stands for each version which it replaces, by their numbers."""
+    """Return the number of the squash that replaces each version, by the version's number."""
     statuses = result.migrations if isinstance(result, StatusResult) else ()
     return {int(version): int(status.version) for status in statuses for version in status.replaces}
 
 
-def _state(each: Status) -> str:
-    if each.stopped_at:
-        return f"{each.state} at {each.stopped_at}/{each.statements_total}"
-    return f"{each.state}, {each.progress} done" if each.state is State.INTERRUPTED else str(each.state)
+def _state(status: Status) -> str:
+    if status.stopped_at:
+        return f"{status.state} at {status.stopped_at}/{status.statements_total}"
+    return f"{status.state}, {status.progress} done" if status.state is State.INTERRUPTED else str(status.state)
 
 
 def _pending(files: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, str]]:
@@ -102,10 +102,10 @@ def _pending(files: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, str]]:
         yield file, f"pending from {file.resumes_at}/{file.statements}" if file.resumes_at > 1 else "pending"
 
 
-def _notes(each: Result) -> Iterator[str]:
-    if each.skipped:
-        yield f"{each.environment}: skipped, {each.skipped}"
-    elif each.error:
-        yield f"{each.environment}: not known: {each.error.code}"
-    elif isinstance(each, StatusResult):
-        yield from (f"{each.environment}: {line}" for line in each.notes())
+def _notes(result: Result) -> Iterator[str]:
+    if result.skipped:
+        yield f"{result.environment}: skipped, {result.skipped}"
+    elif result.error:
+        yield f"{result.environment}: not known: {result.error.code}"
+    elif isinstance(result, StatusResult):
+        yield from (f"{result.environment}: {line}" for line in result.notes())

@@ -1,6 +1,6 @@
-"""The commands by name: what the command line, the Python API, the JSON documents and the list of commands share.
+"""The commands by name, for the command line, the Python API, the JSON documents and the list of commands.
 
-Nothing that a command runs is imported before it is called.
+A command's modules are imported when it is called.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ class Section(Enum):
     WRITE = "Write migrations"
     CHECK = "Check files and connections"
     APPLY = "Apply migrations"
-    ASK = "Ask (read-only)"
-    MEND = "Mend after an error"
+    READ = "Read (nothing is changed)"
+    RECOVER = "Recover"
 
 
 class Command(NamedTuple):
@@ -28,7 +28,7 @@ class Command(NamedTuple):
         section: of the list of commands; None for an action of another command.
         function: `module:name` in this package; takes keyword arguments. None where the command line alone has it.
         result: `module:name` of the type of its results; None where its document is about no catalog.
-        reads_files: whether an error in a migration file ends it; otherwise the files are read when they are needed.
+        reads_files: whether an error in a migration file ends the command; otherwise files are read when they are needed.
     """
 
     section: Section | None
@@ -69,21 +69,23 @@ COMMANDS: Mapping[str, Command] = {
     "migrate": Command(Section.APPLY, "apply.migrator:migrate", "apply.results:MigrateResult"),
     "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),
     "warm": Command(Section.APPLY, "apply.warm:warm", "apply.results:WarmResult"),
-    "pending": Command(Section.ASK, "apply.migrator:pending", "apply.results:PendingResult"),
-    "plan": Command(Section.ASK, "apply.migrator:plan", "apply.results:PlanResult"),
-    "status": Command(Section.ASK, "inspect.status:status", "inspect.results:StatusResult"),
-    "history": Command(Section.ASK, "inspect.history:history", "inspect.history:HistoryResult", reads_files=False),
-    "show": Command(Section.ASK, "inspect.show:show", "inspect.show:ShowResult"),
-    "schema": Command(Section.ASK, "inspect.schema:schema", "inspect.schema:SchemaResult", reads_files=False),
-    "blame": Command(Section.ASK, "inspect.blame:blame", "inspect.blame:BlameResult", reads_files=False),
-    "compare": Command(Section.ASK, "inspect.compare.compare:compare_sources", "inspect.compare.results:CompareResult"),
-    "export-state": Command(Section.ASK, "inspect.compare.exporting:export", "inspect.compare.state:StateResult"),
-    "drift": Command(Section.ASK, "inspect.drift:drift", "inspect.drift:DriftResult", reads_files=False),
+    "pending": Command(Section.READ, "apply.migrator:pending", "apply.results:PendingResult"),
+    "plan": Command(Section.READ, "apply.migrator:plan", "apply.results:PlanResult"),
+    "status": Command(Section.READ, "inspect.status:status", "inspect.results:StatusResult"),
+    "history": Command(Section.READ, "inspect.history:history", "inspect.history:HistoryResult", reads_files=False),
+    "show": Command(Section.READ, "inspect.show:show", "inspect.show:ShowResult"),
+    "schema": Command(Section.READ, "inspect.schema:schema", "inspect.schema:SchemaResult", reads_files=False),
+    "blame": Command(Section.READ, "inspect.blame:blame", "inspect.blame:BlameResult", reads_files=False),
+    "compare": Command(
+        Section.READ, "inspect.compare.compare:compare_sources", "inspect.compare.results:CompareResult"
+    ),
+    "export-state": Command(Section.READ, "inspect.compare.exporting:export", "inspect.compare.state:StateResult"),
+    "drift": Command(Section.READ, "inspect.drift:drift", "inspect.drift:DriftResult", reads_files=False),
     "drift-adopt": Command(None, "apply.drift:adopt", "apply.drift:DriftFileResult"),
     "drift-revert": Command(None, "apply.drift:revert", "apply.drift:DriftFileResult"),
     "drift-ignore": Command(None, "apply.drift:ignore", "apply.drift:DriftIgnoreResult"),
-    "report": Command(Section.ASK, "report.page:report", "report.results:ReportResult"),
-    "repair": Command(Section.MEND, "apply.repair:repair_catalog", "apply.results:RepairResult"),
-    "unlock": Command(Section.MEND, "apply.unlock:unlock_catalog", "apply.results:UnlockResult"),
-    "explain": Command(Section.MEND),
+    "report": Command(Section.READ, "report.page:report", "report.results:ReportResult"),
+    "repair": Command(Section.RECOVER, "apply.repair:repair_catalog", "apply.results:RepairResult"),
+    "unlock": Command(Section.RECOVER, "apply.unlock:unlock_catalog", "apply.results:UnlockResult"),
+    "explain": Command(Section.RECOVER),
 }

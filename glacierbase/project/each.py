@@ -24,18 +24,18 @@ from glacierbase.run.waiting import Caller, result
 from glacierbase.stores.choice import opens_without_engine
 
 _LACKS_ENVIRONMENT = "it does not have this environment"
-# Of the catalogs that are read at the same time.
+# How many catalogs are read at the same time.
 _AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Catalogs:
-    """The catalogs of a project, from which a command's caller chooses.
+    """The catalogs of a project, and the run of a command on them.
 
     Attributes:
         root: of the project.
-        scope: the project and the environment as they were given.
-        held_locks: where runs list the locks that they hold.
+        scope: the project and the environment that the caller gave.
+        held_locks: the locks that runs of the project hold.
     """
 
     root: Path
@@ -88,12 +88,12 @@ class Catalogs:
         targets = self._targets([pair for pairs, _ in chosen.values() for pair in pairs])
 
         def run(target: Target) -> Result:
-            found: list[Result] = []
+            target_results: list[Result] = []
             empty = kind(target.catalog.name, target.catalog.environment)
             scope = replace(self.scope, environment=target.catalog.environment)
-            with scope.in_use(), self._collecting(found, empty, catalogs, _planned(target, [target])):
-                found.append(function(target, empty))
-            return found[0]
+            with scope.in_use(), self._collecting(target_results, empty, catalogs, _planned(target, [target])):
+                target_results.append(function(target, empty))
+            return target_results[0]
 
         results = {
             name: [kind(file.name, name, skipped=_LACKS_ENVIRONMENT) for file in files]
@@ -123,7 +123,7 @@ class Catalogs:
 
 
 def _planned(target: Target, targets: Sequence[Target]) -> tuple[str, ...] | None:
-    """Return the catalogs that a plan file must have, none for all of the project; None where no plan file is required."""
+    """Return the catalogs that a plan file must have, empty for all of the project; None where no plan file is required."""
     if not target.catalog.plan_required:
         return None
     names = tuple(target.catalog.name for target in targets)
@@ -131,14 +131,14 @@ def _planned(target: Target, targets: Sequence[Target]) -> tuple[str, ...] | Non
 
 
 def _run_together(targets: Sequence[Target], run: Callable[[Target], Result]) -> Iterator[Result]:
-    """Yield the results: of targets that need no engine, several at a time; engines run one after the other."""
+    """Yield the results. Targets that need no engine run several at a time; the others run one after the other."""
     parallel = [target for target in targets if opens_without_engine(target.catalog)]
     callers = [Caller() for _ in parallel[:_AT_ONCE]]
     answers = [callers[number % _AT_ONCE].submit(partial(run, target)) for number, target in enumerate(parallel)]
     for caller in callers:
         caller.end()
     yield from (run(target) for target in targets if target not in parallel)
-    # Each read inside has a time limit of its own.
+    # Each read inside has its own time limit.
     yield from (result(answer, float("inf")) for answer in answers)
 
 
@@ -152,7 +152,7 @@ def load_targets(
     """Return the chosen catalogs, each in its environment, with their migrations and a run.
 
     Args:
-        held: where the runs list the locks that they hold.
+        held: the list of locks that the runs hold.
         names: of all catalogs of the project.
         is_deferred: read migration files at first use; they are not checked here.
 
@@ -170,7 +170,7 @@ def load_targets(
             errors += wrong
         with collected(errors):
             catalog = file.for_environment(environment, root)
-            # A run of its own: the id of a run, a version and an index name one statement, also in a table that catalogs share.
+            # One run per target: run id, version and index identify a statement, also in a table that catalogs share.
             targets.append(Target(catalog, read[file.stem], Run.here(root, held), set(names) - {file.name}))
     # Catalogs share a file: an error in it is reported once.
     raise_all(list({error.message: error for error in errors}.values()))

@@ -1,4 +1,4 @@
-"""The folders of a project: where its root is, its catalog files, and what is wrong with them."""
+"""Find the root of a project, and read its catalog files, with all errors in its folders."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
 
 @contextmanager
 def listing_catalogs(path: str | None) -> Iterator[None]:
-    """Add a result per catalog file to an error with which the project at `path` cannot be read, each with its own errors.
+    """Add a result per catalog file, with its errors, to an error with which the project at `path` cannot be read.
 
     Args:
         path: as for `Project.load`.

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from glacierbase.review.results import LintResult, ReviewResult
     from glacierbase.squash.squash import SquashResult
 
-# What `report` reads of each catalog.
+# The command by which `report` reads each catalog.
 _PAGE = Command(None, "report.data:page_of", "report.results:PageResult")
 
 
@@ -61,8 +61,8 @@ class Project:
 
     Attributes:
         held_locks: the locks that runs of this project hold now.
-        secrets: those of its catalog files; masked in everything that its methods return, raise, log and record.
-        scope: the project and the environment as they were given; commands in messages repeat them.
+        secrets: those of its catalog files; masked in all values that its methods return, raise, log and record.
+        scope: the project and the environment that the caller gave; commands in messages repeat them.
     """
 
     def __init__(self, root: Path, files: Sequence[CatalogFile], scope: Scope, secrets: Secrets) -> None:
@@ -179,9 +179,9 @@ class Project:
 
     @with_own_scope
     def review(self, base: str, catalogs: Collection[str] = ()) -> tuple[ReviewResult, ...]:
-        """Replay migrations on a throw-away copy, and return what those that the git ref `base` lacks do to the tables.
+        """Replay migrations on a throw-away copy, and return the changes of tables by those that the git ref `base` lacks.
 
-        Contacts no catalog. What the rules of `lint` find in these migrations is among the findings.
+        Contacts no catalog. The findings include those of `lint` in these migrations.
 
         Args:
             base: a git ref, as for `validate`.
@@ -193,7 +193,7 @@ class Project:
 
     @with_own_scope
     def lint(self, catalogs: Collection[str] = (), *, base: str | None = None) -> tuple[LintResult, ...]:
-        """Return what the rules find in all files, or in those that the git ref `base` does not have. Contacts nothing.
+        """Return the findings of the rules in all files, or in those that the git ref `base` lacks. Contacts nothing.
 
         Raises:
             GlacierbaseError: a file does not render, or a finding is an error and not allowed; `results` holds all findings.
@@ -213,7 +213,7 @@ class Project:
         Args:
             versions: of one catalog; default all that need a decision.
             as_: `done` or `not-done` (an unknown outcome), `done` (a failed file's statement, completed by hand), `abandoned`
-                (the file ends here), `edited` (an applied file's new checksum), `removed` (a file that is gone on purpose).
+                (the file ends here), `edited` (an applied file's new checksum), `removed` (a file deleted on purpose).
             reason: why; recorded, and required to record anything.
             environment_was: accept a history of this environment: the environment was renamed, or the tables were cloned.
             engine_stopped: confirm that the engine of the lost run has stopped; recorded.
@@ -221,7 +221,7 @@ class Project:
             lock_timeout: seconds to wait while another run holds the lock.
 
         Raises:
-            ConfigurationError: that outcome does not fit the version, or an argument is missing.
+            ConfigurationError: that outcome is not possible for the version, or an argument is missing.
             NeedsRepair: `not-done` while the statement may still be running.
         """
         from glacierbase.apply.repair import RepairRequest
@@ -266,7 +266,7 @@ class Project:
             accept: patterns of the differences that do not matter: `partitioning`, `column legacy`, `property *`.
 
         Raises:
-            HistoryDisagrees: a table that they create does not exist, or is not as they declare it and that is not accepted.
+            HistoryDisagrees: a table of the files does not exist, or differs from them in a way that is not accepted.
         """
         number = version_given(to)
         check_reason(reason)
@@ -448,12 +448,12 @@ class Project:
         *, table: str | None = None, column: str | None = None, author: str | None = None, since: str | None = None,
         version: str | None = None, spark: Any = None,
     ) -> tuple[HistoryResult, ...]:  # fmt: skip
-        """Return the events, in order, and the outcomes of migrations; those that fit all arguments. Writes nothing.
+        """Return the events, in order, and the outcomes of migrations that match all arguments. Writes nothing.
 
         Args:
             table: only files that change this table, also under its former names; as for `schema`.
             column: of that table: only its changes, and those of the fields inside it, also under other names.
-            author: part of the author's name; letters of either case.
+            author: part of the author's name; case is ignored.
             since: the oldest time: ISO 8601, a date (its begin in UTC), or before now: `90m`, `12h`, `7d`, `2w`.
             version: only this one.
 
@@ -473,10 +473,10 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that version, neither in its files nor in its history.
         """
-        from glacierbase.inspect.show import found
+        from glacierbase.inspect.show import check_known
 
         number = version_given(version)
-        return found(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
+        return check_known(self._catalogs.run(COMMANDS["show"], catalogs, spark, number=number), version)
 
     @with_own_scope
     def schema(
@@ -488,7 +488,7 @@ class Project:
         """Return the shape of a table by the record of its migrations. Writes nothing, and does not read the table.
 
         Args:
-            table: its name; the first parts may be left out, and letters may be of the other case, where one table remains.
+            table: its name; it may lack the first parts or differ in case, if only one table matches.
             at: the shape after this version was run, or at this time: ISO 8601, or a date, which means its end in UTC.
             diff: two of these, `A..B`: the differences between them.
             sql: also return the statements that create the table.
@@ -507,8 +507,8 @@ class Project:
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:
         """Return who changed each column, partition field and property of a table last, when and why. Writes nothing.
 
-        The last change of a column is that of its own name, type, nullability, comment or default, through renames. A change after
-        the last record is found where the table is read without an engine.
+        The last change of a column is that of its name, type, nullability, comment or default, through renames. A change after
+        the last record is shown if the table can be read without an engine.
 
         Args:
             table: as for `schema`; with a column after it, `TABLE.COLUMN`, only that one and the fields inside it.
@@ -525,13 +525,13 @@ class Project:
     def drift(
         self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), spark: Any = None
     ) -> tuple[DriftResult, ...]:
-        """Return how the tables differ from what the history recorded of them. Writes nothing.
+        """Return how the tables differ from their records in the history. Writes nothing.
 
         Args:
             tables: patterns of names; default all tables.
 
         Raises:
-            ConfigurationError: a pattern fits no table of the history.
+            ConfigurationError: a pattern matches no table of the history.
             EngineUnavailable: a table cannot be read; `results` has the differences of the others.
         """
         from glacierbase.history.tables import TableChoice

@@ -1,4 +1,4 @@
-"""What the page of `report` holds of one catalog, from one read of its history and its files."""
+"""Read the content of the page of `report` for one catalog, from one read of its history and its files."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from glacierbase.history.tables import TableChoice
 from glacierbase.history.timeline import Moment, Timeline, timelines
 from glacierbase.inspect.drift import DriftResult, Unread, drift_in
 from glacierbase.inspect.history import ci_actors, statement_of
-from glacierbase.inspect.lineage import Since, Traced, how_it_was, trace
-from glacierbase.inspect.show import MadeChange, made_by_each, next_step, shown_run, statements_of
+from glacierbase.inspect.lineage import PartOrigin, Since, how_it_was, trace
+from glacierbase.inspect.show import MadeChange, made_by_version, next_step, shown_run, statements_of
 from glacierbase.inspect.status import statuses
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, State
@@ -38,19 +38,19 @@ _SETTLED = frozenset({State.APPLIED, State.ABANDONED})
 
 
 def page_of(target: Target, result: PageResult) -> PageResult:
-    """Return what the page holds of a catalog. Writes nothing; starts an engine only where history and lock need it."""
+    """Return the page's content for a catalog. Writes nothing; starts an engine only where history and lock need it."""
     with target.opened() as opened:
         state = read_state(opened)
         known = timelines(state.history)
         result = _with_drift(opened, state, known, result)
-    found = statuses(target, state)
+    known_versions = statuses(target, state)
     return replace(
         result,
         warnings=(*state.warnings, *result.warnings),
         read_at=datetime.now(timezone.utc),
-        migrations=tuple(_migrations(target, state, known, found)),
-        tables=tuple(sorted(_tables(known), key=lambda each: each.name)),
-        to_come=tuple(status.version for status in found if status.state not in _SETTLED),
+        migrations=tuple(_migrations(target, state, known, known_versions)),
+        tables=tuple(sorted(_tables(known), key=lambda table: table.name)),
+        to_come=tuple(status.version for status in known_versions if status.state not in _SETTLED),
     )
 
 
@@ -59,19 +59,19 @@ def _with_drift(opened: OpenCatalog, state: CatalogState, known: Sequence[Timeli
     empty = DriftResult(catalog.name, catalog.environment)
     try:
         with LiveTables(catalog) as tables:
-            found = drift_in(opened, state, known, tables, empty, TableChoice())
-            broken = [unread for unread in found.unread if tables.is_near(unread.table)]
-    except GlacierbaseError as error:  # The page holds what is known without the tables.
+            compared = drift_in(opened, state, known, tables, empty, TableChoice())
+            broken = [unread for unread in compared.unread if tables.is_near(unread.table)]
+    except GlacierbaseError as error:  # The page is written without the comparison.
         why = error.message
         return replace(result, drift_unknown=why, warnings=(f"no table was compared with its record: {why}",))
     return replace(
         result,
         warnings=tuple(_not_compared(broken)),
-        drifts=found.drifts,
-        drift_compared=found.compared,
-        unmanaged=tuple(UnmanagedTable(name, found.reasons.get(name, "")) for name in found.unmanaged),
-        unread=found.unread,
-        drift_next=found.next,
+        drifts=compared.drifts,
+        drift_compared=compared.compared,
+        unmanaged=tuple(UnmanagedTable(name, compared.reasons.get(name, "")) for name in compared.unmanaged),
+        unread=compared.unread,
+        drift_next=compared.next,
     )
 
 
@@ -85,17 +85,17 @@ def _not_compared(unread: Iterable[Unread]) -> Iterator[str]:
 
 
 def _migrations(
-    target: Target, state: CatalogState, known: Sequence[Timeline], found: Iterable[Status]
+    target: Target, state: CatalogState, known: Sequence[Timeline], versions: Iterable[Status]
 ) -> Iterator[ReportedMigration]:
-    made = made_by_each(state.history, known)
+    made = made_by_version(state.history, known)
     events: dict[int, list[Event]] = {}
     for event in state.history.events:
         events.setdefault(int(event.version or 0), []).append(event)
     actors = ci_actors(state.history.events)
-    for status in found:
+    for status in versions:
         number = int(status.version)
-        seen = tuple(_event(event, actors) for event in events.get(number, ()))
-        yield _migration(target, state.history, status, seen, made.get(number, ()))
+        reported_events = tuple(_event(event, actors) for event in events.get(number, ()))
+        yield _migration(target, state.history, status, reported_events, made.get(number, ()))
 
 
 def _migration(
@@ -124,12 +124,12 @@ def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
 
 
 def _tables(known: Iterable[Timeline]) -> Iterator[ReportedTable]:
-    """Yield a table for each name: the one that exists, or was dropped last, with the changes of those before it."""
+    """Yield a table for each name: the one that exists, or was dropped last, with the changes of earlier ones."""
     by_name: dict[str, list[Timeline]] = {}
     for timeline in known:
         by_name.setdefault(timeline.table, []).append(timeline)
     for named in by_name.values():
-        *earlier, last = map(_table, sorted(named, key=lambda each: each.shape is not None))
+        *earlier, last = map(_table, sorted(named, key=lambda timeline: timeline.shape is not None))
         before = (change for table in reversed(earlier) for change in table.changes)
         yield replace(last, changes=(*last.changes, *before))
 
@@ -156,11 +156,11 @@ def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
         before = moment.shape
 
 
-def _part(traced: Traced) -> ReportedPart:
-    part = traced.part
-    was = how_it_was(traced.change, traced.former_names)
+def _part(origin: PartOrigin) -> ReportedPart:
+    part = origin.part
+    was = how_it_was(origin.change, origin.former_names)
     comment, _ = part.facts.get("comment", (None, ""))
-    return ReportedPart(part.kind, part.name, part.text, part.required, str(comment or ""), was, _since(traced.since))
+    return ReportedPart(part.kind, part.name, part.text, part.required, str(comment or ""), was, _since(origin.since))
 
 
 def _since(since: Since) -> ReportedSince:

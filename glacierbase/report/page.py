@@ -1,4 +1,4 @@
-"""The page of `report`: one HTML file with its style, its script and its data. It contacts nothing."""
+"""Write the page of `report`: one HTML file with its style, its script and its data, which contacts nothing."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def report(
 
     Args:
         name: of the project.
-        pages: reads what the page holds of each catalog.
+        pages: reads the page's content for each catalog.
         compared: compares environments.
 
     Raises:
@@ -102,7 +102,7 @@ def page_text(name: str, pages: Sequence[PageResult], compared: Sequence[Compare
     """
     folder = files("glacierbase.report") / "templates"
     template, style, *scripts = ((folder / name).read_text("utf-8") for name in ("page.html", "page.css", *_SCRIPTS))
-    # Inside a function, a name is not one of the window.
+    # The function keeps names out of the window.
     script = f'"use strict";\n(function () {{\n{"".join(scripts)}}})();\n'
     data = packed(
         {
@@ -112,7 +112,7 @@ def page_text(name: str, pages: Sequence[PageResult], compared: Sequence[Compare
             "compared": [result.to_dict() for result in compared],
         }
     )
-    # Only a style and a script of exactly this text run, and nothing is ever loaded.
+    # Only this style and this script run, and nothing is loaded.
     policy = (
         f"default-src 'none'; style-src {_hash(style)}; script-src {_hash(script)}; base-uri 'none'; form-action 'none'"
     )
@@ -135,15 +135,11 @@ def packed(value: Any) -> str:
     root = packer.add(value)
     content = {
         "shapes": [list(map(_visible, keys)) for keys in packer.shapes],
-        "nodes": list(map(_node, packer.nodes)),
+        "nodes": [_visible(node) if isinstance(node, str) else node for node in packer.nodes],
         "root": root,
     }
     text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _node(key: str | tuple[Reference, ...]) -> object:
-    return _visible(key) if isinstance(key, str) else key
 
 
 def _visible(text: str) -> str:
@@ -151,7 +147,7 @@ def _visible(text: str) -> str:
 
 
 class _Packer:
-    """Nodes and shapes, each once, by the order of their first use."""
+    """Numbers nodes and shapes in the order of their first use, each once."""
 
     def __init__(self) -> None:
         self.nodes: dict[str | tuple[Reference, ...], int] = {}

@@ -1,4 +1,4 @@
-"""The result of `report`, and what its page holds of one catalog: fields of the documents of the commands that it shows."""
+"""The result of `report`, and the content of its page for one catalog: fields of other commands' documents."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from glacierbase.model.differences import Change, Difference
 from glacierbase.model.result import Result, Status
 from glacierbase.model.text import Line, counted
 
-_MATTER = (DriftClass.STRUCTURAL, DriftClass.PROPERTY)
+_COUNTED = (DriftClass.STRUCTURAL, DriftClass.PROPERTY)
 
 
 @dataclass(frozen=True, slots=True)
 class ReportResult(Result):
-    """What was written about one catalog.
+    """The numbers of one catalog on the page.
 
     Attributes:
-        path: of the page; empty where none was written, because nothing could be read.
+        path: of the page; empty if nothing could be read, so that none was written.
         migrations, tables, pending: how many the page shows.
         drifts: how many differences of tables are neither ignored nor kept by the engine.
-        environments: that the page compares.
+        environments: those that the page compares.
     """
 
     path: str = ""
@@ -43,7 +43,7 @@ class ReportResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class ReportedSince:
-    """Since when something is as it is.
+    """The time and cause of a change.
 
     Attributes:
         day, why: as `blame` prints them.
@@ -61,7 +61,7 @@ class ReportedPart:
 
     Attributes:
         comment: of a column; else empty.
-        was: how it was before its last change.
+        was: the value before its last change.
     """
 
     kind: str
@@ -84,12 +84,12 @@ class ReportedChange:
 
 @dataclass(frozen=True, slots=True)
 class ReportedTable:
-    """A table, from its first record on; before it, those that had its name and were dropped.
+    """A table since its first record, with the dropped tables that had its name before.
 
     Attributes:
         former_names: in order.
-        dropped: None where it exists by its record.
-        not_recorded: the versions that touched it after the last record, and that recorded nothing.
+        dropped: the drop; None where the table exists by its record.
+        not_recorded: the versions that changed it after the last record, and recorded nothing.
         changes: the newest first.
     """
 
@@ -140,7 +140,7 @@ class UnmanagedTable:
 
 @dataclass(frozen=True, slots=True)
 class PageResult(Result):
-    """What the page holds of one catalog.
+    """The page's content for one catalog.
 
     Attributes:
         to_come: the versions that the next `migrate` would run, or that stop it.
@@ -163,10 +163,12 @@ class PageResult(Result):
 
 
 def reported(path: str, pages: Iterable[PageResult], compared: Iterable[CompareResult]) -> Iterator[ReportResult]:
-    """Yield what was written about each catalog."""
-    environments = {result.catalog: tuple(one.name for one in result.environments) for result in compared}
+    """Yield the result for each catalog."""
+    environments = {
+        result.catalog: tuple(environment.name for environment in result.environments) for result in compared
+    }
     for page in pages:
-        drifts = sum(drift.class_ in _MATTER for drift in page.drifts)
+        drifts = sum(drift.class_ in _COUNTED for drift in page.drifts)
         yield ReportResult(
             page.catalog, page.environment, page.skipped, page.warnings, page.error, path, len(page.migrations),
             len(page.tables), len(page.to_come), drifts, environments.get(page.catalog, ()), secrets=page.secrets,

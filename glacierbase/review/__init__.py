@@ -2,13 +2,13 @@
 
 No catalog is contacted. `lint` reads the statements; `review` also runs them, on a throw-away copy of empty tables in memory.
 
-- `lint`: the command: apply the rules in every environment, and decide what their findings mean.
-- `examine`: what `lint` does to one file after another, in the worker process of a sandbox.
-- `rule`: what a rule is, and what it gets.
+- `lint`: the command: apply the rules in every environment, and rate the findings.
+- `examine`: apply the rules to one file after another, in the worker process of a sandbox.
+- `rule`: the definition of a rule, and its arguments.
 - `catalogue`: all rules: those of `rules/`, a module and a Markdown file for each family, and those of installed packages.
 - `table_properties`: the properties that the table formats know, from `table_properties.json`.
-- `review`: the command: group the environments that render alike, replay, and join what the rules find.
-- `statements`: what `review` needs to know of each statement, and which statements are not replayed.
+- `review`: the command: group the environments that render equally, replay, and add the findings of the rules.
+- `statements`: a summary of each statement for `review`, and the statements that are not replayed.
 - `copy`: the configuration of the throw-away copy.
 - `replay`: run the base and the new migrations on the copy, and compare the tables.
 - `base_states`: the states of the copy after the base, in the user's cache.

@@ -1,7 +1,7 @@
 """States of the copy after files of the base, in the user's cache: a review runs only the files that are new since then.
 
-A state is found by the chain of the files' rendered checksums and by all else that decides it, so that it is never out of date.
-What is read is data from outside: what is damaged or no state is ignored, and the engine uses it inside its sandbox only.
+The key of a state covers the chain of the files' rendered checksums and all else that determines the state, so that it is never
+stale. Cached data is not trusted: damaged or invalid content is ignored, and the engine uses a state only inside its sandbox.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from glacierbase.review.statements import FileSummary, ReplayProblem
 from glacierbase.run.cache import cache_folder, is_own, make_folder, replacing
 from glacierbase.run.files import FileRefused, read_anywhere
 
-# Of what a file holds, and of how the state after the same files is made.
+# The version of the content of a file, and of the way in which the state after the same files is created.
 _FORMAT = 1
 _MOST_BYTES = 64 * 2**20
-# Each is for one head of a base branch in one group of environments.
+# A state is for one head of a base branch in one group of environments.
 _MOST_KEPT = 20
 
 
@@ -41,8 +41,8 @@ class BaseState:
     """The state after the first files of a base.
 
     Attributes:
-        files: how many.
-        problems: those of their statements that did not run.
+        files: their number.
+        problems: of their statements that did not run.
     """
 
     files: int
@@ -55,7 +55,7 @@ class BaseStates:
 
     def __init__(self, copy: Copy, engine: str, base: Sequence[FileSummary]) -> None:
         """Args:
-        engine: its name and version.
+        engine: name and version.
         """
         catalog = copy.catalog
         conf = sorted(catalog.spark_conf.items())
@@ -68,15 +68,15 @@ class BaseStates:
         """Return the state after the most files, or None."""
         for count in range(len(self._base), 0, -1):
             path = self._folder / self._keys[count]
-            if is_own(path) and (found := self._read(path, count)):
-                return found
+            if is_own(path) and (state := self._read(path, count)):
+                return state
         return None
 
     def keep(self, state: CopyState, problems: Sequence[ReplayProblem]) -> None:
         """Write the state after all files. A cache that cannot be written is no error.
 
         Raises:
-            NotKept: it is too large.
+            NotKept: the state is too large.
         """
         if sum(map(len, state.files.values())) > _MOST_BYTES // 2:
             raise NotKept(f"it holds more than {_MOST_BYTES // 2**21} MiB")
@@ -96,7 +96,7 @@ class BaseStates:
     def _read(self, path: Path, count: int) -> BaseState | None:
         with suppress(FileRefused):
             content = _opened(read_anywhere(path, _MOST_BYTES))
-            # Whatever the content is, what is raised says only that it is no state.
+            # Any of these exceptions means that the content is not a state.
             with suppress(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
                 return self._from_plain(json.loads(content), count)
         return None
@@ -135,13 +135,13 @@ def _key(before: Any, checksum: str = "") -> str:
 
 
 def _sealed(content: bytes) -> bytes:
-    """Return the content of a file: the digest of the rest, and the rest."""
+    """Return the content of a cache file: a digest, and the compressed content."""
     packed = zlib.compress(content, 1)
     return hashlib.sha256(packed).hexdigest().encode() + packed
 
 
 def _opened(sealed: bytes) -> bytes:
-    """Return what was sealed; nothing, if it was changed since then, or unpacks to more than a state may hold."""
+    """Return the sealed content; empty if it was changed since, or is larger than a state may be."""
     digest, packed = sealed[:64], sealed[64:]
     if hashlib.sha256(packed).hexdigest().encode() != digest:
         return b""

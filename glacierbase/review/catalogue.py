@@ -1,4 +1,4 @@
-"""All rules: those of glacierbase, family by family, and those that installed packages add."""
+"""All rules: the rules of glacierbase, family by family, and the rules that installed packages add."""
 
 from __future__ import annotations
 
@@ -40,17 +40,17 @@ FAMILIES: Mapping[str, tuple[str, tuple[Rule, ...]]] = MappingProxyType(
         "SF": ("Snowflake", snowflake.RULES),
     }
 )
-_OURS = tuple(chain.from_iterable(rules for _, rules in FAMILIES.values()))
+_BUILT_IN = tuple(chain.from_iterable(rules for _, rules in FAMILIES.values()))
 
 
 @cache
 def all_rules() -> tuple[Rule, ...]:
-    """Return the rules in the order of their families; those of packages last.
+    """Return the rules in the order of their families; the rules of packages last.
 
     Raises:
-        ConfigurationError: `BROKEN_RULES`: a package's rules cannot be loaded, or are none.
+        ConfigurationError: `BROKEN_RULES`: a package's rules cannot be loaded, or are not rules.
     """
-    rules = {rule.code: rule for rule in _OURS}
+    rules = {rule.code: rule for rule in _BUILT_IN}
     for entry in sorted(entry_points(group=GROUP), key=lambda entry: entry.name):
         for rule in _loaded(entry):
             if rule.code in rules:
@@ -59,9 +59,9 @@ def all_rules() -> tuple[Rule, ...]:
     return tuple(rules.values())
 
 
-def is_ours(rule: Rule) -> bool:
-    """Return whether the rule is one of glacierbase."""
-    return rule in _OURS
+def is_built_in(rule: Rule) -> bool:
+    """Return whether the rule belongs to glacierbase."""
+    return rule in _BUILT_IN
 
 
 def _loaded(entry: EntryPoint) -> Iterator[Rule]:

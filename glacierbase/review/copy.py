@@ -1,6 +1,6 @@
-"""The configuration of the throw-away copy of a catalog: the same names, Spark and table format, and nothing that leads elsewhere.
+"""The configuration of the throw-away copy of a catalog: the same names, Spark and table format, without any outside address.
 
-What is kept is listed here. Everything else is left out: credentials, addresses, master, listeners, further classes.
+Only listed settings are kept. Everything else is left out: credentials, addresses, master, listeners, further classes.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.model.catalog import Catalog, Hooks
 
-# Values that change what a statement means, and that load no class and name no place.
+# Settings that change the meaning of a statement, and that load no class and contain no address.
 _KEPT = frozenset(
     {
         "spark.sql.ansi.enabled",
@@ -28,12 +28,12 @@ _KEPT = frozenset(
     }
 )
 _KEPT_PREFIX = "spark.sql.iceberg."
-# Of a catalog: `spark.sql.catalog.NAME.KEY`.
+# Settings of a catalog: `spark.sql.catalog.NAME.KEY`.
 _KEPT_OF_CATALOG = ("default-namespace", "table-default.", "table-override.")
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-# The jars that are loaded: Iceberg's runtime, which has no dependencies. Another one could hold or bring any code, and the copy
-# does not need it.
+# The only jars that are loaded: Iceberg's runtime, which has no dependencies. Other jars could contain any code, and the copy does
+# not need them.
 _JAR = re.compile(r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+")
 # Tables and data are in the JVM's memory, whatever their location: its FileIO is InMemoryFileIO, and opens no file or address.
 _IN_MEMORY = {
@@ -49,9 +49,9 @@ class Copy:
 
     Attributes:
         catalog: the catalog with the configuration of the copy.
-        names: of the catalogs in Spark that the copy holds.
-        absent: of those that it does not hold.
-        left_out: what the copy lacks, a sentence each.
+        names: of the Spark catalogs in the copy.
+        absent: the names of the Spark catalogs that are not in the copy.
+        left_out: sentences on what the copy lacks.
     """
 
     catalog: Catalog
@@ -63,7 +63,7 @@ class Copy:
 def copy_of(catalog: Catalog) -> Copy:
     """Return the copy of a Spark catalog. It has no `names` if none of its tables can be copied."""
     given = catalog.spark_conf
-    declared = {found[1]: value for key, value in given.items() if (found := DECLARED.fullmatch(key))}
+    declared = {match[1]: value for key, value in given.items() if (match := DECLARED.fullmatch(key))}
     names = tuple(name for name, value in declared.items() if value == _CATALOG)
     conf = {"spark.master": "local[2]", "spark.sql.extensions": _EXTENSIONS}
     conf |= {key: value for key, value in given.items() if may_be_set(key)}

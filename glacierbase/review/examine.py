@@ -1,4 +1,4 @@
-"""What the worker process of a sandbox does for `lint`: read the statements of a migration, and apply the rules to them."""
+"""Read the statements of a migration and apply the rules to them, in the worker process of a sandbox."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.model.text import did_you_mean
-from glacierbase.review.catalogue import all_rules, is_ours
+from glacierbase.review.catalogue import all_rules, is_built_in
 from glacierbase.review.results import REPLAY_CODES
-from glacierbase.review.rule import CREATES, Facts, File, Found, Rule, Step, TablesBefore
+from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore
 from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.known import KnownTable, KnownTables
 
 NAME, FOLLOW = f"{__name__}:examine", f"{__name__}:follow"
-# Of a statement that is not understood.
+# The limit for the text of a statement that is not understood.
 _LONGEST_TEXT = 500
 _LONGEST_CODE = 20
 # What a template may render is not known before it is rendered.
@@ -32,7 +32,7 @@ Answer = tuple[Migration, Mapping[str, Any]]
 
 @dataclass(slots=True)
 class _Chain:
-    """What the files of a catalog declare in one environment, up to the file of this number.
+    """The declarations of a catalog's files in one environment, up to the file of this number.
 
     Attributes:
         name: of catalog and environment.
@@ -44,7 +44,7 @@ class _Chain:
 
 
 def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
-    """Return what the rules object to in a file, in JSON's types; severities and allows are left to `judge`.
+    """Return the objections of the rules to a file, in JSON's types; `judge` applies severities and allows.
 
     Args:
         facts: the attributes of `Facts`, and `place` as for `follow`, without which the files before are not known.
@@ -57,7 +57,7 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
     rules = all_rules() if dialect_of(compiled.dialect).has_rules else ()
     allows = allows_of(compiled.statements)
     return {
-        "found": [_plain(rule, found, file) for rule in rules for found in _applied(rule, file)],
+        "found": [_plain(rule, objection, file) for rule in rules for objection in _applied(rule, file)],
         "allows": [{**asdict(allow), "fix": _nearest(allow)} for allow in allows],
         "misplaced": without_effect(compiled.text, allows),
         "lines": {
@@ -76,22 +76,22 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
 
 
 def follow(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> None:
-    """Read a file for the sake of the files after it.
+    """Read a file so that its declarations are known for the files after it.
 
     Args:
-        facts: `place`, its chain and its number in that: without a gap, every file of a catalog in one environment.
-        kept: holds the chain of the file before. The process examines the files of a catalog in their order.
+        facts: `place`, the file's chain and its number there. A chain contains every file of a catalog in one environment.
+        kept: holds the chain up to the file before. The process examines the files of a catalog in their order.
     """
     _followed(_steps(compiled), facts["place"], kept)
 
 
 def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
     """Return the tables that the statements change, and whether the first one of each creates it."""
-    found: dict[tuple[str, ...], bool] = {}
+    tables: dict[tuple[str, ...], bool] = {}
     for step in steps:
         for name in step.parsed.targets:
-            found.setdefault(name.key, step.parsed.operation in CREATES - {"replace_table"})
-    return found
+            tables.setdefault(name.key, step.parsed.operation in CREATES - {"replace_table"})
+    return tables
 
 
 def _steps(compiled: Compiled) -> tuple[Step, ...]:
@@ -105,16 +105,16 @@ def _followed(
     chain: _Chain | None = kept.get("chain")
     name, number = place or ([], 0)
     if place is None or chain is None or (chain.name, chain.number) != (name, number - 1):
-        # A file is missing where one did not compile, or ended the process.
+        # A file of the chain is missing if it did not compile, or ended the process.
         chain = kept["chain"] = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
-    tables, found = chain.tables, {}
+    tables, by_index = chain.tables, {}
     tables.start_file()
     for step in steps:
         if step.target and (known := tables.before(step.target)):
-            found[step.statement.index] = known
+            by_index[step.statement.index] = known
         tables.follow(step.parsed)
     chain.number = number
-    return found
+    return by_index
 
 
 def _nearest(allow: Allow) -> str:
@@ -125,28 +125,28 @@ def _nearest(allow: Allow) -> str:
     return did_you_mean(allow.code[:_LONGEST_CODE], codes, f"`{command('rules')}` lists the codes")
 
 
-def _applied(rule: Rule, file: File) -> Iterator[Found]:
+def _applied(rule: Rule, file: File) -> Iterator[RuleFinding]:
     try:
         yield from rule.check(file)
-    except MemoryError:  # The limit of the process.
+    except MemoryError:  # The process reached its limit.
         raise
     except Exception as error:
-        if is_ours(rule):
+        if is_built_in(rule):
             raise
-        yield Found(
+        yield RuleFinding(
             f"the rule itself fails with {type(error).__name__}: {error}", fix="correct the package that adds it"
         )
 
 
-def _plain(rule: Rule, found: Found, file: File) -> dict[str, Any]:
-    name = found.name or (found.step.target if found.step else None)
-    line, column = _place(found)
-    is_new = rule.spares_new_tables and found.step is not None and file.creates(name, found.step)
+def _plain(rule: Rule, objection: RuleFinding, file: File) -> dict[str, Any]:
+    name = objection.name or (objection.step.target if objection.step else None)
+    line, column = _place(objection)
+    is_new = rule.spares_new_tables and objection.step is not None and file.creates(name, objection.step)
     return {
         "code": rule.code,
-        "message": found.message,
-        "fix": found.fix,
-        "statement_index": found.step.statement.index if found.step else None,
+        "message": objection.message,
+        "fix": objection.fix,
+        "statement_index": objection.step.statement.index if objection.step else None,
         "line": min(line, file.migration.text.count("\n") + 1),
         "column": column,
         "table": str(name) if name else None,
@@ -155,11 +155,11 @@ def _plain(rule: Rule, found: Found, file: File) -> dict[str, Any]:
     }
 
 
-def _place(found: Found) -> tuple[int, int]:
+def _place(objection: RuleFinding) -> tuple[int, int]:
     """Return line and column in the file; exact where the lines of the statement are lines of the file."""
-    if found.step is None:
+    if objection.step is None:
         return 1, 1
-    statement, place = found.step.statement, found.place
+    statement, place = objection.step.statement, objection.place
     if place is None:
         return statement.line, statement.column
     column = place.column + (statement.column - 1 if place.line == 1 else 0)
@@ -173,10 +173,10 @@ def examined(
     chosen: Sequence[Migration],
     facts: Mapping[str, Any],
 ) -> Iterator[Answer]:
-    """Yield what the rules find in the chosen files. Earlier files are read only if a rule needs a table of theirs.
+    """Yield the answers for the chosen files. Earlier files are read only if a rule needs one of their tables.
 
     Raises:
-        MigrationFileError, SeveralErrors: as `Sandbox.examine_all`, of the chosen files only.
+        MigrationFileError, SeveralErrors: as `Sandbox.examine_all`, for the chosen files only.
     """
     if len(chosen) == len(migrations):
         yield from _walk(sandbox, catalog, migrations, chosen, facts)
@@ -192,7 +192,7 @@ def examined(
         needed = [migration for migration in migrations if migration in files or _may_name(migration, missing)]
         wrong: list[GlacierbaseError] = []
         again: list[Answer] = []
-        with collected(wrong):  # Errors of files that are not chosen are those of the base.
+        with collected(wrong):  # Errors of files that are not chosen belong to the base.
             for answer in _walk(sandbox, catalog, needed, files, facts):
                 again.append(answer)
         answers = again
@@ -208,9 +208,9 @@ def _walk(
     chosen: Sequence[Migration],
     facts: Mapping[str, Any],
 ) -> Iterator[Answer]:
-    """Yield what the rules find in the chosen files, each after those before it."""
+    """Yield the answers for the chosen files, after reading the files before them."""
     chain = [catalog.name, catalog.environment]
-    places = {each.location: (chain, number) for number, each in enumerate(migrations)}
+    places = {migration.location: (chain, number) for number, migration in enumerate(migrations)}
     wanted = {migration.location for migration in chosen}
 
     def examiner(migration: Migration) -> Examiner:

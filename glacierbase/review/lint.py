@@ -42,9 +42,9 @@ _DEFAULT = re.compile(
     r"|spark\.sql\.catalog\.[^.]+\.table-(?:default|override)\.(?P<iceberg>.+)"
 )
 Select = Callable[[Catalog, Sequence[Migration]], Sequence[Migration]]
-# A shorter value of a variable is found by chance.
+# Shorter values of variables occur by chance.
 _SHORTEST_TEXT = 4
-# Parts of the classes that tell the format of a catalog's tables.
+# Parts of class names that identify the format of a catalog's tables.
 _FORMATS = {"iceberg": "iceberg", "delta": "delta", "hudi": "hudi", "hoodie": "hudi"}
 
 
@@ -52,7 +52,7 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
     """Apply the rules to the migrations of the chosen catalogs.
 
     Args:
-        base: a git ref; only files that it does not have are checked. Default: all files.
+        base: a git ref; only files that it lacks are checked. Default: all files.
 
     Raises:
         GlacierbaseError: a file does not render, or has an error that is not allowed. Its `results` have an entry per catalog.
@@ -73,9 +73,9 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
         for migration, answer in examined(sandbox, catalog, migrations, select(catalog, migrations), facts):
             yield Examined(catalog.environment, migration.location, catalog.lint, answer)
 
-    found, _ = in_environments(root, chosen, False, examine)
+    outcomes, _ = in_environments(root, chosen, False, examine)
     groups: dict[str, list[InEnvironment[Examined]]] = {file.name: [] for file, _ in chosen}
-    for outcome in found:
+    for outcome in outcomes:
         groups[outcome.catalog].append(outcome)
     at = origin(root, "lint", catalogs, base)
     results = (
@@ -95,20 +95,20 @@ def _new(root: Path, choice: CatalogChoice, ref: str) -> Select:
 
 
 def _varying(file: CatalogFile, environments: Sequence[str], root: Path) -> dict[str, str]:
-    """Return the texts that a variable has in one of the environments and not in another, each with the variable's path."""
-    found: dict[str, set[str]] = {}
+    """Return the texts that a variable has in only some of the environments, with the variable's path."""
+    by_path: dict[str, set[str]] = {}
     for environment in environments if len(environments) > 1 else ():
-        with suppress(GlacierbaseError):  # `in_environments` reports it.
+        with suppress(GlacierbaseError):  # `in_environments` reports the error.
             for text, path in _texts(file.for_environment(environment, root, resolve=False).variables, "variables"):
-                found.setdefault(path, set()).add(text)
-    return {text: path for path, texts in found.items() if len(texts) > 1 for text in texts}
+                by_path.setdefault(path, set()).add(text)
+    return {text: path for path, texts in by_path.items() if len(texts) > 1 for text in texts}
 
 
 def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
     """Yield the texts in a value that are long enough to be recognised, each with its path."""
     if isinstance(value, Mapping):
-        for key, each in value.items():
-            yield from _texts(each, f"{path}.{key}")
+        for key, item in value.items():
+            yield from _texts(item, f"{path}.{key}")
     elif isinstance(value, str) and len(value) >= _SHORTEST_TEXT:
         yield value, path
 
@@ -124,7 +124,7 @@ def _check_codes(catalog: Catalog, rules: Mapping[str, Rule]) -> None:
 
 def _facts(catalog: Catalog) -> dict[str, object]:
     """Return the attributes of `Facts` that follow from the catalog file."""
-    declared = ((found[1], value) for key, value in catalog.spark_conf.items() if (found := DECLARED.fullmatch(key)))
+    declared = ((match[1], value) for key, value in catalog.spark_conf.items() if (match := DECLARED.fullmatch(key)))
     return {
         "formats": {name: _format(value) for name, value in declared},
         "versions": _versions(catalog),
@@ -140,8 +140,8 @@ def _facts(catalog: Catalog) -> dict[str, object]:
 def _defaults(catalog: Catalog) -> Iterator[tuple[str, str]]:
     """Yield the properties that the engine gives to new tables of one of its catalogs."""
     for key, value in catalog.spark_conf.items():
-        if found := _DEFAULT.fullmatch(key):
-            yield (f"delta.{found['delta']}" if found["delta"] else found["iceberg"]), value
+        if match := _DEFAULT.fullmatch(key):
+            yield (f"delta.{match['delta']}" if match["delta"] else match["iceberg"]), value
 
 
 def _versions(catalog: Catalog) -> dict[str, str]:
@@ -149,7 +149,7 @@ def _versions(catalog: Catalog) -> dict[str, str]:
     pairs = (
         (name, pattern.fullmatch(dependency)) for dependency in catalog.dependencies for name, pattern in _JARS.items()
     )
-    return {name: found["version"] for name, found in pairs if found}
+    return {name: match["version"] for name, match in pairs if match}
 
 
 def _format(implementation: str) -> str:
@@ -160,7 +160,7 @@ def _result(
     name: str, group: Iterable[InEnvironment[Examined]], rules: Mapping[str, Rule], base: str | None
 ) -> LintResult:
     group = list(group)
-    examined = [examined for found in group for examined in found.used]
+    examined = [examined for outcome in group for examined in outcome.used]
     verdict = judge(examined, rules, spares_new=base is not None)
     environments = tuple(file.environment for file in group)
     result = LintResult(
@@ -214,14 +214,14 @@ def judge(examined: Sequence[Examined], rules: Mapping[str, Rule], *, spares_new
 
     Args:
         rules: by code.
-        spares_new: whether the files are new, so that the tables that they create are new as well.
+        spares_new: whether the files are new, so that the tables that they create are also new.
     """
     judgement = _Judgement(rules, _created(examined) if spares_new else frozenset())
     for file in examined:
         judgement.add(file)
     judgement.add_unused(examined)
-    found = judgement.found.items()
-    findings = [replace(each, environments=tuple(names)) for each, names in found]
+    items = judgement.environments.items()
+    findings = [replace(finding, environments=tuple(names)) for finding, names in items]
     unread = [NotUnderstood(file.path, line, sql) for file in examined for line, sql in file.answer["not_understood"]]
     return CatalogFindings(tuple(sorted(findings, key=_order)), tuple(dict.fromkeys(unread)), judgement.spared)
 
@@ -231,7 +231,7 @@ def _order(finding: Finding) -> tuple[bool, str, int, int, str]:
 
 
 def _created(examined: Sequence[Examined]) -> frozenset[tuple[str, ...]]:
-    """Return the tables that the files create, and that none of them changes before."""
+    """Return the tables that the files create before any change of them."""
     first: dict[tuple[str, tuple[str, ...]], bool] = {}
     for file in examined:
         for key, is_new in file.answer["tables"]:
@@ -244,11 +244,11 @@ _Allows = dict[tuple[int | None, str], list[Mapping[str, Any]]]
 
 
 class _Judgement:
-    """The findings so far.
+    """Collect the findings of all files and environments.
 
     Attributes:
-        found: the environments of each finding.
-        spared: how many findings are about new tables.
+        environments: of each finding.
+        spared: the number of findings about new tables.
     """
 
     def __init__(self, rules: Mapping[str, Rule], new_tables: Collection[tuple[str, ...]]) -> None:
@@ -256,14 +256,14 @@ class _Judgement:
         self._new_tables = new_tables
         self._used: set[tuple[str, int, str]] = set()
         self._spared: set[tuple[str, str, int]] = set()
-        self.found: dict[Finding, dict[str, None]] = {}
+        self.environments: dict[Finding, dict[str, None]] = {}
 
     @property
     def spared(self) -> int:
         return len(self._spared)
 
     def add(self, file: Examined) -> None:
-        """Judge the findings in one file and environment, and its allows."""
+        """Add the findings in one file and environment, and the findings about its allows."""
         allows = _by_place(file.answer["allows"])
         for raw in file.answer["found"]:
             rule, reason = self._rules[raw["code"]], self._reason(file.path, allows, raw)
@@ -281,7 +281,7 @@ class _Judgement:
             self._about_allow(file, misplaced_allow, None, "has no effect where it is, or as it is written")
 
     def add_unused(self, examined: Sequence[Examined]) -> None:
-        """Add the allows that have a reason, and match no finding in any environment."""
+        """Add a finding for each allow that has a reason, and matches no finding in any environment."""
         for file in examined:
             for allow in file.answer["allows"]:
                 is_used = (file.path, allow["statement_index"], allow["code"]) in self._used
@@ -289,10 +289,10 @@ class _Judgement:
                     self._about_allow(file, unused_allow, allow, "allows {}, which the statement does not raise")
 
     def _reason(self, path: str, allows: _Allows, raw: Mapping[str, Any]) -> str | None:
-        """Return the reason for which a finding is allowed; one about the whole file by a comment above any statement."""
-        found = allows.get((raw["statement_index"], raw["code"]), ())
-        self._used.update((path, allow["statement_index"], allow["code"]) for allow in found)
-        return next((str(allow["reason"]) for allow in found if allow["reason"]), None)
+        """Return the reason why a finding is allowed. A comment above any statement can allow a finding about the whole file."""
+        matching = allows.get((raw["statement_index"], raw["code"]), ())
+        self._used.update((path, allow["statement_index"], allow["code"]) for allow in matching)
+        return next((str(allow["reason"]) for allow in matching if allow["reason"]), None)
 
     def _about_allow(
         self, file: Examined, rule: Rule, allow: Mapping[str, Any] | None, what: str, fix: str = ""
@@ -301,8 +301,8 @@ class _Judgement:
 
         Args:
             allow: None for comments that are above no statement.
-            what: what the comment does, with `{}` in place of its code.
-            fix: default that of the rule.
+            what: the predicate of the message, with `{}` in place of the comment's code.
+            fix: default the rule's fix.
         """
         index = allow["statement_index"] if allow else None
         line, column = file.answer["lines"].get(str(index), (1, 1))
@@ -321,20 +321,20 @@ class _Judgement:
             path=file.path, line=raw["line"], column=raw["column"], statement_index=raw["statement_index"],
             table=raw["table"], environments=(), allowed=allowed,
         )  # fmt: skip
-        self.found.setdefault(finding, {})[file.environment] = None
+        self.environments.setdefault(finding, {})[file.environment] = None
 
 
 def _by_place(allows: Sequence[Mapping[str, Any]]) -> _Allows:
-    """Return the allows by statement and code, and with None for the statement by code alone."""
-    found: _Allows = {}
+    """Return the allows by statement and code; with None for the statement, by code alone."""
+    by_place: _Allows = {}
     for allow in allows:
         for index in (allow["statement_index"], None):
-            found.setdefault((index, allow["code"]), []).append(allow)
-    return found
+            by_place.setdefault((index, allow["code"]), []).append(allow)
+    return by_place
 
 
 def _severity(rule: Rule, table: str | None, options: LintOptions) -> Severity | None:
-    """Return the severity in an environment; None where the rule is off."""
+    """Return the severity in an environment; None if the rule is off."""
     chosen = options.severities.get(rule.code)
     if chosen:
         return None if chosen == "off" else Severity(chosen)

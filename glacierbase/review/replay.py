@@ -1,4 +1,4 @@
-"""Replay migrations on a throw-away copy: what the engine refuses, what each file changes, and what was not run."""
+"""Replay migrations on a throw-away copy: refused statements, the changes by each file, and statements that were not run."""
 
 from __future__ import annotations
 
@@ -26,12 +26,12 @@ from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.stores.iceberg.shape import shape_from_json
 
 T = TypeVar("T")
-# Of the whole replay, from the start of the engine.
+# The time of the whole replay, from the start of the engine.
 _BUDGET_SECONDS = 1800.0
-# What the security manager answers, whatever library asks.
+# The start of the security manager's message, whichever library calls it.
 _BOUNDARY = "access denied ("
 _RENAMES = ("rename_table", "rename_view")
-# Operations after which there is a table that was not there before; the last ones may do anything.
+# Operations that create a table or a name; the last ones may do anything.
 _MAKES = frozenset(
     {
         "create_table",
@@ -49,19 +49,19 @@ _MAKES = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class Replay:
-    """What a replay showed.
+    """The outcome of a replay.
 
     Attributes:
-        replayed: how many statements ran.
-        problems: those of the new files.
-        base_problems: those of the files of the base.
+        replayed: the number of statements that ran.
+        problems: of the new files.
+        base_problems: of the files of the base.
         skipped: the statements that the copy cannot run, with the reason.
-        changes: what the new files changed together.
-        views: what happened to views.
-        by_file: what each new file changed, by its version number.
-        existing: the uuids of the tables that the base has.
-        cached: how many files of the base were not run, because their effects came from the cache.
-        not_kept: why the state after the base is not in the cache now; None if it is, or cannot be written.
+        changes: the table changes by all new files.
+        views: the changes of views.
+        by_file: the table changes by each new file, by its version number.
+        existing: the uuids of the tables of the base.
+        cached: the number of files of the base that were not run, because their effects came from the cache.
+        not_kept: why the state after the base was not cached; None if it was, or if the cache cannot be written.
     """
 
     replayed: int
@@ -77,7 +77,7 @@ class Replay:
 
 
 def replay(copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:
-    """Run the files of the base and then the new ones on a copy, which is removed afterwards.
+    """Run the files of the base and then the new files on a copy, which is removed afterwards.
 
     Raises:
         ConfigurationError, EngineUnavailable: as `open_copy`.
@@ -92,14 +92,14 @@ def _on_copy(copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]
     with TemporaryDirectory(prefix="glacierbase-copy-", ignore_cleanup_errors=True) as name:
         folder = Path(name).resolve()
         run = Run.here(folder)
-        # On this thread, so that a signal ends the JVM at once, also while it starts.
+        # In this thread, so that a signal ends the JVM at once, also while it starts.
         with closing(_started(copy, run, folder)) as engine:
             states = BaseStates(copy, engine.engine, base)
             return _Replay(engine, copy, states).run(base, new, states.latest() if uses_cache else None)
 
 
 def _started(copy: Copy, run: Run, folder: Path) -> CopyExecutor:
-    """Start the engine. The log of one that does not start is removed with the copy, so that the hint names another start."""
+    """Start the engine. The log of a failed start is removed with the copy, so that the hint names another start."""
     try:
         return open_copy(copy.catalog, run, folder, copy.names)
     except EngineUnavailable as error:
@@ -108,11 +108,11 @@ def _started(copy: Copy, run: Run, folder: Path) -> CopyExecutor:
 
 
 class _NoState(Exception):
-    """A state in the cache is none that the engine can hold."""
+    """The engine cannot restore a cached state."""
 
 
 class _Replay:
-    """A replay on an engine that has started."""
+    """A replay on a started engine."""
 
     def __init__(self, engine: CopyExecutor, copy: Copy, states: BaseStates) -> None:
         self._engine = engine
@@ -163,18 +163,18 @@ class _Replay:
             self._tables()
         except TimeIsUp:
             raise
-        except Exception as error:  # Whatever a state does that cannot be read: the replay without it counts.
+        except Exception as error:  # A cached state that cannot be restored is ignored; the replay runs without it.
             raise _NoState from error
         self._base_problems += cached.problems
         self._runner.pass_over(base[: cached.files], cached.problems)
 
     def _run_base(self, base: Sequence[FileSummary], done: int) -> None:
-        rest = base[done:]
-        with doing(f"{self._name}: replaying {len(rest)} migrations of the base on a throw-away copy"):
-            for file in rest:
-                found = self._runner.file(file, goes_on=True)
-                self._base_problems += (problem for problem in found if problem.is_error)
-            if rest:
+        remaining = base[done:]
+        with doing(f"{self._name}: replaying {len(remaining)} migrations of the base on a throw-away copy"):
+            for file in remaining:
+                problems = self._runner.file(file, goes_on=True)
+                self._base_problems += (problem for problem in problems if problem.is_error)
+            if remaining:
                 self._keep()
         self._runner.skipped.clear()
         self._runner.replaced.clear()
@@ -201,7 +201,7 @@ class _Replay:
         return after
 
     def _replaced_since(self, known: Mapping[str, tuple[str, Shape]]) -> Iterator[str]:
-        """Yield the tables with other metadata than before whose name a statement that replaces a table ends with."""
+        """Yield the tables with new metadata whose name ends with that of a table that a statement replaced."""
         for table, (location, _) in self._known.items():
             if table in known and known[table][0] != location:
                 parts = tuple(name_parts(table))
@@ -215,7 +215,7 @@ class _Replay:
         return {table: shape for table, (_, shape) in self._known.items()}
 
     def _read_tables(self) -> dict[str, tuple[str, Shape]]:
-        """Metadata is read once: a location never gets other content."""
+        """Return metadata location and shape of each table. A location is read once, because its content never changes."""
         return {
             table: self._known[table]
             if table in self._known and self._known[table][0] == location
@@ -231,14 +231,14 @@ class _Replay:
 
 
 class TimeIsUp(Exception):
-    """The time of the replay is spent."""
+    """The time of the replay is used up."""
 
 
 class ReplayRunner:
-    """Runs the files of a chain in order.
+    """Run the files of a chain in order.
 
     Attributes:
-        count: how many statements were run.
+        count: the number of statements that were run.
         skipped: the statements that the copy cannot run, with the reason.
         replaced: the names of the tables that statements replaced.
         at: the last statement, and its file.
@@ -251,7 +251,7 @@ class ReplayRunner:
         self._deadline = time.monotonic() + _BUDGET_SECONDS
         self._caller = Caller()
         self._created: set[Parts] = set()
-        self._not_made: list[StatementSummary] = []
+        self._not_run: list[StatementSummary] = []
         self.count = 0
         self.skipped: list[ReplayProblem] = []
         self.replaced: set[Parts] = set()
@@ -265,7 +265,7 @@ class ReplayRunner:
         """Make a call to the engine within the time of the replay.
 
         Raises:
-            TimeIsUp: it did not return in time.
+            TimeIsUp: the call did not return in time.
         """
         try:
             return result(self._caller.submit(call), self._deadline - time.monotonic())
@@ -273,22 +273,22 @@ class ReplayRunner:
             raise TimeIsUp from error
 
     def pass_over(self, files: Iterable[FileSummary], problems: Iterable[ReplayProblem]) -> None:
-        """Take over files whose effects the copy holds already.
+        """Register files whose effects the copy already holds.
 
         Args:
-            problems: of theirs.
+            problems: of these files.
         """
         for file in files:
             self._begin(file)
-            self._not_made += (step.summary for step in file.steps if step.summary.not_replayed)
-        self._not_made += (problem.step.summary for problem in problems)
+            self._not_run += (step.summary for step in file.steps if step.summary.not_replayed)
+        self._not_run += (problem.step.summary for problem in problems)
 
     def file(self, file: FileSummary, *, goes_on: bool) -> Iterator[ReplayProblem]:
         """Run a file, and yield its problems.
 
         Args:
-            goes_on: whether the statements after a refused one are run. Those after one that is allowed, or that names an
-                unknown table, always are: it may succeed on the real catalog.
+            goes_on: whether the statements after a refused one are run. They always are if it is allowed or names an unknown
+                table: it may succeed on the real catalog.
         """
         self._begin(file)
         for step in file.steps:
@@ -296,7 +296,7 @@ class ReplayRunner:
             if problem is None:
                 continue
             if problem.code != "REPLAY_LOCAL_PATH":
-                self._not_made.append(step.summary)
+                self._not_run.append(step.summary)
             if step.summary.is_skipped:
                 self.skipped.append(problem)
                 continue
@@ -335,7 +335,7 @@ class ReplayRunner:
         self._session.execute(step.text)
 
     def _namespaces(self, summary: StatementSummary) -> Iterator[Parts]:
-        """Yield the namespaces that a statement needs, and that no file up to this one creates, each after its catalog."""
+        """Yield the namespaces, with their catalogs, that a statement needs and no file up to this one creates."""
         default = self._copy.catalog.spark_conf.get("spark.sql.defaultCatalog", "")
         named = [(*summary.uses, "")] if summary.uses else []
         for target in (*named, *summary.targets):
@@ -347,7 +347,7 @@ class ReplayRunner:
         """Return the code for a statement on a table or namespace that was not found, and whether that is an error."""
         names = (*summary.targets, *summary.sources)
         if summary.operation in _RENAMES and self.bounded(lambda: self._exists(summary.targets[0])):
-            return "REPLAY_REFUSED", True  # The new name leads elsewhere.
+            return "REPLAY_REFUSED", True  # The new name is in another catalog or namespace.
         return "REPLAY_UNKNOWN_TABLE", bool(names) and not any(map(self._may_exist, names))
 
     def _exists(self, name: Parts) -> bool:
@@ -359,16 +359,17 @@ class ReplayRunner:
         return True
 
     def _may_exist(self, name: Parts) -> bool:
-        """Return whether a table that the copy does not hold may exist after all: another catalog holds it, or a statement that
-        did not run makes it.
+        """Return whether a table may exist although the copy lacks it.
+        It may be in another catalog, or be created by a statement that did not run.
         """
         if name[0] in self._copy.absent:
             return True
         if name[0] not in self._copy.names and self.bounded(self._current_catalog) not in self._copy.names:
             return True
-        makers = [statement for statement in self._not_made if statement.operation in _MAKES]
+        creators = [statement for statement in self._not_run if statement.operation in _MAKES]
         return any(
-            not statement.targets or any(is_same(name, made) for made in statement.targets) for statement in makers
+            not statement.targets or any(is_same(name, created) for created in statement.targets)
+            for statement in creators
         )
 
     def _current_catalog(self) -> str:
@@ -377,19 +378,19 @@ class ReplayRunner:
 
 
 def is_same(name: Sequence[str], other: Sequence[str]) -> bool:
-    """Return whether two names may be those of one table: the first parts of a name may be left out."""
+    """Return whether two names may mean one table: the first parts of a name may be left out."""
     size = min(len(name), len(other))
     return [part.lower() for part in name[-size:]] == [part.lower() for part in other[-size:]]
 
 
 def _first_line(message: str) -> str:
-    """Return the message without the plan, the place in the SQL and advice."""
+    """Return the message without the plan, the place in the SQL and hints."""
     return message.partition("\n")[0].partition(" SQLSTATE: ")[0].rstrip(";")
 
 
 def compare_views(before: Mapping[str, CopiedView], after: Mapping[str, CopiedView]) -> tuple[ReviewedView, ...]:
-    """Return what happened to each view, by name."""
-    return tuple(sorted(_view_changes(before, after), key=lambda each: each.view))
+    """Return the change of each view, by name."""
+    return tuple(sorted(_view_changes(before, after), key=lambda view: view.view))
 
 
 def _view_changes(before: Mapping[str, CopiedView], after: Mapping[str, CopiedView]) -> Iterator[ReviewedView]:
@@ -402,7 +403,7 @@ def _view_changes(before: Mapping[str, CopiedView], after: Mapping[str, CopiedVi
         elif name not in before:
             yield ReviewedView(name, Change.RENAMED)
         elif was != view:
-            # CREATE OR REPLACE adds a version; a view that was dropped and created again is another one.
+            # CREATE OR REPLACE adds a version; a view that was dropped and created again has another uuid.
             is_new = (was.uuid, was.version) != (view.uuid, view.version)
             yield ReviewedView(name, Change.REPLACED if is_new else Change.ALTERED)
     for name, view in before.items():

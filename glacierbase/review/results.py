@@ -53,7 +53,7 @@ def origin(root: Path, name: str, catalogs: Iterable[str], base: str | None) -> 
 
 @dataclass(frozen=True, slots=True)
 class NotUnderstood:
-    """A statement that no rule looks at, because what it does is not known."""
+    """A statement to which no rule applies, because what it does is not known."""
 
     path: str
     line: int

@@ -1,4 +1,4 @@
-"""The command `review`: what the migrations of a branch do to the tables, shown on a throw-away copy. Contacts no catalog."""
+"""The command `review`: show the effects of a branch's migrations on tables, on a throw-away copy. Contacts no catalog."""
 
 from __future__ import annotations
 
@@ -62,10 +62,10 @@ _LOSES_TABLE = frozenset({"drop_table", "drop_namespace", "replace_table"})
 _LOSES_COLUMNS = frozenset({"replace_columns", "replace_table"})
 # The rules of `lint` about the same losses.
 _DROPPED_TABLE, _DROPPED_COLUMN, _REPLACED_TABLE = "DS101", "DS103", "DS106"
-# The rules about the same losses as a code of the replay: what a statement that causes one may be written as.
+# By a code of the replay: rules about the same loss by statements of another form.
 _SAME_LOSS: Mapping[str, tuple[str, ...]] = {"DS101": ("DS102",), "DS103": ("DS104", "DS105")}
 _RULES = {rule.code: rule for _, rules in FAMILIES.values() for rule in rules}
-# By code: why, and the fix.
+# Why findings matter, and their fix, by code.
 REPLAY: Mapping[str, tuple[str, str]] = MappingProxyType(
     {
         code: (why.removeprefix("Why: "), fix.removeprefix("Fix: "))
@@ -80,7 +80,7 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     """Replay the base and the new migrations of the chosen catalogs, once for environments that render them equally.
 
     Args:
-        base: a git ref; the migrations that it does not have are new.
+        base: a git ref; the migrations that it lacks are new.
 
     Raises:
         GlacierbaseError: a file does not render, a replay does not start, or a change is refused or destructive and not
@@ -99,9 +99,9 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
         for file in read_files(sandbox, migrations if new else (), catalog):
             yield file, file.migration.location in new
 
-    found, _ = in_environments(root, choice.in_every_environment(catalogs), False, read)
+    outcomes, _ = in_environments(root, choice.in_every_environment(catalogs), False, read)
     at = origin(root, "review", catalogs, base)
-    groups = _grouped(found, configurations)
+    groups = _grouped(outcomes, configurations)
     ruled = of_rules(root, choice, catalogs, base)
     known = [error for group in groups for error in group.errors]
     results = (_failed(with_rules(_reviewed(group), ruled[group.name], known)) for group in groups)
@@ -113,8 +113,8 @@ class _Group:
     """Environments of a catalog that render its migrations equally.
 
     Attributes:
-        catalog: in the first of them.
-        copy: None where the engine has none.
+        catalog: in the first of the environments.
+        copy: None if the engine has no copies.
         errors: why migrations were not rendered.
     """
 
@@ -128,15 +128,15 @@ class _Group:
 
     @property
     def squashes(self) -> tuple[FileSummary, ...]:
-        """Those of the new files that make the tables of the base: they replace files of it."""
+        """The new files that replace files of the base and create its tables."""
         return tuple(file for file in self.new if file.migration.squashes)
 
 
 def _grouped(
-    found: Sequence[InEnvironment[tuple[FileSummary, bool]]], configurations: Mapping[tuple[str, str], Catalog]
+    outcomes: Sequence[InEnvironment[tuple[FileSummary, bool]]], configurations: Mapping[tuple[str, str], Catalog]
 ) -> list[_Group]:
     groups: dict[object, _Group] = {}
-    for outcome in found:
+    for outcome in outcomes:
         catalog = configurations.get((outcome.catalog, outcome.environment))
         copy = copy_of(catalog) if catalog and type_of(catalog).has_copies else None
         rendered = tuple((file.migration.location, file.checksum) for file, _ in outcome.used)
@@ -160,7 +160,7 @@ def _reviewed(group: _Group) -> ReviewResult:
         return replace(result, warnings=(*result.warnings, _not_replayed(group)))
     errors: list[GlacierbaseError] = []
     with collected(errors):
-        base = tuple(sorted((*group.base, *group.squashes), key=lambda each: each.migration.number))
+        base = tuple(sorted((*group.base, *group.squashes), key=lambda file: file.migration.number))
         new = tuple(file for file in group.new if file not in group.squashes)
         return _judged(group, result, replay(group.copy, base, new))
     return replace(result, error=joined(errors))
@@ -174,71 +174,74 @@ def _not_replayed(group: _Group) -> str:
     return f"the migrations were rendered, and not replayed: {why or 'sparkConf declares no catalog of Iceberg'}"
 
 
-def _judged(group: _Group, result: ReviewResult, found: Replay) -> ReviewResult:
+def _judged(group: _Group, result: ReviewResult, replayed: Replay) -> ReviewResult:
     skipped = tuple(
         SkippedStatement(problem.file.migration.location, problem.step.line, problem.message)
-        for problem in found.skipped
+        for problem in replayed.skipped
     )
     return replace(
         result,
-        warnings=tuple(_warnings(group, found)),
-        files=tuple(_files(group, found)),
-        tables=found.changes,
-        views=found.views,
-        findings=tuple(_findings(group, found)),
-        replay=Replayed(found.replayed, skipped, found.cached > 0),
+        warnings=tuple(_warnings(group, replayed)),
+        files=tuple(_files(group, replayed)),
+        tables=replayed.changes,
+        views=replayed.views,
+        findings=tuple(_findings(group, replayed)),
+        replay=Replayed(replayed.replayed, skipped, replayed.cached > 0),
     )
 
 
-def _warnings(group: _Group, found: Replay) -> Iterator[str]:
+def _warnings(group: _Group, replayed: Replay) -> Iterator[str]:
     for left_out in group.copy.left_out if group.copy else ():
         yield f"{PREFIX}: {left_out}"
     for file in group.squashes:
         what = "replaces files of the base, and ran in their place; its tables are not compared with theirs"
         yield f"{PREFIX}: {file.migration.location} {what}"
-    of_base = [problem for problem in found.base_problems if problem.file not in group.squashes]
+    of_base = [problem for problem in replayed.base_problems if problem.file not in group.squashes]
     if of_base:
         count = counted(len(of_base), "statement")
         place = f"{of_base[0].file.migration.location}, line {of_base[0].step.line}"
         yield f"{PREFIX}: {count} of the base did not run; the first is {place}: {of_base[0].message}"
-    if found.not_kept:
-        yield f"{PREFIX}: the state after the base is not cached: {found.not_kept}"
+    if replayed.not_kept:
+        yield f"{PREFIX}: the state after the base is not cached: {replayed.not_kept}"
 
 
-def _files(group: _Group, found: Replay | None) -> Iterator[ReviewedFile]:
+def _files(group: _Group, replayed: Replay | None) -> Iterator[ReviewedFile]:
     for file in group.new:
         at = file.migration
-        kind = _kind(group, file, found) if found else None
+        kind = _kind(group, file, replayed) if replayed else None
         statements = tuple(ReviewedStatement(step.index, step.line, step.text) for step in file.steps)
         yield ReviewedFile(at.version, at.location, at.description, at.author, kind, group.environments, statements)
 
 
-def _kind(group: _Group, file: FileSummary, found: Replay) -> str | None:
+def _kind(group: _Group, file: FileSummary, replayed: Replay) -> str | None:
     if file in group.squashes:
         return "squash"
-    if file.migration.number not in found.by_file:
+    if file.migration.number not in replayed.by_file:
         return None
-    if any(_losses(file, found)):
+    if any(_losses(file, replayed)):
         return "destructive"
     if any(_REWRITES.intersection(step.summary.operations) for step in file.steps):
         return "rewrites data"
-    is_partial = any(problem.file is file and problem.code != "REPLAY_LOCAL_PATH" for problem in found.problems)
+    is_partial = any(problem.file is file and problem.code != "REPLAY_LOCAL_PATH" for problem in replayed.problems)
     return "replayed in part" if is_partial else "metadata only"
 
 
-def _findings(group: _Group, found: Replay) -> Iterator[Finding]:
-    for problem in (*(problem for problem in found.base_problems if problem.file in group.squashes), *found.problems):
+def _findings(group: _Group, replayed: Replay) -> Iterator[Finding]:
+    for problem in (
+        *(problem for problem in replayed.base_problems if problem.file in group.squashes),
+        *replayed.problems,
+    ):
         message = _explained(problem)
         yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step)
     for file in group.new:
-        for change, each in _losses(file, found):
-            yield _finding(group, *_loss(change, each), file, _cause(file, change, each), change.table)
+        for change, difference in _losses(file, replayed):
+            yield _finding(group, *_loss(change, difference), file, _cause(file, change, difference), change.table)
 
 
-def _losses(file: FileSummary, found: Replay) -> Iterator[tuple[TableChange, Difference]]:
-    """Yield the destructive differences of tables that the base has: what the same branch creates holds nothing yet."""
-    for change in found.by_file.get(file.migration.number, ()):
-        if change.before and change.before.uuid in found.existing:
+def _losses(file: FileSummary, replayed: Replay) -> Iterator[tuple[TableChange, Difference]]:
+    """Yield the destructive differences of tables of the base: tables that the branch creates hold no data yet."""
+    for change in replayed.by_file.get(file.migration.number, ()):
+        if change.before and change.before.uuid in replayed.existing:
             yield from ((change, difference) for difference in change.diff if difference.destructive)
 
 
@@ -266,23 +269,23 @@ def _explained(problem: ReplayProblem) -> str:
     return problem.message
 
 
-def _loss(change: TableChange, each: Difference) -> tuple[str, bool, str]:
+def _loss(change: TableChange, difference: Difference) -> tuple[str, bool, str]:
     """Return the code, whether it is an error, and the message of a destructive difference."""
-    if each.what == "column":
-        return _DROPPED_COLUMN, True, f"the column {each.name} ({each.before}) is dropped, with its values"
+    if difference.what == "column":
+        return _DROPPED_COLUMN, True, f"the column {difference.name} ({difference.before}) is dropped, with its values"
     if change.change is Change.DROPPED:
         return _DROPPED_TABLE, True, "the table is dropped"
     return _REPLACED_TABLE, True, "the table is replaced by a new one, without its rows"
 
 
 def _cause(file: FileSummary, change: TableChange, lost: Difference) -> ReplayStep:
-    """Return the statement that most likely caused a loss: of those that name the table, the last that drops it."""
+    """Return the statement that most likely caused a loss: the last statement on the table that drops the lost part."""
     names = [tuple(name_parts(shape.table)) for shape in (change.before, change.after) if shape]
     about = []
     for step in file.steps:
         if any(is_same(target, name) for target in step.summary.targets for name in names):
             about.append(step)
-            names += step.summary.targets  # Of a rename also the new name.
+            names += step.summary.targets  # Includes the new name of a rename.
     drops = [step for step in about if _drops(step.summary, lost)]
     return (drops or about or file.steps[:1])[-1]
 
@@ -316,10 +319,10 @@ def _failed(result: ReviewResult) -> ReviewResult:
 
 
 def of_rules(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str) -> Mapping[str, LintResult]:
-    """Return what `lint` finds in the files that the git ref `base` lacks, by catalog.
+    """Return the results of `lint` for the files that the git ref `base` lacks, by catalog.
 
     Raises:
-        GlacierbaseError: it has no results: the rules cannot be loaded.
+        GlacierbaseError: an error without results: the rules cannot be loaded.
     """
     try:
         results: Collection[LintResult] = lint(root, choice, catalogs, base)
@@ -333,24 +336,24 @@ def of_rules(root: Path, choice: CatalogChoice, catalogs: Collection[str], base:
 def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[GlacierbaseError]) -> ReviewResult:
     """Return a result with the findings of the rules, in the order of their places, and with the errors of `lint`.
 
-    What a rule says of a statement is left out where the replay has found the same: it shows what is lost.
+    A finding of a rule is left out if the replay has found the same, because the replay shows what is lost.
 
     Args:
-        known: errors that results of the catalog have already.
+        known: errors that other results of the catalog already have.
     """
     shown = [_named(finding, ruled.findings) for finding in result.findings]
-    found = (*shown, *_others(result, shown, ruled.findings))
-    said = {error.message for error in known}
-    errors = [error for error in _parts(ruled.error) if error.code != "LINT_FAILED" and error.message not in said]
+    findings = (*shown, *_others(result, shown, ruled.findings))
+    reported = {error.message for error in known}
+    errors = [error for error in _parts(ruled.error) if error.code != "LINT_FAILED" and error.message not in reported]
     return replace(
         result,
-        findings=tuple(sorted(found, key=lambda each: (each.path, each.line, each.column))),
+        findings=tuple(sorted(findings, key=lambda finding: (finding.path, finding.line, finding.column))),
         error=joined([*_parts(result.error), *errors]),
     )
 
 
 def _named(shown: Finding, ruled: Sequence[Finding]) -> Finding:
-    """Return a finding of the replay with the code of the rule about the same loss, which one comment allows for both."""
+    """Return a finding of the replay with the code of the rule about the same loss, so that one comment allows both."""
     codes = [finding for finding in ruled if _place(finding) == _place(shown)]
     same = [finding for finding in codes if finding.code in _SAME_LOSS.get(shown.code, ())]
     if not same or any(finding.code == shown.code for finding in codes):
@@ -383,7 +386,7 @@ def explained(code: str) -> tuple[str, str]:
 
 
 def fixtures_of(catalog: Catalog, root: Path) -> Migration | None:
-    """Return the catalog's fixtures as a file before all others; None where the catalog file names none.
+    """Return the catalog's fixtures as a file before all others, or None.
 
     Raises:
         ConfigurationError: the file is outside of the project, or cannot be read.

@@ -1,7 +1,7 @@
-"""What a rule is, and what it gets to see: one migration as one environment renders it.
+"""The definition of a rule, and its argument: one migration as one environment renders it.
 
-A rule is a small function with its description. Packages add rules by the entry point group `glacierbase.rules`, each an object
-that `statement_rule` or `file_rule` returns, or a list of them.
+A rule is a small function with its description. Packages add rules by the entry point group `glacierbase.rules`; an entry point
+names an object that `statement_rule` or `file_rule` returns, or a list of such objects.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownTable
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place
 
-# The operations that bring a table into being.
+# The operations that create a table.
 CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
 
 
@@ -46,33 +46,33 @@ class Step:
 
     @property
     def target(self) -> Name | None:
-        """The first table or view that it changes."""
+        """The first table or view that the statement changes."""
         return next(iter(self.parsed.targets), None)
 
     @property
     def catalog(self) -> str:
-        """The first part of that name; of a call, the first part of the procedure's name."""
+        """The first part of the target's name; for a call, the first part of the procedure's name."""
         names = [part.procedure for part in self.parsed.parts if isinstance(part, Call)]
         names += [self.target.parts] if self.target else []
         return names[0][0] if names else ""
 
     @cached_property
     def operations(self) -> frozenset[str]:
-        """Its operation, and those of its clauses."""
+        """The operation of the statement, and those of its clauses."""
         return frozenset({self.parsed.operation, *(part.operation for part in self.parsed.parts)})
 
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """What a catalog file says that rules need.
+    """The facts in a catalog file that rules need.
 
     Attributes:
         engine: the dialect of its SQL.
-        formats: of the tables, by the name of the Spark catalog: `iceberg`, `delta`, `hudi`; empty where its class tells none.
-        default_catalog: of Spark; empty where none is set.
+        formats: of the tables, by the name of the Spark catalog: `iceberg`, `delta`, `hudi`; empty if its class implies none.
+        default_catalog: of Spark; empty if none is set.
         given_parts: how many parts of a table's name the catalog file supplies.
         versions: of the formats whose jars the catalog file names.
-        varying: texts that a variable has in one environment and not in another, each with the variable's path.
+        varying: texts that a variable has in only some environments, with the variable's path.
         defaults: properties that the engine gives to new tables.
         beginning: the first parts of a whole name, which a shorter one lacks.
         managed: patterns of the tables that migrations manage; empty for all.
@@ -92,7 +92,7 @@ class Facts:
 
 
 class TablesBefore:
-    """What earlier statements, also of earlier files, declare of the tables that the statements of a file change.
+    """The declarations by earlier statements, also of earlier files, of the tables that the statements of a file change.
 
     Attributes:
         missing: the last names of the tables that a rule needed and no earlier statement declares.
@@ -106,7 +106,7 @@ class TablesBefore:
         self.missing: set[str] = set()
 
     def before(self, step: Step) -> KnownTable | None:
-        """Return what is declared of the table that a statement changes, before that statement; None where nothing is."""
+        """Return what is declared, before a statement, of the table that the statement changes; None if nothing is."""
         table = self._by_index.get(step.statement.index)
         if table is None and step.target:
             self.missing.add(step.target.key[-1])
@@ -123,12 +123,12 @@ class File:
     tables: TablesBefore
 
     def known(self, step: Step) -> KnownTable | None:
-        """Return what earlier statements declare of the table that a statement changes; None where nothing is known."""
+        """Return what earlier statements declare of the table that a statement changes; None if nothing is known."""
         table = self.tables.before(step)
         return table if table and table.using in (None, self.format_of(step)) else None
 
     def format_of(self, step: Step) -> str:
-        """Return the format of the table that a statement changes; Iceberg where nothing tells it."""
+        """Return the format of the table that a statement changes; Iceberg if it is not known."""
         if self.facts.engine != SPARK.name:
             return self.facts.engine
         catalog = step.catalog if step.catalog in self.facts.formats else self.facts.default_catalog
@@ -148,15 +148,15 @@ class File:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class RuleFinding:
     """A place that a rule objects to.
 
     Attributes:
-        message: what is there, in a few words.
+        message: a few words on the place.
         step: the statement; None for the whole file.
         place: in the text of the statement; default its start.
-        fix: instead of the rule's, where it depends on the place.
-        name: of the table; default the first one that the statement changes.
+        fix: instead of the rule's fix, if the fix depends on the place.
+        name: of the table; default the first table that the statement changes.
     """
 
     message: str
@@ -166,8 +166,8 @@ class Found:
     name: Name | None = None
 
 
-Check = Callable[[File], Iterable[Found]]
-CheckStatement = Callable[[Step, File], Iterable[Found]]
+Check = Callable[[File], Iterable[RuleFinding]]
+CheckStatement = Callable[[Step, File], Iterable[RuleFinding]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,18 +176,18 @@ class Rule:
 
     Attributes:
         code: of its family and a number: `DS103`.
-        name: in words with hyphens.
+        name: words with hyphens.
         severity: unless the catalog file sets another one.
         why: one sentence.
         fix: one sentence, in the imperative.
         bad, good: SQL that the rule objects to, and the same change without the objection.
         source: links, or the statement of a fact.
-        proof: where its claim comes from.
-        check: yields what it objects to in a file.
-        formats: the table formats that it is about; empty for all.
-        streaming: the severity for tables that the catalog file lists as `streaming`; None where it is the same.
-        streaming_only: whether it does not matter for other tables, unless the catalog file sets its severity.
-        spares_new_tables: whether it does not matter for a table that the same change creates.
+        proof: the source of its claim.
+        check: yields the objections to a file.
+        formats: the table formats to which the rule applies; empty for all.
+        streaming: the severity for tables that the catalog file lists as `streaming`; None if it is the same.
+        streaming_only: whether the rule applies only to such tables, unless the catalog file sets its severity.
+        spares_new_tables: whether the rule ignores tables that the same change creates.
     """
 
     code: str
@@ -207,7 +207,7 @@ class Rule:
 
     @property
     def level(self) -> str:
-        """Its severity in words."""
+        """The severity in words."""
         if self.streaming_only:
             return f"{self.severity}, for streams only"
         return str(self.severity) + (f", {self.streaming} for streams" if self.streaming else "")
@@ -221,7 +221,7 @@ class Rule:
 def statement_rule(
     *operations: str, formats: Iterable[str] = (), **description: Any
 ) -> Callable[[CheckStatement], Rule]:
-    """Make a rule of a function that looks at single statements.
+    """Make a rule of a function that checks single statements.
 
     Args:
         operations: of the statements, or of one of their clauses.
@@ -231,7 +231,7 @@ def statement_rule(
     wanted, of_formats = frozenset(operations), frozenset(formats)
 
     def decorate(function: CheckStatement) -> Rule:
-        def check(file: File) -> Iterator[Found]:
+        def check(file: File) -> Iterator[RuleFinding]:
             for step in file.steps:
                 if not wanted.isdisjoint(step.operations) and (not of_formats or file.format_of(step) in of_formats):
                     yield from function(step, file)
@@ -242,7 +242,7 @@ def statement_rule(
 
 
 def file_rule(**description: Any) -> Callable[[Check], Rule]:
-    """Make a rule of a function that looks at a whole file.
+    """Make a rule of a function that checks a whole file.
 
     Args:
         description: the other attributes of `Rule`.
@@ -251,5 +251,5 @@ def file_rule(**description: Any) -> Callable[[Check], Rule]:
 
 
 def of(step: Step, operation: str) -> Iterator[Part]:
-    """Yield the clauses of a statement that do this."""
+    """Yield the clauses of a statement with an operation."""
     return (part for part in step.parsed.parts if part.operation == operation)

@@ -1,8 +1,8 @@
-"""What `review` needs to know of each statement, read in the worker process of a sandbox, which has limits of time and memory.
+"""A summary of each statement for `review`, read in the worker process of a sandbox, which has limits of time and memory.
 
-A statement is not replayed if it loads code, reaches out of the copy, or needs files that only the real table has. The list is not
-the boundary, which is `executors.spark.sandbox`: a statement that is replayed reaches nothing. It tells a reviewer why, in
-place of the engine's error.
+A statement is not replayed if it loads code, leaves the copy, or needs files that only the real table has. The boundary is
+`executors.spark.sandbox`, not this list: a replayed statement cannot reach anything outside. The list gives a reviewer the reason
+in place of the engine's error.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ from glacierbase.migrations.compiled import Compiled, split_file
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.worker import Examiner
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.codec import from_json
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_of
 from glacierbase.review.copy import may_be_set
@@ -28,13 +29,13 @@ from glacierbase.sql.tokens import words
 
 _FUNCTION = f"{__name__}:summarize"
 Parts = tuple[str, ...]
-# Formats that Spark reads and writes by itself, and table formats. Any other word is the name of a class.
+# Formats that Spark supports without further jars, and table formats. Any other word is the name of a class.
 _FORMATS = frozenset({"iceberg", "delta", "hudi", "parquet", "orc", "avro", "csv", "json", "text"})
 # Procedures whose effect does not depend on files or snapshots of the real table.
 _PROCEDURES = frozenset(
     {"rewrite_data_files", "rewrite_manifests", "rewrite_position_delete_files", "expire_snapshots"}
 )
-# Settings of Spark SQL that load classes, or lead to other catalogs.
+# Settings of Spark SQL that load classes, or configure other catalogs.
 _LEADS_OUT = ("spark.sql.catalog.", "spark.sql.extensions", "spark.sql.hive.", "spark.sql.warehouse.")
 _CALLS_CLASSES = frozenset({"JAVA_METHOD", "TRY_REFLECT", "REFLECT"})
 _QUERIES_PATH = re.compile(
@@ -50,15 +51,15 @@ class StatementSummary:
     """What a statement does. Names are the parts as written, without quotes.
 
     Attributes:
-        operations: its own, which is the first, and those of its clauses.
-        targets: the tables and views that it changes; of a rename, both names.
-        sources: those that it only reads, as far as they are determined.
+        operations: its operation first, then the operations of its clauses.
+        targets: the tables and views that it changes; for a rename, both names.
+        sources: the tables and views that it only reads, as far as they are determined.
         dropped: the columns that it drops.
         uses: the namespace that USE names.
         creates_namespace: the namespace that it creates.
         not_replayed: why it is not replayed; None if it is.
-        is_skipped: whether that is due to the copy, and the statement is otherwise in order.
-        keeps_session: whether the session afterwards is as it was before.
+        is_skipped: whether it is not replayed only because of the copy.
+        keeps_session: whether it leaves the session unchanged.
         allowed: the reasons of the comments above it, by the code that they allow.
     """
 
@@ -80,7 +81,7 @@ class StatementSummary:
 
     @property
     def tables(self) -> frozenset[str]:
-        """The targets as the history records names."""
+        """The recorded names of the targets."""
         return frozenset(map(name_of, self.targets))
 
 
@@ -148,8 +149,8 @@ def _read_files(
     examiner = Examiner(_FUNCTION, facts)
     for migration, answer in sandbox.examine_all(migrations, catalog, catalog.dialect, lambda _: examiner):
         steps = (
-            ReplayStep(index, line, column, text, _from_plain(plain))
-            for index, line, column, text, plain in answer["steps"]
+            ReplayStep(index, line, column, text, from_json(StatementSummary, summary, "statement"))
+            for index, line, column, text, summary in answer["steps"]
         )
         yield FileSummary(migration, answer["checksum"], tuple(steps))
 
@@ -166,38 +167,34 @@ def summarize(compiled: Compiled, facts: Mapping[str, Any], _kept: dict[str, Any
         "checksum": compiled.checksum,
         "steps": [
             [
-                each.index,
-                each.line,
-                each.column,
-                each.text,
-                asdict(_summary(each.text, parsed, allowed.get(each.index, {}))),
+                statement.index,
+                statement.line,
+                statement.column,
+                statement.text,
+                asdict(_summary(statement.text, parsed, allowed.get(statement.index, {}))),
             ]
-            for each, parsed in ((named.statement, named.parsed) for named in compiled.named)
+            for statement, parsed in ((named.statement, named.parsed) for named in compiled.named)
         ],
     }
 
 
-def _summary(sql: str, does: ParsedStatement, allowed: Mapping[str, str]) -> StatementSummary:
-    refused = not_replayed(sql, does)
+def _summary(sql: str, parsed: ParsedStatement, allowed: Mapping[str, str]) -> StatementSummary:
+    refused = not_replayed(sql, parsed)
     return StatementSummary(
-        operations=tuple(dict.fromkeys((does.operation, *(part.operation for part in does.parts)))),
-        targets=tuple(target.parts for target in does.targets),
-        sources=tuple(source.parts for source in does.sources or ()),
-        dropped=tuple(part.path for part in does.parts if isinstance(part, DropColumn)),
-        uses=does.selected.parts if does.selected and does.options.kind in ("", "namespace") else None,
-        creates_namespace=does.namespace.parts if does.namespace and does.operation == "create_namespace" else None,
+        operations=tuple(dict.fromkeys((parsed.operation, *(part.operation for part in parsed.parts)))),
+        targets=tuple(target.parts for target in parsed.targets),
+        sources=tuple(source.parts for source in parsed.sources or ()),
+        dropped=tuple(part.path for part in parsed.parts if isinstance(part, DropColumn)),
+        uses=parsed.selected.parts if parsed.selected and parsed.options.kind in ("", "namespace") else None,
+        creates_namespace=parsed.namespace.parts
+        if parsed.namespace and parsed.operation == "create_namespace"
+        else None,
         not_replayed=refused.why if refused else None,
         is_skipped=bool(refused and refused.is_skipped),
-        names_local_path=names_local_path(does),
-        keeps_session=does.session is SessionEffect.NONE,
+        names_local_path=names_local_path(parsed),
+        keeps_session=parsed.session is SessionEffect.NONE,
         allowed=allowed,
     )
-
-
-def _from_plain(plain: Mapping[str, Any]) -> StatementSummary:
-    names = {key: tuple(map(tuple, plain[key])) for key in ("targets", "sources", "dropped")}
-    one = {key: plain[key] and tuple(plain[key]) for key in ("uses", "creates_namespace")}
-    return StatementSummary(**{**plain, **names, **one, "operations": tuple(plain["operations"])})
 
 
 @dataclass(frozen=True, slots=True)
@@ -205,7 +202,7 @@ class NotReplayed:
     """Why a statement is not replayed.
 
     Attributes:
-        is_skipped: whether that is due to the copy, and the statement is otherwise in order.
+        is_skipped: whether only because of the copy.
     """
 
     why: str
@@ -217,96 +214,98 @@ class _Sql:
     """A statement, what it does, and its tokens."""
 
     text: str
-    does: ParsedStatement
+    parsed: ParsedStatement
     words: tuple[str, ...]
 
     @classmethod
-    def of(cls, text: str, does: ParsedStatement) -> _Sql:
-        return cls(text, does, words(text, SPARK.name))
+    def of(cls, text: str, parsed: ParsedStatement) -> _Sql:
+        return cls(text, parsed, words(text, SPARK.name))
 
     def follows(self, word: str) -> Iterator[str]:
-        """Yield what follows each `word`."""
+        """Yield the token after each `word`."""
         return (after for before, after in pairwise(self.words) if before == word)
 
 
-def not_replayed(sql: str, does: ParsedStatement) -> NotReplayed | None:
+def not_replayed(sql: str, parsed: ParsedStatement) -> NotReplayed | None:
     """Return why a statement of Spark is not replayed, or None if it is.
 
     Args:
-        does: what `read` returns for it.
+        parsed: the result of `read` for it.
     """
     try:
-        outer = _Sql.of(sql, does)
+        outer = _Sql.of(sql, parsed)
     except MigrationFileError:
         return NotReplayed("its text cannot be read")
-    if len(does.inner) > _MOST_IN_SCRIPT:
+    if len(parsed.inner) > _MOST_IN_SCRIPT:
         return NotReplayed(f"it is a script of more than {_MOST_IN_SCRIPT} statements")
-    if "BEGIN" in outer.words and not does.understood and not does.inner:
+    if "BEGIN" in outer.words and not parsed.understood and not parsed.inner:
         return NotReplayed("it is a script that is not understood")
-    statements = chain([outer], (_Sql.of(inner.text, inner.parsed) for inner in does.inner))
+    statements = chain([outer], (_Sql.of(inner.text, inner.parsed) for inner in parsed.inner))
     return next((why for statement in statements for rule in _RULES for why in rule(statement)), None)
 
 
-def names_local_path(does: ParsedStatement) -> bool:
+def names_local_path(parsed: ParsedStatement) -> bool:
     """Return whether a statement names a location without an address, such as `/data/t` or `file:///data/t`."""
-    return does.options.location is not None and not _ADDRESS.match(does.options.location)
+    return parsed.options.location is not None and not _ADDRESS.match(parsed.options.location)
 
 
-_Found = Iterator[NotReplayed]
+_Reasons = Iterator[NotReplayed]
 
 
-def _loads_code(it: _Sql) -> _Found:
-    if it.does.operation == "add_resource" or it.words[:1] == ("ADD",):
-        yield NotReplayed(f"it loads files into the engine: {' '.join(it.words[:2])}")
-    if it.does.operation == "create_function" and (
-        "LANGUAGE" in it.words
-        or {"RETURN", "RETURNS"}.isdisjoint(it.words)
-        or any(after[-1] in "'\"" for after in it.follows("AS"))
+def _loads_code(statement: _Sql) -> _Reasons:
+    if statement.parsed.operation == "add_resource" or statement.words[:1] == ("ADD",):
+        yield NotReplayed(f"it loads files into the engine: {' '.join(statement.words[:2])}")
+    if statement.parsed.operation == "create_function" and (
+        "LANGUAGE" in statement.words
+        or {"RETURN", "RETURNS"}.isdisjoint(statement.words)
+        or any(after[-1] in "'\"" for after in statement.follows("AS"))
     ):
         yield NotReplayed("it loads code: CREATE FUNCTION with a class or a file")
-    if any("(" in it.follows(function) for function in _CALLS_CLASSES):
+    if any("(" in statement.follows(function) for function in _CALLS_CLASSES):
         yield NotReplayed("it calls a method of a class in the engine: java_method, reflect")
-    if any(after[-1] in "'\"" for after in it.follows("USING")):
+    if any(after[-1] in "'\"" for after in statement.follows("USING")):
         yield NotReplayed("it runs a program or loads a file: USING with a string")
-    if "IMMEDIATE" in it.follows("EXECUTE"):
+    if "IMMEDIATE" in statement.follows("EXECUTE"):
         yield NotReplayed("it runs SQL that is put together while it runs: EXECUTE IMMEDIATE")
 
 
-def _names_class(it: _Sql) -> _Found:
-    if it.words[:1] not in (("CREATE",), ("REPLACE",), ("CACHE",), ("INSERT",)):
+def _names_class(statement: _Sql) -> _Reasons:
+    if statement.words[:1] not in (("CREATE",), ("REPLACE",), ("CACHE",), ("INSERT",)):
         return
-    for at, word in enumerate(it.words[:-1]):
-        name = it.words[at + 1].lower()
-        if word == "USING" and name != "(" and (name not in _FORMATS or it.words[at + 2 : at + 3] == (".",)):
+    for at, word in enumerate(statement.words[:-1]):
+        name = statement.words[at + 1].lower()
+        if word == "USING" and name != "(" and (name not in _FORMATS or statement.words[at + 2 : at + 3] == (".",)):
             yield NotReplayed("it names a data source that the copy does not have, after USING")
 
 
-def _reaches_out(it: _Sql) -> _Found:
-    if it.words[:1] == ("LOAD",) or (it.words[:1] == ("INSERT",) and "DIRECTORY" in it.words[:4]):
+def _reaches_out(statement: _Sql) -> _Reasons:
+    if statement.words[:1] == ("LOAD",) or (statement.words[:1] == ("INSERT",) and "DIRECTORY" in statement.words[:4]):
         yield NotReplayed("it reads or writes files outside of tables")
-    if _QUERIES_PATH.search(it.text):
+    if _QUERIES_PATH.search(statement.text):
         yield NotReplayed("it reads files by their path")
 
 
-def _changes_settings(it: _Sql) -> _Found:
-    found = _SETTING.match(it.text) if it.does.operation in ("set", "reset") else None
-    key = found[1] if found else None
+def _changes_settings(statement: _Sql) -> _Reasons:
+    match = _SETTING.match(statement.text) if statement.parsed.operation in ("set", "reset") else None
+    key = match[1] if match else None
     if key and not may_be_set(key):
         is_harmless = key.startswith("spark.sql.") and not key.startswith(_LEADS_OUT)
         yield NotReplayed(f"the copy does not keep the setting {key}", is_skipped=is_harmless)
 
 
-def _needs_files(it: _Sql) -> _Found:
-    if it.does.operation in ("vacuum", "optimize", "restore"):
-        yield NotReplayed(f"{it.does.operation.upper()} works on files that the copy does not have", is_skipped=True)
-    for part in it.does.parts:
+def _needs_files(statement: _Sql) -> _Reasons:
+    if statement.parsed.operation in ("vacuum", "optimize", "restore"):
+        yield NotReplayed(
+            f"{statement.parsed.operation.upper()} works on files that the copy does not have", is_skipped=True
+        )
+    for part in statement.parsed.parts:
         name = part.procedure[-1] if isinstance(part, Call) and part.procedure else None
         if name is not None and name.lower() not in _PROCEDURES:
             what = f"the procedure {name} works on files or snapshots that the copy does not have"
             yield NotReplayed(what, is_skipped=True)
 
 
-_RULES: tuple[Callable[[_Sql], _Found], ...] = (
+_RULES: tuple[Callable[[_Sql], _Reasons], ...] = (
     _loads_code,
     _needs_files,
     _names_class,

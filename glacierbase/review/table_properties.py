@@ -1,7 +1,7 @@
-"""The table properties that Iceberg, Delta and Hudi know: their keys, and what their values may be.
+"""The table properties of Iceberg, Delta and Hudi: their keys, and the valid values.
 
-The keys and the types are those of the jars that `table_properties.json` names; `tests/support/jar_properties.py` writes that file.
-The words that a key allows are from https://iceberg.apache.org/docs/latest/configuration/.
+The keys and types are from the jars that `table_properties.json` names; `tests/support/jar_properties.py` writes that file. The
+words that a key allows are from https://iceberg.apache.org/docs/latest/configuration/.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from typing import Any
 
 from glacierbase.model import text
 
-# The keys below these are read by the format only; all others may be the user's.
+# Only the format reads keys with these prefixes; all other keys may be the user's.
 RESERVED = {
     "iceberg": ("commit.", "write.", "read.", "history.expire.", "gc.", "format-version"),
     "delta": ("delta.",),
     "hudi": ("hoodie.",),
 }
 _LIKE = 0.6
-# A key outside of them that is this similar to a known one is meant to be that.
+# A key without a reserved prefix that is this similar to a known key is taken for a typing error.
 _TYPING_ERROR = 0.92
 _LONGEST_KEY = 200
 
@@ -60,12 +60,12 @@ _TYPES = {
 @cache
 def known(table_format: str) -> Mapping[str, str]:
     """Return the type of each property of a table format; a key that ends in a dot is a prefix."""
-    found: dict[str, str] = _content()[table_format]["keys"]
-    return found
+    keys: dict[str, str] = _content()[table_format]["keys"]
+    return keys
 
 
 def is_later(key: str, table_format: str, version: str) -> bool:
-    """Return whether this version of a format is known not to have a property that a later one has."""
+    """Return whether this version of a format is known to lack a property that a later version has."""
     entry = _entry(key, known(table_format))
     lacking = _content()[table_format]["not_in"].items()
     return any(entry in keys and _number(version) <= _number(at) for at, keys in lacking)
@@ -73,8 +73,8 @@ def is_later(key: str, table_format: str, version: str) -> bool:
 
 @cache
 def _content() -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(Path(__file__).with_name("table_properties.json").read_text("utf-8"))
-    return found
+    content: dict[str, Any] = json.loads(Path(__file__).with_name("table_properties.json").read_text("utf-8"))
+    return content
 
 
 def _number(version: str) -> tuple[int, ...]:
@@ -82,7 +82,7 @@ def _number(version: str) -> tuple[int, ...]:
 
 
 def nearest(key: str, table_format: str) -> str | None:
-    """Return the property that an unknown key may mean, `""` where none is near; None for a known key, or one of the user's."""
+    """Return the property that an unknown key may mean, `""` if none is similar; None for a known key, or a key of the user."""
     keys = known(table_format)
     if _entry(key, keys):
         return None
@@ -92,7 +92,7 @@ def nearest(key: str, table_format: str) -> str | None:
 
 
 def expected(key: str, value: str) -> str | None:
-    """Return what the value of an Iceberg property must be, in words; None where the value is valid, or the key unknown."""
+    """Return the expected value of an Iceberg property in words; None if the value is valid, or the key unknown."""
     entry = _entry(key, known("iceberg"))
     if not entry:
         return None
@@ -107,7 +107,7 @@ def _in_words(pattern: str) -> str:
 
 
 def _entry(key: str, keys: Mapping[str, str]) -> str | None:
-    """Return the key itself, or the prefix that it begins with."""
+    """Return the key if it is listed, or the listed prefix that it begins with."""
     if key in keys:
         return key
     return next((prefix for prefix in keys if prefix.endswith(".") and key.startswith(prefix) and key != prefix), None)

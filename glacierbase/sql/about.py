@@ -108,15 +108,15 @@ class Claims:
 
     def fit(self, difference: Difference, before: Shape | None, after: Shape) -> Fit:
         """Return how well the statements explain a difference between two shapes of the table."""
-        fits = self._fits(difference, before, after)
-        best = max((fit for fit, part in fits if id(part) not in self._used), default=Fit.NONE)
+        grades = self._grades(difference, before, after)
+        best = max((fit for fit, part in grades if id(part) not in self._used), default=Fit.NONE)
         may_be = self._may_be_all or self._is_replaced(difference, before)
         return max(best, Fit.ABOUT) if may_be or self._may_be_of_engine(difference, before, after) else best
 
     def use(self, differences: Iterable[Difference], before: Shape | None, after: Shape) -> None:
         """Remove the clauses that explain these differences: a clause has one effect."""
-        fits = [fit for difference in differences for fit in self._fits(difference, before, after)]
-        self._used |= {id(part) for fit, part in fits if fit is Fit.SAME and part is not None}
+        grades = [fit for difference in differences for fit in self._grades(difference, before, after)]
+        self._used |= {id(part) for fit, part in grades if fit is Fit.SAME and part is not None}
 
     def is_about(self, difference: Difference, before: Shape | None, after: Shape) -> bool:
         """Return whether a statement is about a difference, whenever it ran: a column that it alters existed before it.
@@ -139,7 +139,7 @@ class Claims:
             return fit is not Fit.NONE or any(path[: len(key)] == self._path(key) for key in keys)
         return fit is not Fit.NONE
 
-    def _fits(self, difference: Difference, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+    def _grades(self, difference: Difference, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
         """Yield how well each clause explains a difference."""
         what = difference.what
         if what == "property":

@@ -54,8 +54,8 @@ def creation(shape: Shape) -> Creation:
     shape, secrets = _without_secrets(shape)
     if shape.format not in _BY_FORMAT:
         return Creation((), (f"it is in the format {shape.format or 'unknown'}, for which no statements are written",))
-    found = _BY_FORMAT[shape.format](shape)
-    return replace(found, not_exact=(*secrets, *found.not_exact))
+    made = _BY_FORMAT[shape.format](shape)
+    return replace(made, not_exact=(*secrets, *made.not_exact))
 
 
 def _without_secrets(shape: Shape) -> tuple[Shape, list[str]]:

@@ -36,11 +36,11 @@ def _parts(token: Token) -> tuple[Token, ...]:
     return Token(".", token.start, after_dot), Token(token.word[1:], after_dot, token.end)
 
 
-def _meant(found: re.Match[str]) -> str:
+def _meant(match: re.Match[str]) -> str:
     """Return the character that an escape, or a doubled quote, stands for."""
-    code = found[1] or found[2]
+    code = match[1] or match[2]
     if len(code) == 1:
-        return code if found[2] else _MEANS.get(code, code)
+        return code if match[2] else _MEANS.get(code, code)
     return chr(int(code, 8) if code.isdigit() and len(code) == 3 else int(code[1:], 16))
 
 
@@ -189,6 +189,10 @@ class Cursor:
         """Move to the next of these words at any depth, or to the end."""
         while self._at < len(self._tokens) and self._tokens[self._at].word not in words:
             self._at += 1
+
+    def skip_all(self) -> None:
+        """Move to the end; the rest may be any text."""
+        self._at = len(self._tokens)
 
     def parentheses(self) -> str:
         """Move past parentheses and what they enclose, and return their text."""

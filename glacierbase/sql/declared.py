@@ -198,7 +198,7 @@ def declared_shape(known: KnownTable, actual: Shape, dialect: str) -> DeclaredSh
     A statement without PARTITIONED BY, write order, identifier or comment declares that there is none. Properties that no
     statement names are ignored.
     """
-    return _Declaration(known, actual, dialect).made()
+    return _Declaration(known, actual, dialect).result()
 
 
 class _Declaration:
@@ -207,24 +207,24 @@ class _Declaration:
         self._actual = actual
         self._dialect = dialect
         self._there = {self._path(column.name): column for column in actual.columns}
-        self._made = DeclaredShape(actual)
+        self._result = DeclaredShape(actual)
         # An engine's description of an Iceberg table shows neither write order nor identifiers.
         self._is_partial = actual.format == "iceberg" and actual.uuid is None
 
-    def made(self) -> DeclaredShape:
-        known, made = self._known, self._made
+    def result(self) -> DeclaredShape:
+        known, result = self._known, self._result
         format_, version = self._format()
-        shape = replace(made.shape, format=format_, format_version=version)
+        shape = replace(result.shape, format=format_, format_version=version)
         if known.columns is None:
-            made.unknown.append("columns")
+            result.unknown.append("columns")
         else:
             shape = replace(shape, columns=self._in_order(tuple(self._columns(known.columns))))
         if known.partitioning is None:
-            made.unknown.append("partitioning")
+            result.unknown.append("partitioning")
         else:
             shape = replace(shape, partitioning=tuple(map(self._partition, known.partitioning)))
-        made.shape = self._with_properties(self._with_order(shape))
-        return made
+        result.shape = self._with_properties(self._with_order(shape))
+        return result
 
     def _path(self, name: str) -> Path:
         parts = name_parts(name)
@@ -273,7 +273,7 @@ class _Declaration:
                 actual = normalised(there.type, self._dialect) if there else ""
                 return there.type if there and actual in spellings else spellings[0]
         except (UnsupportedClause, RecursionError):
-            self._made.unknown.append(f"type of {name}")
+            self._result.unknown.append(f"type of {name}")
         return there.type if there else known.text or ""
 
     def _in_order(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
@@ -290,7 +290,7 @@ class _Declaration:
         """Return the shape with write order and identifiers as declared."""
         known, actual = self._known, self._actual
         if known.ordering is None or (self._is_partial and known.ordering):
-            self._made.unknown.append("write order")
+            self._result.unknown.append("write order")
         elif not self._is_partial:
             shape = replace(
                 shape,
@@ -300,7 +300,7 @@ class _Declaration:
                 ),
             )
         if known.identifiers is None or (self._is_partial and known.identifiers):
-            self._made.unknown.append("identifier fields")
+            self._result.unknown.append("identifier fields")
         elif actual.format in _WITH_IDENTIFIERS and not self._is_partial:
             shape = replace(shape, identifiers=tuple(map(self._name, known.identifiers)))
         return shape
@@ -309,7 +309,7 @@ class _Declaration:
         """Return the shape with the properties that statements name, and the comment. Snowflake's properties are not read."""
         known = self._known
         if known.properties is None:
-            self._made.unknown.append("properties")
+            self._result.unknown.append("properties")
         if known.properties is None or self._dialect == SNOWFLAKE.name:
             return shape
         named = {key: value for key, value in known.properties.items() if key not in _NOT_STORED}

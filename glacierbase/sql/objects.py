@@ -120,8 +120,7 @@ def _on_namespace(
 def _skip_body(cursor: Cursor) -> None:
     """Move to the end of a definition, which may be a script."""
     if cursor.skip_to("BEGIN", "DECLARE", ";") and cursor.word() != ";":
-        while cursor.word():
-            cursor.next()
+        cursor.skip_all()
 
 
 def _other(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:

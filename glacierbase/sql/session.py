@@ -73,7 +73,7 @@ def set_(cursor: Cursor) -> ParsedStatement:
     if cursor.word() in ("VAR", "VARIABLE") or cursor.dialect is SNOWFLAKE:
         return _assignment("set", cursor)
     start = cursor.position
-    _skip_all(cursor)
+    cursor.skip_all()
     text = cursor.text_since(start)
     if not re.search(r"=|(?i:\ATIME\s+ZONE\b)", text):
         return ParsedStatement("set")  # It shows settings.
@@ -111,15 +111,9 @@ def _is_constant(cursor: Cursor) -> bool:
 def reset(cursor: Cursor) -> ParsedStatement:
     """Read RESET of Spark, or UNSET of Snowflake, after that word."""
     start = cursor.position
-    _skip_all(cursor)
+    cursor.skip_all()
     moves = _moved_by_setting(cursor.text_since(start)) if cursor.dialect is SPARK else frozenset[str]()
     return ParsedStatement("reset", session=SessionEffect.SET, moves=moves)
-
-
-def _skip_all(cursor: Cursor) -> None:
-    """Move to the end; a value may be any text."""
-    while cursor.word():
-        cursor.next()
 
 
 def show(cursor: Cursor) -> ParsedStatement:
@@ -183,13 +177,13 @@ def add_resource(cursor: Cursor) -> ParsedStatement:
     """Read ADD JAR and the like after ADD; the rest is a path."""
     if not cursor.take_any("JAR", "JARS", "FILE", "FILES", "ARCHIVE", "ARCHIVES"):
         raise UnsupportedClause(f"ADD {cursor.word()}")
-    _skip_all(cursor)
+    cursor.skip_all()
     return ParsedStatement("add_resource", session=SessionEffect.SET)
 
 
 def list_resources(cursor: Cursor) -> ParsedStatement:
     """Read LIST JARS and the like after LIST."""
-    _skip_all(cursor)
+    cursor.skip_all()
     return ParsedStatement("other")
 
 

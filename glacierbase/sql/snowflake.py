@@ -27,8 +27,7 @@ from glacierbase.sql.statement import Fields, ParsedStatement, Part, Property, S
 
 def files(cursor: Cursor) -> ParsedStatement:
     """Read PUT, GET, LIST and REMOVE, which work on files in stages, after that word."""
-    while cursor.word():
-        cursor.next()
+    cursor.skip_all()
     return ParsedStatement("other")
 
 

@@ -1,4 +1,4 @@
-"""What statements of Spark change besides rows, as far as a squash needs to know: tables by name, or what it leaves out."""
+"""Classify the statements of Spark for a squash: the tables that they change, or the kind of change that it leaves out."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from glacierbase.sql.statement import Call, ColumnClause, ParsedStatement
 
 
 class EffectKind(Enum):
-    """What a statement changes; the value names it in what a squash leaves out."""
+    """What a statement changes; the value names the kind in the list of what a squash leaves out."""
 
     TABLE = "tables"
     ROWS = "rows"
@@ -29,10 +29,10 @@ class Effect:
     """What one statement changes.
 
     Attributes:
-        tables: whose shape it may change, as written; a renamed one under both names.
-        namespace: that it creates.
+        tables: those whose shape it may change, as written; a renamed one under both names.
+        namespace: the one that it creates.
         has_rows: whether it also writes rows.
-        switches: whether the names in statements after it depend on it.
+        switches: whether the names in later statements depend on it.
         removes: whether it drops or renames the first of its tables.
     """
 
@@ -67,38 +67,40 @@ _CREATING = ("migrate", "snapshot", "register_table")
 _NAMESPACES = ("namespace", "schema", "database")
 
 
-def effect(found: ParsedStatement) -> Effect:
-    """Return what a statement of Spark changes; `UNKNOWN` where it could be the shape of a table that is not named."""
-    kind = _kind(found)
+def effect(parsed: ParsedStatement) -> Effect:
+    """Return what a statement of Spark changes; `UNKNOWN` if it may be the shape of an unnamed table."""
+    kind = _kind(parsed)
     if kind is EffectKind.TABLE:
-        removes = found.operation in ("drop_table", "rename_table")
-        return Effect(kind, _tables(found), has_rows=_has_query(found), removes=removes)
-    name = found.namespace.recorded if found.namespace and found.operation == "create_namespace" else None
-    return Effect(kind, namespace=name, switches=found.understood and bool(found.moves))
+        removes = parsed.operation in ("drop_table", "rename_table")
+        return Effect(kind, _tables(parsed), has_rows=_has_query(parsed), removes=removes)
+    name = parsed.namespace.recorded if parsed.namespace and parsed.operation == "create_namespace" else None
+    return Effect(kind, namespace=name, switches=parsed.understood and bool(parsed.moves))
 
 
-def _kind(found: ParsedStatement) -> EffectKind:
-    if not found.understood:
+def _kind(parsed: ParsedStatement) -> EffectKind:
+    if not parsed.understood:
         return EffectKind.UNKNOWN
-    if found.options.kind in _NAMESPACES:
+    if parsed.options.kind in _NAMESPACES:
         return EffectKind.NAMESPACE
-    if found.operation in _KINDS:
-        return _KINDS[found.operation]
-    if found.operation == "call":
-        called = [part for part in found.parts if isinstance(part, Call)]
+    if parsed.operation in _KINDS:
+        return _KINDS[parsed.operation]
+    if parsed.operation == "call":
+        called = [part for part in parsed.parts if isinstance(part, Call)]
         creates = [call.procedure[-1].lower() in _CREATING for call in called]
         return EffectKind.UNKNOWN if any(creates) or not creates else EffectKind.CALL
-    return EffectKind.TABLE if found.targets and found.options.kind == "table" else EffectKind.UNKNOWN
+    return EffectKind.TABLE if parsed.targets and parsed.options.kind == "table" else EffectKind.UNKNOWN
 
 
-def _tables(found: ParsedStatement) -> tuple[str, ...]:
-    names = tuple(target.recorded for target in found.targets)
-    if found.operation != "rename_table":
+def _tables(parsed: ParsedStatement) -> tuple[str, ...]:
+    names = tuple(target.recorded for target in parsed.targets)
+    if parsed.operation != "rename_table":
         return names
     # The new name may be relative to the catalog and the namespace of the old one.
     return tuple(dict.fromkeys((*names, completed_like(names[1], name_parts(names[0])))))
 
 
-def _has_query(found: ParsedStatement) -> bool:
-    is_replaced = found.operation == "replace_table" and not any(isinstance(part, ColumnClause) for part in found.parts)
-    return found.operation == "create_table_as" or is_replaced
+def _has_query(parsed: ParsedStatement) -> bool:
+    is_replaced = parsed.operation == "replace_table" and not any(
+        isinstance(part, ColumnClause) for part in parsed.parts
+    )
+    return parsed.operation == "create_table_as" or is_replaced

@@ -1,4 +1,4 @@
-"""The text of a squash, and its place among the files: it is added, and what it replaces is removed, in one commit of git."""
+"""Compose a squash, and replace files by it in one commit of git."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class SquashFile:
 def squash_text(
     files: Sequence[Migration], description: str, author: str, comments: Iterable[str], statements: Iterable[str]
 ) -> str:
-    """Return the text of a squash. No text in it is read as a template.
+    """Return the text of a squash. None of it is a template expression.
 
     Args:
         comments: lines of prose below the headers.
@@ -51,21 +51,21 @@ def squash_text(
 
 
 def variables_in(files: Iterable[Migration]) -> list[str]:
-    """Return the names of what the templates of files use that may differ per environment, sorted.
+    """Return the names that the templates of files use and that may differ per environment, sorted.
 
-    That is `environment`, the names of variables, and `variables` where the template computes a name.
+    These are `environment`, the names of variables, and `variables` where the template computes a name.
     """
-    found = (
+    names = (
         ".".join(_KEY.findall(variable[1] or "")) or variable[0]
         for file in files
         for expression in _EXPRESSION.findall(file.text)
         for variable in _VARIABLE.finditer(expression)
     )
-    return sorted(set(found))
+    return sorted(set(names))
 
 
 def not_committed(files: Iterable[Migration], root: Path) -> list[str]:
-    """Return the locations of files that the last commit does not have as they are here.
+    """Return the locations of files that differ from the last commit.
 
     Raises:
         ConfigurationError: `GIT_FAILED`.
@@ -82,10 +82,10 @@ def not_committed(files: Iterable[Migration], root: Path) -> list[str]:
         marked = git(root, "--literal-pathspecs", "ls-files", "-v", "-z", "--", *paths)
     except (OSError, GitFailed) as error:
         raise _failed(f"git does not show that the files are committed: {error}; nothing was written") from error
-    found = {entry[3:] for entry in _entries(listed)}
-    # `status` passes by what is marked as `assume-unchanged` or `skip-worktree`. https://git-scm.com/docs/git-ls-files
-    found |= {entry[2:] for entry in _entries(marked) if not entry.startswith("H ")}
-    return [location for path, location in paths.items() if path in found]
+    uncommitted = {entry[3:] for entry in _entries(listed)}
+    # `status` skips files marked as `assume-unchanged` or `skip-worktree`. https://git-scm.com/docs/git-ls-files
+    uncommitted |= {entry[2:] for entry in _entries(marked) if not entry.startswith("H ")}
+    return [location for path, location in paths.items() if path in uncommitted]
 
 
 def _entries(listed: bytes) -> Iterator[str]:
@@ -93,7 +93,7 @@ def _entries(listed: bytes) -> Iterator[str]:
 
 
 def replace_files(squash: SquashFile, root: Path) -> None:
-    """Write the squash and remove what it replaces with `git rm`; neither where git refuses.
+    """Write the squash and remove the replaced files with `git rm`; neither if git refuses.
 
     Raises:
         ConfigurationError: `ALREADY_EXISTS`, `GIT_FAILED`, or the file cannot be written.
@@ -110,14 +110,11 @@ def replace_files(squash: SquashFile, root: Path) -> None:
         is_whole = all(os.path.lexists(file.path) for file in squash.replaces)
         if not isinstance(error, (OSError, GitFailed)):
             raise
-        state = "nothing was written" if is_whole else f"some of them are removed; `{_restoring(squash)}` restores them"
+        # Restores the replaced files, and undoes no other change.
+        restoring = git_command("checkout", "HEAD", "--", *(file.location for file in squash.replaces))
+        state = "nothing was written" if is_whole else f"some of them are removed; `{restoring}` restores them"
         raise _failed(f"git does not remove the files: {error}; {state}") from error
     _in_index(squash, root, "add")
-
-
-def _restoring(squash: SquashFile) -> str:
-    """Return the command that restores the replaced files, and nothing else that was changed."""
-    return git_command("checkout", "HEAD", "--", *(file.location for file in squash.replaces))
 
 
 def commit_squash(squash: SquashFile, root: Path, message: str) -> str:

@@ -1,4 +1,4 @@
-"""What a squash is made from: the statements that ran in one environment, and the tables that they left."""
+"""Read what a squash is made from: the statements that ran in one environment, and its tables."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ KEEP = "keep the files: a new environment runs them all"
 
 @dataclass(frozen=True, slots=True)
 class SquashedStatement:
-    """A statement that ran in this environment, and what it changes; names of tables begin with their catalog."""
+    """A statement that ran in this environment, and its effect; names of tables begin with their catalog."""
 
     version: str
     sql: str
@@ -52,8 +52,10 @@ def statements_ran(target: Target, files: Sequence[Migration], history: History)
     if target.dialect != SPARK.name:
         what = f"catalog {target.catalog.name} runs on {target.dialect}; squash reads Iceberg tables of Spark catalogs only"
         raise refused(what, KEEP)
-    found = [ran for sql, version in _texts(target, files, history) for ran in _of_file(target, sql, version)]
-    unknown = [statement for statement in found if statement.effect.kind is EffectKind.UNKNOWN]
+    ran = [
+        statement for text, version in _texts(target, files, history) for statement in _of_file(target, text, version)
+    ]
+    unknown = [statement for statement in ran if statement.effect.kind is EffectKind.UNKNOWN]
     if unknown:
         raise refused(
             "these statements may have changed tables, but squash does not understand which",
@@ -61,30 +63,30 @@ def statements_ran(target: Target, files: Sequence[Migration], history: History)
             quoted("\n".join(f"{statement.version}: {' '.join(statement.sql.split())[:100]}" for statement in unknown)),
             versions=sorted({statement.version for statement in unknown}),
         )
-    return tuple(found)
+    return tuple(ran)
 
 
-def shapes_of(target: Target, found: Sequence[SquashedStatement]) -> Iterator[Shape]:
+def shapes_of(target: Target, ran: Sequence[SquashedStatement]) -> Iterator[Shape]:
     """Yield the shape of each table that the statements changed and that exists, in order of name.
 
     Raises:
         HistoryDisagrees: a table cannot be read, or Spark SQL cannot create it.
     """
-    seen: set[str | None] = set()
+    read_ids: set[str | None] = set()
     with closing(ShapeReader(target.catalog)) as reader:
-        for table in sorted({table for statement in found for table in statement.effect.tables}):
+        for table in sorted({table for statement in ran for table in statement.effect.tables}):
             shape = _read(reader, table)
-            if shape is not None and shape.uuid not in seen:  # Some catalogs ignore the case of names.
-                seen.add(shape.uuid)
+            if shape is not None and shape.uuid not in read_ids:  # Some catalogs ignore the case of names.
+                read_ids.add(shape.uuid)
                 _check(shape)
                 yield shape
 
 
-def gone(found: Sequence[SquashedStatement], shapes: Sequence[Shape]) -> list[str]:
+def missing_tables(ran: Sequence[SquashedStatement], shapes: Sequence[Shape]) -> list[str]:
     """Return the tables that do not exist although no statement dropped or renamed them, in order of name."""
     # Some catalogs ignore the case of names.
-    names = {table.casefold(): table for statement in found for table in statement.effect.tables}
-    removed = {statement.effect.tables[0].casefold() for statement in found if statement.effect.removes}
+    names = {table.casefold(): table for statement in ran for table in statement.effect.tables}
+    removed = {statement.effect.tables[0].casefold() for statement in ran if statement.effect.removes}
     return sorted(names[name] for name in names.keys() - removed - {shape.table.casefold() for shape in shapes})
 
 
@@ -107,21 +109,21 @@ def _of_file(target: Target, sql: str, version: str) -> Iterator[SquashedStateme
         return
     is_switched = False
     for named_statement in named(statements, target.dialect):
-        found = effect(named_statement.parsed)
+        change = effect(named_statement.parsed)
         yield SquashedStatement(
-            version, named_statement.statement.text, _in_catalogs(found, target.catalog.spark_conf, is_switched)
+            version, named_statement.statement.text, _in_catalogs(change, target.catalog.spark_conf, is_switched)
         )
-        is_switched = is_switched or found.switches
+        is_switched = is_switched or change.switches
 
 
-def _in_catalogs(found: Effect, conf: Mapping[str, str], is_switched: bool) -> Effect:
+def _in_catalogs(change: Effect, conf: Mapping[str, str], is_switched: bool) -> Effect:
     """Return the effect with names that begin with their catalog; `UNKNOWN` where one of its tables has none."""
-    names = [_in_catalog(conf, table, is_switched) for table in found.tables]
+    names = [_in_catalog(conf, table, is_switched) for table in change.tables]
     known = tuple(name for name in names if name is not None)
-    # Of the new names of a renamed table, one is enough.
+    # One new name of a renamed table is enough.
     if names and (names[0] is None or (len(names) > 1 and len(known) < 2)):
         return Effect(EffectKind.UNKNOWN)
-    return replace(found, tables=known)
+    return replace(change, tables=known)
 
 
 def _in_catalog(conf: Mapping[str, str], table: str, is_switched: bool) -> str | None:
@@ -144,7 +146,7 @@ def _read(reader: ShapeReader, table: str) -> Shape | None:
 
 
 def _check(shape: Shape) -> None:
-    """Refuse a table that cannot be created, or must not be written down."""
+    """Refuse a table that no statements can create, or that holds a secret."""
     wrong = not_creatable(shape)
     texts = (*shape.properties, *shape.properties.values(), *(column.comment or "" for column in shape.columns))
     if any(mask(text) != text for text in texts):

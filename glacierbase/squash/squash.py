@@ -1,6 +1,6 @@
-"""`squash`: replace the files up to a version by one that creates the tables as they are in one environment.
+"""`squash`: replace the files up to a version by one file that creates the tables of one environment.
 
-Only files are written. The statements come from the tables, the list of tables from what the history says ran.
+Only files are written. The statements come from the tables, the list of tables from the statements in the history.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from glacierbase.squash.file import (
     squash_text,
     variables_in,
 )
-from glacierbase.squash.source import KEEP, SquashedStatement, gone, refused, shapes_of, statements_ran
+from glacierbase.squash.source import KEEP, SquashedStatement, missing_tables, refused, shapes_of, statements_ran
 
 _LEFT_OUT = (
     EffectKind.ROWS, EffectKind.VIEW, EffectKind.FUNCTION, EffectKind.RIGHTS, EffectKind.REFERENCE, EffectKind.CALL,
@@ -49,8 +49,8 @@ class SquashResult(Result):
     Attributes:
         path: of the file.
         removed: the files that it replaces.
-        tables: that it creates.
-        left_out: what it does not do in a new environment, although the files did.
+        tables: those that it creates.
+        left_out: what the files did and it does not do in a new environment.
         sql: the text of the file.
         commit: of the replacement, or None.
     """
@@ -106,7 +106,7 @@ def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_ru
 
 @dataclass(frozen=True, slots=True)
 class _Source:
-    """The files to replace, what ran in an environment that is past exactly these, and the tables there."""
+    """The files to replace, and the statements and tables of an environment that has applied exactly these."""
 
     target: Target
     files: tuple[Migration, ...]
@@ -155,7 +155,7 @@ def _source(target: Target, files: tuple[Migration, ...], again: Sequence[str]) 
 
 
 def _check_as_recorded(target: Target, history: History, shapes: Iterable[Shape]) -> None:
-    """Refuse what no migration made: new environments would have it, and those that ran the files would not."""
+    """Refuse changes that no migration made: new environments would have them, and those that ran the files would not."""
     changed = changed_from_outside(target.catalog, history, shapes)
     if changed:
         lines = [f"{drift.table}: {difference.subject}" for drift in changed for difference in drift.differences]
@@ -164,7 +164,7 @@ def _check_as_recorded(target: Target, history: History, shapes: Iterable[Shape]
 
 
 def _at_version(opened: OpenCatalog, last: Migration, again: Sequence[str]) -> History:
-    """Return the history, which is past the file `last` and past nothing above it."""
+    """Return the history, which has applied `last` and nothing above it."""
     migrations, history = opened.target.migrations, read_state(opened).history
     plans_only = opened.target.catalog.plan_required
     make_plan(migrations, history, Selection(out_of_order=None), plans_only=plans_only)  # Raises what `migrate` would.
@@ -214,7 +214,7 @@ def _namespaces(source: _Source) -> Iterator[str]:
 
 
 def _left_out(source: _Source) -> Iterator[str]:
-    """Yield what the squash does not do in a new environment, although the files did."""
+    """Yield what the files did and the squash does not do in a new environment."""
     for kind in _LEFT_OUT:
         ran = (
             statement
@@ -223,7 +223,7 @@ def _left_out(source: _Source) -> Iterator[str]:
         )
         if versions := list(dict.fromkeys(statement.version for statement in ran)):
             yield f"{kind.value} ({counted(len(versions), 'version')}: {', '.join(versions)})"
-    if lost := gone(source.ran, source.shapes):
+    if lost := missing_tables(source.ran, source.shapes):
         yield f"tables that do not exist in {source.environment}, although no file drops them: {', '.join(lost)}"
     for shape in source.shapes:
         if keys := places(shape):

@@ -132,10 +132,10 @@ class Store(Protocol):
         Of several callers with the same `expected`, exactly one gets True.
         """
 
-    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
-        """Replace all rows of the lock table by `new` if they are still those in `seen`; return whether `new` is the only row.
+    def replace_rows(self, expected: Sequence[LockRow], new: LockRow) -> bool:
+        """Replace all rows of the lock table by `new` if they are still those in `expected`; return whether `new` is the only row.
 
-        The fence of `new` is above those of all rows. Of several callers with the same `seen`, at least one gets False, unless
+        The fence of `new` is above those of all rows. Of several callers with the same `expected`, at least one gets False, unless
         they have the same `new`. Where the engine compares nothing for an INSERT (Snowflake), several may add a row to an empty
         table: no run acquires the lock of a table with several rows.
         """

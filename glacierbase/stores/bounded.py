@@ -91,8 +91,8 @@ class BoundedStore:
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         return bool(self._call("compare_and_set", expected, new))
 
-    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
-        return bool(self._call("replace_rows", seen, new))
+    def replace_rows(self, expected: Sequence[LockRow], new: LockRow) -> bool:
+        return bool(self._call("replace_rows", expected, new))
 
     def close(self) -> None:
         """End the thread of the calls. The wrapped stores are closed with the engine."""

@@ -102,18 +102,18 @@ class LiveTables:
         Args:
             is_wanted: returns whether the tables of a namespace are wanted, and those of the namespaces inside.
         """
-        found: list[ListedTable] = []
+        tables: list[ListedTable] = []
         unlisted: dict[str, str] = {}
         without_views: list[str] = []
         for name in catalogs_of(self._catalog):
             try:
                 if self._shapes.may_need_engine(name_of((name, "any", "any"))):
-                    found += self._listed_by_engine(name)
+                    tables += self._listed_by_engine(name)
                 else:
-                    found += self._listed_near(name, is_wanted, unlisted, without_views)
+                    tables += self._listed_near(name, is_wanted, unlisted, without_views)
             except GlacierbaseError as error:
                 unlisted[name] = error.message
-        return Listing(tuple(found), unlisted, tuple(dict.fromkeys(without_views)))
+        return Listing(tuple(tables), unlisted, tuple(dict.fromkeys(without_views)))
 
     def view_statements(self, view: str) -> tuple[str, ...]:
         """Return the statements that create a view, by the engine; none where it does not show its text.
@@ -229,7 +229,7 @@ class _Reader:
             if isinstance(error, OutcomeUnknown):  # Any other error is an answer.
                 self._failing_seconds += monotonic() - begin
             if self._failing_seconds >= _PATIENCE:
-                why = f"not asked, because the catalog did not answer for another table: {error.message}"
+                why = f"not read, because the catalog did not answer for another table: {error.message}"
                 self._unreachable = OutcomeUnknown("NotAsked", why)
             return error
         self._failing_seconds = 0.0
@@ -241,7 +241,7 @@ def catalogs_of(catalog: Catalog) -> tuple[str, ...]:
     if not dialect_of(catalog.dialect).names_follow_conf:
         return (str(catalog.connection.get("database") or catalog.store.catalog),)
     declared = (DECLARED.fullmatch(key) for key in catalog.spark_conf)
-    return tuple(found[1] for found in declared if found) or (DEFAULT_CATALOG,)
+    return tuple(match[1] for match in declared if match) or (DEFAULT_CATALOG,)
 
 
 class TableShapes:

@@ -178,10 +178,10 @@ class SqlStore:
     def _has(self, table: str) -> bool:
         """Return whether the table exists with its properties. A query is sent only if the last read does not show it."""
         known = None if self._syntax.properties else self._known.get(table)
-        return self._is_there(table) if known is None else known
+        return self._exists(table) if known is None else known
 
     def _make(self, table: str, sql: str) -> None:
-        self._ensure(sql, lambda: self._is_there(table))
+        self._ensure(sql, lambda: self._exists(table))
         self._known[table] = True
         self._has(table)  # A catalog may override the properties of every table.
 
@@ -207,7 +207,7 @@ class SqlStore:
         except TableNotFound:
             return False
 
-    def _is_there(self, table: str) -> bool:
+    def _exists(self, table: str) -> bool:
         """Return whether the table exists.
 
         Raises:
@@ -244,14 +244,14 @@ class SqlStore:
 
         return settle(change, self.read_lock, expected, new)
 
-    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
+    def replace_rows(self, expected: Sequence[LockRow], new: LockRow) -> bool:
         try:
-            if seen:
+            if expected:
                 self._collapse(new)
             else:
                 self._session.execute(self._tables.add_row(new))
         except StatementRefused as error:
-            if self.lock_rows() == tuple(seen):
+            if self.lock_rows() == tuple(expected):
                 raise
             logger.info("%s: %s", self._tables.lock, error.message)  # Another run was first.
         return self.lock_rows() == (new,)

@@ -8,8 +8,8 @@ BREAKS = (
     Break(
         "Iceberg's compare-and-set does not compare",
         "stores/iceberg/store.py",
-        "if not answer or Counter(LockRow(*values).claim for values in _values(answer[1], LockRow)) != claims:",
-        "if not answer:",
+        "if not current or Counter(LockRow(*values).claim for values in _values(current[1], LockRow)) != claims:",
+        "if not current:",
         "engines/contract/test_store_contract.py::test_compare_and_set_changes_nothing_when_the_row_is_another[iceberg]",
     ),
     Break(

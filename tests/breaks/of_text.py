@@ -165,8 +165,8 @@ BREAKS = (
     Break(
         "an allow without a reason counts",
         "review/lint.py",
-        'for allow in found if allow["reason"]), None)',
-        "for allow in found), None)",
+        'for allow in matching if allow["reason"]), None)',
+        "for allow in matching), None)",
         "unit/review/test_lint.py::test_an_allow_without_a_reason_allows_nothing_where_it_is_no_finding",
     ),
     Break(

@@ -200,7 +200,7 @@ def test_the_commits_of_a_table_with_any_name_are_found(shop: Shop) -> None:
             InFlight(tables, since, "", insert, shop.lake.executor.process["application"])
         )
         assert evidence.took_effect
-        assert any(f"{shop.namespace}.{name}: append snapshot" in line for line in evidence.found)
+        assert any(f"{shop.namespace}.{name}: append snapshot" in line for line in evidence.facts)
 
 
 def test_a_catalog_that_cannot_be_opened_was_sent_nothing(lake: LakeBed, tmp_path: Path) -> None:

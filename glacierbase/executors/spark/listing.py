@@ -39,8 +39,8 @@ def listed_tables(query: Query, catalog: str) -> Iterator[ListedTable]:
         above = levels.pop()
         if above:
             yield from _in_namespace(query, (catalog, *above))
-        found = _namespaces(query, (catalog, *above))
-        levels += sorted((inside for inside in found if inside[:-1] == above), reverse=True)
+        namespaces = _namespaces(query, (catalog, *above))
+        levels += sorted((inside for inside in namespaces if inside[:-1] == above), reverse=True)
 
 
 def _namespaces(query: Query, path: Sequence[str]) -> list[tuple[str, ...]]:

@@ -22,15 +22,15 @@ from glacierbase.model.migration import AppliedBy, State
 from glacierbase.model.result import Results
 from glacierbase.model.text import counted, time_of
 
-# In the order in which they matter.
+# The most serious first.
 _STOPPED = {
     State.UNKNOWN: Verdict.UNKNOWN, State.FAILED: Verdict.FAILED, State.INTERRUPTED: Verdict.INTERRUPTED,
     State.RUNNING: Verdict.RUNNING,
 }  # fmt: skip
 _WITHOUT_FILE = frozenset({State.MISSING, State.AHEAD})
-_TO_COME = frozenset({State.PENDING, State.OUT_OF_ORDER})
+_PENDING = frozenset({State.PENDING, State.OUT_OF_ORDER})
 
-# The states of a version in all environments; None in one that does not know it.
+# The states of a version in all environments; None in one that has no such version.
 _Row = Mapping[str, VersionState | None]
 # The states of all catalogs, by the environment or the file that they come from.
 States = Mapping[str, Sequence[StateResult]]
@@ -38,10 +38,10 @@ States = Mapping[str, Sequence[StateResult]]
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the environments that are compared.
+    """One of the compared environments.
 
     Attributes:
-        name: by which the result names it.
+        name: the one that the result uses.
         file: the state file that the state was read from.
     """
 
@@ -81,7 +81,7 @@ def _why_skipped(sides: Sequence[Side]) -> str:
 
 
 def _warnings(name: str, state: StateResult) -> Iterator[str]:
-    """Yield the warnings about an environment: its own, and one for each reason why less is known of tables."""
+    """Yield the warnings about an environment: its own, and one for each reason why tables are not fully known."""
     yield from (f"{name}: {warning}" for warning in state.warnings)
     if any(table.is_recorded and table.parts is None for table in state.tables):
         yield (
@@ -98,39 +98,39 @@ def _warnings(name: str, state: StateResult) -> Iterator[str]:
 
 
 def _versions(known: Mapping[str, StateResult]) -> Iterator[ComparedVersion]:
-    """Yield the versions that any environment knows, in order."""
+    """Yield the versions of all environments, in order."""
     rows = {name: {int(version.version): version for version in state.versions} for name, state in known.items()}
     for number in sorted(set().union(*rows.values())):
         row = {name: versions.get(number) for name, versions in rows.items()}
-        found = [version for version in row.values() if version]
+        known_here = [version for version in row.values() if version]
         # A squash describes all files that it replaced.
-        first = next((version for version in found if version.squash is None), found[0])
-        states = {name: each for name, each in row.items() if each}
+        first = next((version for version in known_here if version.squash is None), known_here[0])
+        states = {name: version for name, version in row.items() if version}
         yield ComparedVersion(first.version, first.description, _verdict(row), states)
 
 
 def _verdict(row: _Row) -> Verdict:
-    found = [version for version in row.values() if version]
-    states = {version.state for version in found}
+    known = [version for version in row.values() if version]
+    states = {version.state for version in known}
     for state, verdict in _STOPPED.items():
         if state in states:
             return verdict
-    if State.CHANGED in states or not _have_same_file(found):
+    if State.CHANGED in states or not _have_same_file(known):
         return Verdict.EDITED
-    if not any(version.has_file for version in found):
-        if len(found) < len(row):
+    if not any(version.has_file for version in known):
+        if len(known) < len(row):
             return Verdict.EXTRA
         if states & _WITHOUT_FILE:
             return Verdict.MISSING
     if State.ABANDONED in states:
-        is_same = len(found) == len(row) and len({(version.state, version.statements_done) for version in found}) == 1
+        is_same = len(known) == len(row) and len({(version.state, version.statements_done) for version in known}) == 1
         return Verdict.EQUAL if is_same else Verdict.ABANDONED
-    return _verdict_of_applied(row, found)
+    return _verdict_of_applied(row, known)
 
 
-def _verdict_of_applied(row: _Row, found: Sequence[VersionState]) -> Verdict:
-    """Return the verdict on a version that is applied in some environments and is to come in the others."""
-    applied = [version for version in found if version.state not in _TO_COME]
+def _verdict_of_applied(row: _Row, known: Sequence[VersionState]) -> Verdict:
+    """Return the verdict on a version that is applied in some environments and pending in the others."""
+    applied = [version for version in known if version.state not in _PENDING]
     if not applied:
         return Verdict.PENDING
     if len(applied) < len(row):
@@ -140,8 +140,8 @@ def _verdict_of_applied(row: _Row, found: Sequence[VersionState]) -> Verdict:
     return Verdict.VARIABLES if render_differently(applied) else Verdict.EQUAL
 
 
-def _have_same_file(found: Sequence[VersionState]) -> bool:
-    checksums = [set(version.checksums) for version in found if version.checksums]
+def _have_same_file(versions: Sequence[VersionState]) -> bool:
+    checksums = [set(version.checksums) for version in versions if version.checksums]
     return not checksums or bool(set.intersection(*checksums))
 
 
@@ -176,15 +176,15 @@ def is_state_file(source: str) -> bool:
 
 
 def _distinct(sources: Sequence[str]) -> Sequence[str]:
-    """Return the sources without those that are the same environment or the same file, whatever its path, as one before."""
-    found: dict[str, str] = {}
+    """Return the sources without repeated environments and without other paths of the same file."""
+    by_identity: dict[str, str] = {}
     for source in sources:
-        found.setdefault(_identity(source), source)
-    return list(found.values())
+        by_identity.setdefault(_identity(source), source)
+    return list(by_identity.values())
 
 
 def _identity(source: str) -> str:
-    """Return what all paths of a file have in common; of an environment, its name."""
+    """Return the real path of a file, or the name of an environment."""
     try:
         return os.path.realpath(source) if is_state_file(source) else source
     except ValueError:  # A NUL in the path.
@@ -206,28 +206,28 @@ def _read_files(sources: Collection[str]) -> dict[str, Sequence[StateResult]]:
     Raises:
         ConfigurationError, SeveralErrors: all that is wrong with them.
     """
-    found: dict[str, Sequence[StateResult]] = {}
+    by_source: dict[str, Sequence[StateResult]] = {}
     errors: list[GlacierbaseError] = []
     for source in filter(is_state_file, sources):
         with collected(errors):
-            found[source] = read_states(source)
+            by_source[source] = read_states(source)
     raise_all(errors)
-    return found
+    return by_source
 
 
 def _compared(
-    found: Sequence[tuple[str, Sequence[StateResult]]], catalogs: Collection[str]
+    read: Sequence[tuple[str, Sequence[StateResult]]], catalogs: Collection[str]
 ) -> tuple[CompareResult, ...]:
     """Return the comparison of each catalog.
 
     Args:
-        found: the states, each with the environment or the file that it comes from.
+        read: the states, each with the environment or the file that it comes from.
 
     Raises:
         GlacierbaseError: an environment could not be read, with all results; or there is no such catalog.
     """
     sides: dict[str, list[Side]] = {}
-    for source, states in found:
+    for source, states in read:
         for state in states:
             if not catalogs or state.catalog in catalogs:
                 of_catalog = sides.setdefault(state.catalog, [])
@@ -239,5 +239,5 @@ def _compared(
             "UNKNOWN_CATALOG", f"there is no catalog {unknown[0]} in these files", "correct --catalog"
         )
     results = Results(compare(name, sides[name]) for name in sorted(sides))
-    raise_all([state.error for _, states in found for state in states if state.error], results)
+    raise_all([state.error for _, states in read for state in states if state.error], results)
     return results

@@ -1,6 +1,6 @@
 """Read the state of one catalog in one environment: its versions from files and history, its tables from their catalogs.
 
-Of each part of a table it has the last change, and the statements about it.
+The state has the last change of each part of a table, and the statements about it.
 """
 
 from __future__ import annotations
@@ -44,72 +44,72 @@ from glacierbase.stores.live import LiveTables, Reading
 
 # How often tables are read again because a migration ran meanwhile.
 _AGAIN = 3
-# Of a digest of what a statement says; enough to tell two statements on the same part apart.
+# Digits of the digest of a statement; enough to distinguish two statements on the same part.
 _DIGITS = 12
-# What is said about the parts of a table by one statement: subjects and texts.
+# What one statement says about the parts of a table: subjects and texts.
 _Said = Sequence[tuple[str, str]]
 
 
 @dataclass(frozen=True, slots=True)
 class _Read:
-    """A history, and the tables as they were after it was read.
+    """A history, and the tables, read after it.
 
     Attributes:
-        touched: the tables that the file of each version touches.
+        files: the tables that the file of each version changes.
     """
 
     state: CatalogState
-    touched: Mapping[int, tuple[str, ...]]
+    files: Mapping[int, tuple[str, ...]]
     tables: Sequence[TableState]
 
     @classmethod
     def of(cls, target: Target, state: CatalogState, live: LiveTables) -> _Read:
-        touched = FileTables.of(target.catalog, state.history)
-        return cls(state, touched.by_version, _tables(target, state.history, touched, live))
+        files = FileTables.of(target.catalog, state.history)
+        return cls(state, files.by_version, _tables(target, state.history, files, live))
 
 
 def export(target: Target, result: StateResult) -> StateResult:
     """Return the state of the catalog. Writes nothing; an engine is started only where history and lock need it."""
     with target.opened() as opened, LiveTables(target.catalog) as live:
-        found = _Read.of(target, read_state(opened), live)
+        read = _Read.of(target, read_state(opened), live)
         for _ in range(_AGAIN):
-            if not any(table.altered for table in found.tables):
+            if not any(table.altered for table in read.tables):
                 break
             # A migration may have altered the tables after its history was read.
             newer = read_state(opened)
-            if newer.history.head == found.state.history.head:
+            if newer.history.head == read.state.history.head:
                 break
-            found = _Read.of(target, newer, live)
+            read = _Read.of(target, newer, live)
         else:
-            found = replace(found, tables=[replace(table, altered=()) for table in found.tables])
-    return _completed(target, result, found)
+            read = replace(read, tables=[replace(table, altered=()) for table in read.tables])
+    return _completed(target, result, read)
 
 
-def _completed(target: Target, result: StateResult, found: _Read) -> StateResult:
-    state = found.state
+def _completed(target: Target, result: StateResult, read: _Read) -> StateResult:
+    state = read.state
     files = resolve_squashes(target.migrations, state.history)
     return replace(
         result,
         warnings=(*state.warnings, *(error.message for error in files.errors)),
         read_at=datetime.now(timezone.utc),
         tool_version=glacierbase.__version__,
-        versions=tuple(_versions(target, files.migrations, found)),
-        tables=tuple(found.tables),
+        versions=tuple(_versions(target, files.migrations, read)),
+        tables=tuple(read.tables),
     )
 
 
-def _versions(target: Target, fitting: Sequence[Migration], read: _Read) -> Iterator[VersionState]:
-    """Yield the versions; in place of a squash also those that it replaced, as far as they have no line of their own."""
+def _versions(target: Target, migrations: Sequence[Migration], read: _Read) -> Iterator[VersionState]:
+    """Yield the versions; with a squash, also the versions that it replaced, unless they have records or files."""
     history = read.state.history
-    found = {int(status.version): status for status in make_status(target.migrations, history)}
-    files = {migration.number: migration for migration in fitting}
+    statuses = {int(status.version): status for status in make_status(target.migrations, history)}
+    files = {migration.number: migration for migration in migrations}
     rows: dict[int, VersionState] = {}
-    for number, status in found.items():
+    for number, status in statuses.items():
         record, file = history.records.get(number), files.get(number)
         squashed = (record.squashes if record else ()) or (file.squashes if file else ())
-        row = _version(status, record, file, read.touched.get(number, ()))
+        row = _version(status, record, file, read.files.get(number, ()))
         rows[number] = replace(row, checksums=(*row.checksums, *_checksums(squashed, number)))
-        for other in {old.number: old for old in squashed if old.number not in found}.values():
+        for other in {old.number: old for old in squashed if old.number not in statuses}.values():
             rows[other.number] = replace(
                 row, version=other.version, checksums=_checksums(squashed, other.number), rendered_checksum=None,
                 squash=status.version, tables=(),
@@ -140,41 +140,43 @@ def _version(status: Status, record: Record | None, file: Migration | None, tabl
     )
 
 
-def _tables(target: Target, history: History, touched: FileTables, live: LiveTables) -> Sequence[TableState]:
-    """Return the tables that the history knows, in the order of the versions that touch them, each as it is now."""
+def _tables(target: Target, history: History, files: FileTables, live: LiveTables) -> Sequence[TableState]:
+    """Return the tables of the history, in the order of the versions that change them, each as it is now."""
     recorded: dict[str, Timeline] = {}
     for timeline in timelines(history):
-        # Of several tables that have had the name, the one that has it now, or had it last.
+        # If several tables have had the name, the one that has it now, or had it last.
         if timeline.table not in recorded or _last(timeline) >= _last(recorded[timeline.table]):
             recorded[timeline.table] = timeline
-    files = touched.by_version
-    names = list(dict.fromkeys([*(name for number in sorted(files) for name in files[number]), *recorded]))
+    by_version = files.by_version
+    names = list(dict.fromkeys([*(name for number in sorted(by_version) for name in by_version[number]), *recorded]))
     unmanaged = {name: why for name in names if (why := why_unmanaged(target.catalog, name))}
-    found, rules = live.read(name for name in names if name not in unmanaged), target.catalog.drift_rules
+    readings, rules = live.read(name for name in names if name not in unmanaged), target.catalog.drift_rules
     # While a statement may be changing a table, and after a file without a record, the last record may be outdated.
-    known = {name: each for name, each in recorded.items() if each.is_certain and not touched.is_changing(name)}
+    known = {
+        name: timeline for name, timeline in recorded.items() if timeline.is_certain and not files.is_changing(name)
+    }
     ran = RanStatements(target.catalog, history)
     return [
         TableState(name, None, False, None, False, None, (), unmanaged=unmanaged[name])
         if name in unmanaged
-        else _table(name, known.get(name), found[name], rules, ran)
+        else _table(name, known.get(name), readings[name], rules, ran)
         for name in names
     ]
 
 
-def _last(found: Timeline) -> tuple[int, int]:
-    event = found.moments[-1].event
+def _last(timeline: Timeline) -> tuple[int, int]:
+    event = timeline.moments[-1].event
     return event.fence, event.sequence
 
 
 def _table(
     name: str, record: Timeline | None, live: Reading, rules: Sequence[DriftRule], ran: RanStatements
 ) -> TableState:
-    found = live.shape and as_recorded(live.shape)
+    shape_now = live.shape and as_recorded(live.shape)
     if record is None:
-        return TableState(name, found, False, None, False, live.unread, ())
+        return TableState(name, shape_now, False, None, False, live.unread, ())
     shape = record.shape and as_recorded(record.shape)
-    altered = differences(shape, found) if live.unread is None else ()
+    altered = differences(shape, shape_now) if live.unread is None else ()
     return TableState(
         table=name,
         shape=shape,
@@ -190,7 +192,7 @@ def _table(
 
 
 def _is_whole(record: Timeline) -> bool:
-    """Return whether migrations alone made a table, recorded from its creation on: `baseline` records a table as it is then."""
+    """Return whether migrations alone made a table, recorded since its creation; `baseline` records a table later."""
     is_made = all(moment.origin is ChangeOrigin.MIGRATION for moment in record.moments)
     return is_made and record.moments[0].event.event != EventType.BASELINED
 
@@ -200,32 +202,32 @@ class RanStatements:
 
     def __init__(self, catalog: Catalog, history: History) -> None:
         self._catalog = catalog
-        self._records = sorted(history.records.values(), key=lambda each: place_of(each.started))
+        self._records = sorted(history.records.values(), key=lambda record: place_of(record.started))
         self._statements: dict[str, Sequence[tuple[tuple[str, ...], str, _Said]]] = {}
 
     def parts_of(self, table: Timeline) -> TableParts:
-        """Return where the parts of a table are from."""
-        found = _Parts(table.moments)
+        """Return the origins of the parts of a table."""
+        parts = _Parts(table.moments)
         for record in self._records:
-            found.enter(place_of(record.started))
-            before = found.name
-            found.enter(place_of(record.last))
-            # Of a dropped table, the name that it had before.
-            name = found.name or before
+            parts.enter(place_of(record.started))
+            before = parts.name
+            parts.enter(place_of(record.last))
+            # A dropped table has its last name.
+            name = parts.name or before
             said = tuple(self._on(name, record)) if name else ()
             if said:
-                found.said.append((record.version, _digests(said)))
-        return found.done()
+                parts.said.append((record.version, _digests(said)))
+        return parts.done()
 
     def _on(self, name: str, record: Record) -> Iterator[tuple[str, str]]:
-        """Yield what a file says about the table that has a name after it, under each name that it had in the file."""
-        found: list[tuple[str, str]] = []
+        """Yield what a file says about the table that has a name at its end, under each name that the table has in the file."""
+        texts: list[tuple[str, str]] = []
         for names, operation, said in reversed(self._of(record)):
             if operation == "rename_table" and name == names[-1]:
                 name = names[0]
             if name in names:
-                found[:0] = said
-        yield from found
+                texts[:0] = said
+        yield from texts
 
     def _of(self, record: Record) -> Sequence[tuple[tuple[str, ...], str, _Said]]:
         if record.version not in self._statements:
@@ -274,7 +276,7 @@ class _Parts:
         for subject, moment in self._last.items():
             if self._last.get(_around(subject)) is not moment:
                 changes.setdefault(id(moment), (moment, []))[1].append(subject)
-        ordered = sorted(changes.values(), key=lambda each: place_of(each[0].event))
+        ordered = sorted(changes.values(), key=lambda change: place_of(change[0].event))
         return TableParts(
             tuple(_changes(moment, subjects) for moment, subjects in ordered),
             tuple(PartStatements(version, parts) for version, parts in self.said),
@@ -299,13 +301,13 @@ class _Parts:
         self._last |= dict.fromkeys(changed, moment)
 
     def _renamed(self, before: Shape, after: Shape, moment: Moment) -> Shape:
-        """Return a shape with the names that its columns have in the next one. What was recorded and said of them follows."""
+        """Return a shape with the column names of the next one, and move the changes and statements of renamed columns."""
         new = {column.id: column.name for column in after.columns if column.id is not None}
         ids = {column.name: column.id for column in before.columns if column.id in new}
         names = {name: new[id_] for name, id_ in ids.items() if id_ is not None and new[id_] != name}
         if not names:
             return before
-        found = replace(
+        renamed = replace(
             before,
             columns=tuple(replace(column, name=names.get(column.name, column.name)) for column in before.columns),
             partitioning=tuple(
@@ -320,36 +322,36 @@ class _Parts:
             for what in ("identifiers", *COLUMN_FACTS)
         }
         subjects |= {
-            f"partitioning {partition_text(old)}": f"partitioning {partition_text(renamed)}"
-            for old, renamed in zip(before.partitioning, found.partitioning, strict=True)
+            f"partitioning {partition_text(old)}": f"partitioning {partition_text(new_field)}"
+            for old, new_field in zip(before.partitioning, renamed.partitioning, strict=True)
         }
         folded = {old.casefold(): name.casefold() for old, name in subjects.items()}
-        self._last = {folded.get(subject, subject): each for subject, each in self._last.items()}
+        self._last = {folded.get(subject, subject): last for subject, last in self._last.items()}
         for _, parts in self.said:
-            # Under its former name, too: where the column was not renamed, the file says the same.
+            # Also under its former name: where the column was not renamed, the file says the same.
             parts |= {name: parts[old] for old, name in folded.items() if old in parts}
         for old, name in names.items():
             self._last |= {f"column {known_name}".casefold(): moment for known_name in (old, name)}
-        return found
+        return renamed
 
 
 def _facts(shape: Shape) -> dict[str, object]:
     """Return the parts of a shape with their values."""
-    found: dict[str, object] = {"table": shape.table, "format version": shape.format_version or 0}
+    facts: dict[str, object] = {"table": shape.table, "format version": shape.format_version or 0}
     for column in shape.columns:
         name = column.name
-        found |= {
+        facts |= {
             f"column {name}": column.id,
             f"required {name}": column.required,
             f"comment {name}": column.comment or "",
         }
-        found |= {f"type {name}": column.type.partition("<")[0], f"default {name}": column.default or ""}
-    found |= {f"partitioning {partition_text(field)}": True for field in shape.partitioning}
+        facts |= {f"type {name}": column.type.partition("<")[0], f"default {name}": column.default or ""}
+    facts |= {f"partitioning {partition_text(field)}": True for field in shape.partitioning}
     if shape.sorting:
-        found["sorting"] = ", ".join(map(sort_text, shape.sorting))
-    found |= {f"identifiers {identifier}": True for identifier in shape.identifiers}
-    found |= {f"property {key}": value for key, value in shape.properties.items() if key not in OF_ENGINE}
-    return {subject.casefold(): value for subject, value in found.items()}
+        facts["sorting"] = ", ".join(map(sort_text, shape.sorting))
+    facts |= {f"identifiers {identifier}": True for identifier in shape.identifiers}
+    facts |= {f"property {key}": value for key, value in shape.properties.items() if key not in OF_ENGINE}
+    return {subject.casefold(): value for subject, value in facts.items()}
 
 
 def _changed(earlier: Mapping[str, object], later: Mapping[str, object]) -> Iterator[str]:
@@ -373,7 +375,7 @@ def _fact(what: str, column: str) -> str:
 
 
 def _around(subject: str) -> str:
-    """Return the column that a fact is one of; empty for another part."""
+    """Return the column of a fact; empty for another part."""
     what, _, name = subject.partition(" ")
     return f"column {name}" if what in COLUMN_FACTS else ""
 
@@ -384,8 +386,10 @@ def _changes(moment: Moment, subjects: Sequence[str]) -> PartChanges:
 
 
 def _digests(said: _Said) -> dict[str, str]:
-    """Return a digest of all that is said about each subject."""
+    """Return a digest of all texts about each subject."""
     texts: dict[str, list[str]] = {}
     for subject, text in said:
         texts.setdefault(subject, []).append(text)
-    return {subject: hashlib.sha256("\n".join(each).encode()).hexdigest()[:_DIGITS] for subject, each in texts.items()}
+    return {
+        subject: hashlib.sha256("\n".join(lines).encode()).hexdigest()[:_DIGITS] for subject, lines in texts.items()
+    }

@@ -16,12 +16,12 @@ from glacierbase.model.result import Result
 from glacierbase.model.text import Cell, Line, Mark, age_of, counted, table, time_of
 
 _ABSENT = "-"
-# Of a checksum, behind its algorithm; enough to tell two files apart.
+# Digits of a checksum, after its algorithm; enough to distinguish two files.
 _SHOWN_DIGITS = 6
 
 
 class Verdict(str, Enum):
-    """How the environments stand with one version."""
+    """How the environments compare in one version."""
 
     EQUAL = "equal"
     VARIABLES = "variables"
@@ -61,7 +61,7 @@ class ComparedEnvironment:
     """An environment.
 
     Attributes:
-        file: the state file that it was read from; None where it was read itself.
+        file: the state file that it was read from; None where the environment was read.
         skipped, error: why it is not compared.
     """
 
@@ -72,7 +72,7 @@ class ComparedEnvironment:
     error: GlacierbaseError | None = None
 
     def note(self) -> str | None:
-        """Return what the table does not show of it."""
+        """Return a note of what the table does not show of the environment."""
         if self.skipped or self.error:
             return f"{self.name}: not compared: {self.skipped or (self.error and self.error.code)}"
         return f"{self.name}: as of {time_of(self.read_at)}, from {self.file}" if self.file else None
@@ -83,7 +83,7 @@ class ComparedVersion:
     """A version in all environments.
 
     Attributes:
-        states: by environment, without those that do not know the version.
+        states: by environment, without those that do not have the version.
     """
 
     version: str
@@ -97,9 +97,9 @@ class TableDifference:
     """A difference of a table in one environment.
 
     Attributes:
-        environment: where the table differs.
-        before, after: in the environment that it is compared with, or in its own record if it is not as that says; and in this one.
-        versions: that explain it; of a change from outside that is recorded, the one whose run found it.
+        environment: the one in which the table differs.
+        before, after: in the reference environment, or in the table's own record if it differs from that; and in this environment.
+        versions: those that explain it; for a recorded change from outside, the one whose run observed it.
     """
 
     environment: str
@@ -126,7 +126,7 @@ class ComparedTable:
     """A table in all environments.
 
     Attributes:
-        table: its name in the environment that the others are compared with.
+        table: its name in the reference environment.
         names: by environment, where it has another one.
         verdict: the most serious cause of its differences, `equal`, `unknown` where fewer than two shapes are known, or `unmanaged`
             where an environment leaves it to others.
@@ -181,18 +181,17 @@ class CompareResult(Result):
         """Yield a row for each difference that neither versions nor variables explain; environments that share it share the row."""
         for compared in self.tables:
             rows: dict[tuple[str, str], list[str]] = {}
-            for found in compared.differences:
-                if found.why:
-                    rows.setdefault((found.line(), found.why), []).append(found.environment)
+            for difference in compared.differences:
+                if difference.why:
+                    rows.setdefault((difference.line(), difference.why), []).append(difference.environment)
             for (line, why), environments in rows.items():
                 yield compared.table, Mark(", ".join(environments)), line, why
 
     def _by_design(self) -> Iterator[str]:
-        """Yield what variables make different."""
+        """Yield a line with the differences that variables explain."""
         versions = [version.version for version in self.versions if version.verdict is Verdict.VARIABLES]
-        tables = [
-            table.table for table in self.tables if any(one.cause is Cause.VARIABLES for one in table.differences)
-        ]
+        differing = ((table.table, {difference.cause for difference in table.differences}) for table in self.tables)
+        tables = [name for name, causes in differing if Cause.VARIABLES in causes]
         if versions or tables:
             yield f"by design (variables): {', '.join([*versions, *tables])}"
 
@@ -207,9 +206,9 @@ _TABLE_WORDS = {
 }  # fmt: skip
 
 
-def _row(each: ComparedVersion, names: Sequence[str], now: datetime | None) -> tuple[Cell, ...]:
-    cells = (_cell(each.states.get(name), now, each.verdict is Verdict.EDITED) for name in names)
-    return (each.version, *cells, Mark(str(each.verdict)), each.description)
+def _row(version: ComparedVersion, names: Sequence[str], now: datetime | None) -> tuple[Cell, ...]:
+    cells = (_cell(version.states.get(name), now, version.verdict is Verdict.EDITED) for name in names)
+    return (version.version, *cells, Mark(str(version.verdict)), version.description)
 
 
 def _cell(state: VersionState | None, now: datetime | None, with_checksum: bool) -> Cell:
@@ -225,7 +224,7 @@ def _cell(state: VersionState | None, now: datetime | None, with_checksum: bool)
 
 
 def _counts(noun: str, total: int, verdicts: Mapping[str, int], words: Mapping[str, str]) -> Iterable[str]:
-    """Return one line: how many there are, and how many of them are equal, or differ in a way that has no line of its own."""
+    """Return one line with the total, and the counts of those that are equal or whose difference is not listed."""
     parts = [f"{verdicts[verdict]} {words[verdict]}" for verdict in words if verdicts.get(verdict)]
     rest = total - sum(verdicts.get(verdict, 0) for verdict in words)
     return [f"{counted(total, noun)}: {', '.join([*parts, *([f'{rest} different'] if rest else [])]) or 'none'}"]

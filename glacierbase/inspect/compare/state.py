@@ -22,7 +22,7 @@ from glacierbase.run.files import FileRefused, check_replaceable, read_anywhere,
 
 _SCHEMA = "glacierbase/export-state/1"
 _FORMAT = re.compile(r"glacierbase/export-state/[0-9]{1,9}")
-# 5,000 versions and 500 tables of 100 columns are a quarter of it.
+# Four times the size of 5,000 versions and 500 tables of 100 columns.
 _LARGEST = 64 * 2**20
 
 
@@ -31,11 +31,11 @@ class VersionState:
     """A version in one environment.
 
     Attributes:
-        checksums: of its file: as recorded, where it was started. Several where a squash replaced it: any of them is that version.
-        rendered_checksum: as recorded; None where it was not.
+        checksums: of its file, as recorded if it was started. Several where a squash replaced it: each identifies the version.
+        rendered_checksum: as recorded; None without a record.
         has_file: whether the checkout has its file, or a squash that replaces it.
         squash: the version of the squash that was applied in its place.
-        tables: that the file touches, in the order of its statements; empty where that is not known.
+        tables: the ones that the file changes, in the order of its statements; empty where that is not known.
     """
 
     version: str
@@ -54,7 +54,7 @@ class VersionState:
 
 
 def render_differently(states: Iterable[VersionState]) -> bool:
-    """Return whether one file was rendered differently: a variable differs. A squash is another file than those it replaces."""
+    """Return whether one file was rendered differently: a variable differs. A squash and the files it replaces are distinct."""
     rendered = {
         (version.checksums[0], version.rendered_checksum)
         for version in states
@@ -65,10 +65,10 @@ def render_differently(states: Iterable[VersionState]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PartChanges:
-    """Parts of a table that were changed at one time, and not since.
+    """Parts of a table with the same last change.
 
     Attributes:
-        version: that made the changes; of changes that no migration is known to have made, the one whose run found them.
+        version: the one that made the changes; where no migration is known to have made them, the one whose run observed them.
         parts: in lower case, as `Difference.subject` names them; the facts of a column that changed with it are left out.
     """
 
@@ -82,7 +82,7 @@ class PartStatements:
     """What the statements of a version say about the parts of a table.
 
     Attributes:
-        parts: a digest of it, by the subject that `glacierbase.sql.about` gives; none where the statement was not understood.
+        parts: digests by the subjects of `glacierbase.sql.about`; none where the statement was not understood.
     """
 
     version: str
@@ -91,7 +91,7 @@ class PartStatements:
 
 @dataclass(frozen=True, slots=True)
 class TableParts:
-    """Where the parts of a table are from.
+    """The origins of the parts of a table.
 
     Attributes:
         changes: the last one of each part that ever changed, in order.
@@ -104,17 +104,17 @@ class TableParts:
 
 @dataclass(frozen=True, slots=True)
 class TableState:
-    """A table that migrations of one environment touch.
+    """A table that migrations of one environment change.
 
     Attributes:
-        shape: as the last migration left it, by its record; without a record, as it was read. None where there was no table.
-        is_recorded: whether it is that of the record.
-        recorded_at: when that was written.
-        is_whole: whether all that made the shape is recorded, from the creation on, and nothing came from outside.
+        shape: after the last migration, by its record; without a record, as it was read. None where there was no table.
+        is_recorded: whether the shape is that of the record.
+        recorded_at: when the record was written.
+        is_whole: whether all changes since the creation are recorded and made by migrations.
         unread: why the table itself could not be read; None where it was.
-        altered: how the table differed from its record when it was read, without what engines set and what rules ignore.
-        parts: where they are from; None where the table is not recorded, and in files that earlier versions wrote.
-        unmanaged: why the catalog file leaves the table to others: it was not read then; None for one that migrations manage.
+        altered: how the table differed from its record when it was read, except what engines set and rules ignore.
+        parts: the origins of its parts; None where the table is not recorded, and in files of earlier versions.
+        unmanaged: why the catalog file leaves the table to others, so that it was not read; None for one that migrations manage.
     """
 
     table: str
@@ -135,7 +135,7 @@ class TableState:
 
 @dataclass(frozen=True, slots=True)
 class StateResult(Result):
-    """The state of every version, and of every table that migrations touch.
+    """The state of every version, and of every table that migrations change.
 
     Attributes:
         read_at: when it was read.
@@ -151,7 +151,7 @@ class StateResult(Result):
 
 
 def check_output(path: str | Path) -> None:
-    """Refuse a path that cannot be written, or that `compare` would not take for that of a state file. Writes nothing.
+    """Refuse a path that cannot be written, or that `compare` would not read as a state file. Writes nothing.
 
     Raises:
         ConfigurationError: `EMPTY_VALUE`, `INVALID_VALUE`, `UNREADABLE_FILE`.
@@ -186,13 +186,10 @@ def read_states(path: str | Path) -> tuple[StateResult, ...]:
     except FileRefused as error:
         raise ConfigurationError(error.code, f"{path}: {error.what}", hint, path=str(path)) from error
     except (ValueError, RecursionError) as error:
-        what = "it is nested too deeply" if isinstance(error, RecursionError) else _reason(error)
+        what = str(error) if isinstance(error, InvalidDocument) else f"it is no JSON ({error})"
+        what = "it is nested too deeply" if isinstance(error, RecursionError) else what
         message = f"{path} is not a state file of glacierbase: {what}; nothing was compared"
         raise ConfigurationError("STATE_INVALID", message, hint, path=str(path)) from error
-
-
-def _reason(error: ValueError) -> str:
-    return str(error) if isinstance(error, InvalidDocument) else f"it is no JSON ({error})"
 
 
 def _states(content: object) -> tuple[StateResult, ...]:
@@ -208,7 +205,7 @@ def _states(content: object) -> tuple[StateResult, ...]:
         raise InvalidDocument(f"its schema is not {_SCHEMA}")
     if content.get("ok") is not True or not isinstance(content.get("catalogs"), list):
         raise InvalidDocument("it is the document of an export that failed")
-    states = tuple(from_json(StateResult, each, f"catalogs[{i}]") for i, each in enumerate(content["catalogs"]))
+    states = tuple(from_json(StateResult, state, f"catalogs[{i}]") for i, state in enumerate(content["catalogs"]))
     if not states:
         raise InvalidDocument("it holds no catalog")
     if len({(state.catalog, state.environment) for state in states}) < len(states):
@@ -219,7 +216,7 @@ def _states(content: object) -> tuple[StateResult, ...]:
 
 
 def _check(state: StateResult) -> None:
-    """Check what the types do not say.
+    """Check what the types do not express.
 
     Raises:
         InvalidDocument: a name is empty, a time is missing, a version is none, or a version or a table is listed twice.

@@ -1,11 +1,11 @@
-"""BC: what breaks readers and writers that run."""
+"""BC: changes that break running readers and writers."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from glacierbase.model.finding import Severity
-from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
+from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.statement import AlterColumn, ColumnClause, RenameColumn
 
@@ -21,11 +21,11 @@ _TEXTS = texts("breaking")
     proof=Proof.RUN,
     **_TEXTS["BC101"],
 )
-def rename_column(step: Step, _file: File) -> Iterator[Found]:
+def rename_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find renamed columns."""
     for part in of(step, "rename_column"):
         if isinstance(part, RenameColumn):
-            yield Found(f"RENAME COLUMN {'.'.join(part.path)} TO {part.new}", step, part.place)
+            yield RuleFinding(f"RENAME COLUMN {'.'.join(part.path)} TO {part.new}", step, part.place)
 
 
 @statement_rule(
@@ -37,17 +37,17 @@ def rename_column(step: Step, _file: File) -> Iterator[Found]:
     proof=Proof.RUN,
     **_TEXTS["BC102"],
 )
-def rename_table(step: Step, file: File) -> Iterator[Found]:
-    """Find renamed tables and views, where the engine accepts the new name."""
+def rename_table(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find renamed tables and views whose new name the engine accepts."""
     if not _repeats_catalog(step, file):
-        yield Found(f"RENAME TO {step.parsed.targets[-1]}", step)
+        yield RuleFinding(f"RENAME TO {step.parsed.targets[-1]}", step)
 
 
 @statement_rule("rename_table", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["BC103"])
-def rename_repeats_the_catalog(step: Step, file: File) -> Iterator[Found]:
+def rename_repeats_the_catalog(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new names that begin with the catalog of the old one."""
     if _repeats_catalog(step, file):
-        yield Found(f"RENAME TO {step.parsed.targets[-1]}", step)
+        yield RuleFinding(f"RENAME TO {step.parsed.targets[-1]}", step)
 
 
 def _repeats_catalog(step: Step, file: File) -> bool:
@@ -65,7 +65,7 @@ def _repeats_catalog(step: Step, file: File) -> bool:
     proof=Proof.RUN,
     **_TEXTS["BC104"],
 )
-def add_column(step: Step, file: File) -> Iterator[Found]:
+def add_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find added top-level columns at the end of the table."""
     for part in of(step, "add_column"):
         is_last = isinstance(part, ColumnClause) and len(part.path) == 1 and not part.position
@@ -75,11 +75,11 @@ def add_column(step: Step, file: File) -> Iterator[Found]:
             and _is_accepted(part, step)
             and not _is_added_again(part, step, file)
         ):
-            yield Found(f"ADD COLUMN {part.path[0]}", step, part.place)
+            yield RuleFinding(f"ADD COLUMN {part.path[0]}", step, part.place)
 
 
 def _is_accepted(part: ColumnClause, step: Step) -> bool:
-    """Return whether the engine does not refuse the column."""
+    """Return whether the engine accepts the column."""
     return part.nullable and part.default is None and not step.parsed.options.if_not_exists
 
 
@@ -99,11 +99,11 @@ def _is_added_again(part: ColumnClause, step: Step, file: File) -> bool:
     proof=Proof.RUN,
     **_TEXTS["BC105"],
 )
-def column_order(step: Step, _file: File) -> Iterator[Found]:
+def column_order(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find columns that are moved, or added before others."""
     for part in step.parsed.parts:
         if isinstance(part, (ColumnClause, AlterColumn)) and part.position and len(part.path) == 1:
-            yield Found(
+            yield RuleFinding(
                 f"{part.path[0]} {part.position.upper() if part.position == 'first' else part.position}",
                 step,
                 part.place,

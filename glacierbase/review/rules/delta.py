@@ -1,4 +1,4 @@
-"""DL: what only Delta tables have."""
+"""DL: rules for Delta tables only."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import re
 from collections.abc import Iterator
 
 from glacierbase.model.finding import Severity
-from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
+from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.known import known_type
 from glacierbase.sql.statement import AlterColumn, Constraint, DropColumn, Feature, Property, RenameColumn
 
 _TEXTS = texts("delta")
-# A longer string is no other type for Delta.
+# For Delta, a longer string is not another type.
 _WIDENED = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal|date")
 _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDeletionVectors", "delta.enableRowTracking",
              "delta.enableTypeWidening", "delta.enableInCommitTimestamps", "delta.enableVariantShredding")  # fmt: skip
@@ -21,14 +21,14 @@ _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDe
 @statement_rule(
     "rename_column", "drop_column", formats=("delta",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["DL101"]
 )
-def column_mapping_is_off(step: Step, file: File) -> Iterator[Found]:
+def column_mapping_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed and dropped columns of tables that are known to have no column mapping."""
     if _value("delta.columnMapping.mode", step, file) in ("", "none"):
         for part in step.parsed.parts:
             if isinstance(part, RenameColumn):
-                yield Found(f"RENAME COLUMN {'.'.join(part.path)} TO {part.new}", step, part.place)
+                yield RuleFinding(f"RENAME COLUMN {'.'.join(part.path)} TO {part.new}", step, part.place)
             elif isinstance(part, DropColumn):
-                yield Found(f"DROP COLUMN {'.'.join(part.path)}", step, part.place)
+                yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}", step, part.place)
 
 
 @statement_rule(
@@ -39,11 +39,11 @@ def column_mapping_is_off(step: Step, file: File) -> Iterator[Found]:
     proof=Proof.RUN,
     **_TEXTS["DL102"],
 )
-def enable_column_mapping(step: Step, _file: File) -> Iterator[Found]:
+def enable_column_mapping(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find `delta.columnMapping.mode` in ALTER TABLE."""
     for part in of(step, "set_properties"):
         if isinstance(part, Property) and part.key == "delta.columnMapping.mode" and part.value != "none":
-            yield Found(f"column mapping by {part.value}", step, part.place)
+            yield RuleFinding(f"column mapping by {part.value}", step, part.place)
 
 
 @statement_rule(
@@ -54,11 +54,11 @@ def enable_column_mapping(step: Step, _file: File) -> Iterator[Found]:
     proof=Proof.RUN,
     **_TEXTS["DL103"],
 )
-def protocol_upgrade(step: Step, _file: File) -> Iterator[Found]:
+def protocol_upgrade(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find properties that raise the protocol."""
     for part in of(step, "set_properties"):
         if isinstance(part, Property) and _upgrades(part) and (part.value or "").lower() != "false":
-            yield Found(f"{part.key} = {part.value}", step, part.place)
+            yield RuleFinding(f"{part.key} = {part.value}", step, part.place)
 
 
 def _upgrades(part: Property) -> bool:
@@ -66,7 +66,7 @@ def _upgrades(part: Property) -> bool:
 
 
 @statement_rule("alter_column_type", formats=("delta",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["DL104"])
-def type_widening_is_off(step: Step, file: File) -> Iterator[Found]:
+def type_widening_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new types of numbers and dates of tables that are known to have no type widening."""
     known = file.known(step) if _value("delta.enableTypeWidening", step, file) in ("", "false") else None
     for part in of(step, "alter_column_type") if known else ():
@@ -75,11 +75,11 @@ def type_widening_is_off(step: Step, file: File) -> Iterator[Found]:
             new = known_type(part.type)
             if new not in (None, column.type):
                 change = f"from {column.type} to {new}"
-                yield Found(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}, {change}", step, part.place)
+                yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}, {change}", step, part.place)
 
 
 def _value(key: str, step: Step, file: File) -> str | None:
-    """Return the value of a property before a statement, in lower case; empty where it is not set, None where that is not known."""
+    """Return the value of a property before a statement, in lower case; empty if it is not set, None if that is not known."""
     known = file.known(step)
     if known is None or known.properties is None:
         return None
@@ -94,19 +94,19 @@ def _value(key: str, step: Step, file: File) -> str | None:
     proof=Proof.RUN,
     **_TEXTS["DL105"],
 )
-def check_reads_the_table(step: Step, _file: File) -> Iterator[Found]:
+def check_reads_the_table(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD CONSTRAINT … CHECK."""
     for part in of(step, "add_constraint"):
         if isinstance(part, Constraint) and part.text.upper().startswith("CHECK"):
-            yield Found(f"ADD CONSTRAINT {part.name}", step, part.place)
+            yield RuleFinding(f"ADD CONSTRAINT {part.name}", step, part.place)
 
 
 @statement_rule("other", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL106"])
-def truncate_history(step: Step, _file: File) -> Iterator[Found]:
+def truncate_history(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP FEATURE … TRUNCATE HISTORY."""
     for part in step.parsed.parts:
         if isinstance(part, Feature) and part.truncate_history:
-            yield Found(f"DROP FEATURE {part.name} TRUNCATE HISTORY", step, part.place)
+            yield RuleFinding(f"DROP FEATURE {part.name} TRUNCATE HISTORY", step, part.place)
 
 
 RULES: tuple[Rule, ...] = (

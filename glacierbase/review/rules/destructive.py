@@ -1,11 +1,11 @@
-"""DS: what destroys data, or hides it."""
+"""DS: changes that destroy or hide data."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from glacierbase.model.finding import Severity
-from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
+from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.statement import Call, ColumnClause, DropColumn, Part, Reference
 
@@ -14,25 +14,25 @@ _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_cu
 
 
 @statement_rule("drop_table", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS101"])
-def drop_table(step: Step, _file: File) -> Iterator[Found]:
+def drop_table(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP TABLE without PURGE."""
     if not step.parsed.options.purge:
-        yield Found("DROP TABLE", step)
+        yield RuleFinding("DROP TABLE", step)
 
 
 @statement_rule("drop_table", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS102"])
-def drop_table_purge(step: Step, _file: File) -> Iterator[Found]:
+def drop_table_purge(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP TABLE … PURGE."""
     if step.parsed.options.purge:
-        yield Found("DROP TABLE … PURGE", step)
+        yield RuleFinding("DROP TABLE … PURGE", step)
 
 
 @statement_rule("drop_column", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS103"])
-def drop_column(step: Step, file: File) -> Iterator[Found]:
+def drop_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that the file does not add again."""
     for part in _dropped(step):
         if not _added_later(part, step, file):
-            yield Found(f"DROP COLUMN {'.'.join(part.path)}", step, part.place)
+            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}", step, part.place)
 
 
 @statement_rule(
@@ -43,9 +43,9 @@ def drop_column(step: Step, file: File) -> Iterator[Found]:
     proof=Proof.RUN,
     **_TEXTS["DS104"],
 )
-def replace_columns(step: Step, _file: File) -> Iterator[Found]:
+def replace_columns(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find REPLACE COLUMNS."""
-    yield Found("REPLACE COLUMNS", step)
+    yield RuleFinding("REPLACE COLUMNS", step)
 
 
 @statement_rule(
@@ -56,11 +56,13 @@ def replace_columns(step: Step, _file: File) -> Iterator[Found]:
     proof=Proof.RUN,
     **_TEXTS["DS105"],
 )
-def drop_and_add_again(step: Step, file: File) -> Iterator[Found]:
+def drop_and_add_again(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that the file adds again."""
     for part in _dropped(step):
         if _added_later(part, step, file):
-            yield Found(f"DROP COLUMN {'.'.join(part.path)}, which a later statement adds again", step, part.place)
+            yield RuleFinding(
+                f"DROP COLUMN {'.'.join(part.path)}, which a later statement adds again", step, part.place
+            )
 
 
 @statement_rule(
@@ -71,9 +73,9 @@ def drop_and_add_again(step: Step, file: File) -> Iterator[Found]:
     proof=Proof.RUN,
     **_TEXTS["DS106"],
 )
-def create_or_replace_table(step: Step, _file: File) -> Iterator[Found]:
+def create_or_replace_table(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE TABLE."""
-    yield Found("CREATE OR REPLACE TABLE", step)
+    yield RuleFinding("CREATE OR REPLACE TABLE", step)
 
 
 @statement_rule(
@@ -85,18 +87,18 @@ def create_or_replace_table(step: Step, _file: File) -> Iterator[Found]:
     proof=Proof.RUN,
     **_TEXTS["DS107"],
 )
-def delete_all_rows(step: Step, _file: File) -> Iterator[Found]:
+def delete_all_rows(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find TRUNCATE, DELETE without WHERE, and INSERT OVERWRITE."""
     words = {"truncate": "TRUNCATE", "delete": "DELETE without WHERE", "insert_overwrite": "INSERT OVERWRITE"}
     if step.parsed.operation in words and not (step.parsed.operation == "delete" and step.parsed.options.where):
-        yield Found(words[step.parsed.operation], step)
+        yield RuleFinding(words[step.parsed.operation], step)
 
 
 @statement_rule("drop_namespace", severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DS108"])
-def drop_namespace_cascade(step: Step, _file: File) -> Iterator[Found]:
+def drop_namespace_cascade(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP SCHEMA … CASCADE."""
     if step.parsed.options.cascade:
-        yield Found("DROP SCHEMA … CASCADE", step)
+        yield RuleFinding("DROP SCHEMA … CASCADE", step)
 
 
 @statement_rule(
@@ -108,13 +110,13 @@ def drop_namespace_cascade(step: Step, _file: File) -> Iterator[Found]:
     proof=Proof.RUN,
     **_TEXTS["DS109"],
 )
-def commits_discarded(step: Step, _file: File) -> Iterator[Found]:
+def commits_discarded(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find dropped branches and tags, and procedures that set the current snapshot."""
     for part in step.parsed.parts:
         if isinstance(part, Reference) and part.operation in ("drop_branch", "drop_tag"):
-            yield Found(f"{part.operation.replace('_', ' ').upper()} {part.name}", step, part.place)
+            yield RuleFinding(f"{part.operation.replace('_', ' ').upper()} {part.name}", step, part.place)
         elif isinstance(part, Call) and part.procedure[-1].lower() in _ROLLBACKS:
-            yield Found(f"CALL {'.'.join(part.procedure)}", step, part.place)
+            yield RuleFinding(f"CALL {'.'.join(part.procedure)}", step, part.place)
 
 
 def _dropped(step: Step) -> Iterator[DropColumn]:
@@ -132,8 +134,8 @@ def _adds(part: Part, dropped: DropColumn) -> bool:
     ]
 
 
-def _same_table(one: Step, other: Step) -> bool:
-    return bool(one.target and other.target and one.target.key == other.target.key)
+def _same_table(step: Step, other: Step) -> bool:
+    return bool(step.target and other.target and step.target.key == other.target.key)
 
 
 RULES: tuple[Rule, ...] = (

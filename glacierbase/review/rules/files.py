@@ -9,7 +9,7 @@ from glacierbase.model.catalog import Management, UnmanagedTables
 from glacierbase.model.finding import Severity
 from glacierbase.model.names import completed_like
 from glacierbase.model.text import did_you_mean
-from glacierbase.review.rule import CREATES, File, Found, Proof, Rule, Step, file_rule, statement_rule
+from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Name, SessionEffect
@@ -17,7 +17,7 @@ from glacierbase.sql.statement import Name, SessionEffect
 _TEXTS = texts("files")
 _SHORTEST_DESCRIPTION = 10
 _DML = frozenset({"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy"})
-# What changes nothing that lasts, or belongs to neither.
+# Operations without a lasting change, or that belong to neither.
 _NEITHER = frozenset({"set", "reset", "use", "select", "show", "describe", "explain", "refresh", "analyze", "cache", "uncache",
                       "transaction", "script", "other", "call", "optimize", "vacuum"})  # fmt: skip
 # Keys of cloud providers, private keys, and properties whose value is a secret.
@@ -30,87 +30,87 @@ _COMMENT = re.compile(r"--[^\r\n]*")
 
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL102"])
-def short_description(file: File) -> Iterator[Found]:
-    """Find a description of a word."""
+def short_description(file: File) -> Iterator[RuleFinding]:
+    """Find descriptions that are too short."""
     if len(file.migration.description) < _SHORTEST_DESCRIPTION:
-        yield Found(f"the description is {file.migration.description!r}")
+        yield RuleFinding(f"the description is {file.migration.description!r}")
 
 
 @file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL106"])
-def hard_coded_environment(file: File) -> Iterator[Found]:
-    """Find the values of variables that differ between environments in the file as it is written, comments aside."""
+def hard_coded_environment(file: File) -> Iterator[RuleFinding]:
+    """Find values of variables that differ between environments in the file as written, without its comments."""
     code = _COMMENT.sub("", file.migration.text)
     for value, path in file.facts.varying.items():
         if re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", code):
-            yield Found(f"{value!r} is written out", fix=f"write {{{{ {path} }}}}")
+            yield RuleFinding(f"{value!r} is written out", fix=f"write {{{{ {path} }}}}")
 
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL109"])
-def mixed_statements(file: File) -> Iterator[Found]:
+def mixed_statements(file: File) -> Iterator[RuleFinding]:
     """Find the first statement that changes data in a file that also changes a schema."""
     read = [step for step in file.steps if step.parsed.understood and step.parsed.operation not in _NEITHER]
     data = [step for step in read if step.parsed.operation in _DML]
     if data and len(data) < len(read):
-        yield Found("this statement changes data, others of the file change the schema", data[0])
+        yield RuleFinding("this statement changes data, others of the file change the schema", data[0])
 
 
 @file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["FL110"])
-def unqualified_table(file: File) -> Iterator[Found]:
+def unqualified_table(file: File) -> Iterator[RuleFinding]:
     """Find names with too few parts."""
     local = {step.target.key for step in file.steps if step.target and step.parsed.options.temporary}
     if any(step.parsed.operation == "use" for step in file.steps):
         return
     for step, name in _names(file):
         if len(name.parts) + file.facts.given_parts < _PARTS and name.key not in local:
-            yield Found(f"the name {name} has {len(name.parts)} of {_PARTS} parts", step, name=name)
+            yield RuleFinding(f"the name {name} has {len(name.parts)} of {_PARTS} parts", step, name=name)
 
 
 @file_rule(severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL111"])
-def undeclared_catalog(file: File) -> Iterator[Found]:
-    """Find names whose first part is no catalog of the catalog file."""
+def undeclared_catalog(file: File) -> Iterator[RuleFinding]:
+    """Find names whose first part is not a catalog in the catalog file."""
     declared = {*file.facts.formats, "spark_catalog"}
     if file.facts.engine != SPARK.name or not file.facts.formats:
         return
     for step, name in _names(file):
         if len(name.parts) >= _PARTS and name.parts[0].lower() not in {name.lower() for name in declared}:
             fix = did_you_mean(name.parts[0], declared, f"declared: {', '.join(sorted(declared))}")
-            yield Found(f"there is no catalog {name.parts[0]}", step, name=name, fix=fix)
+            yield RuleFinding(f"there is no catalog {name.parts[0]}", step, name=name, fix=fix)
 
 
 def _names(file: File) -> Iterator[tuple[Step, Name]]:
-    """Yield the tables of each statement; those that it reads as well."""
+    """Yield the tables that each statement changes or reads."""
     for step in file.steps:
-        # The new name of a table has no catalog, and the catalog of a call is that of the procedure.
+        # The new name in a rename has no catalog, and the catalog of a call is that of the procedure.
         changed = step.parsed.targets[:1] if step.parsed.operation.startswith("rename_") else step.parsed.targets
         for name in () if step.parsed.operation == "call" else (*changed, *(step.parsed.sources or ())):
             yield step, name
 
 
 @statement_rule(*CREATES, severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL112"])
-def create_if_not_exists(step: Step, _file: File) -> Iterator[Found]:
+def create_if_not_exists(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE TABLE IF NOT EXISTS."""
     if step.parsed.options.if_not_exists:
-        yield Found("CREATE TABLE IF NOT EXISTS", step)
+        yield RuleFinding("CREATE TABLE IF NOT EXISTS", step)
 
 
 @file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL113"])
-def secret_in_sql(file: File) -> Iterator[Found]:
-    """Find what looks like a secret; the message does not repeat it."""
+def secret_in_sql(file: File) -> Iterator[RuleFinding]:
+    """Find texts that resemble secrets; the message does not repeat them."""
     for step in file.steps:
         if _SECRET.search(step.statement.text):
-            yield Found("this looks like a secret", step)
+            yield RuleFinding("this looks like a secret", step)
 
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL114"])
-def session_cannot_be_restored(file: File) -> Iterator[Found]:
-    """Find the first statement after which the file cannot be resumed, unless it is the last one."""
+def session_cannot_be_restored(file: File) -> Iterator[RuleFinding]:
+    """Find the first statement after which the file cannot be resumed, unless it is the last."""
     unclear = [step for step in file.steps[:-1] if step.parsed.session is SessionEffect.UNKNOWN]
     if unclear:
-        yield Found("this statement may change the session in a way that cannot be repeated", unclear[0])
+        yield RuleFinding("this statement may change the session in a way that cannot be repeated", unclear[0])
 
 
 @file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL115"])
-def unmanaged_table(file: File) -> Iterator[Found]:
+def unmanaged_table(file: File) -> Iterator[RuleFinding]:
     """Find changes of tables that the catalog file leaves to others; after USE, only of those with whole names."""
     rules = tuple(UnmanagedTables(*rule) for rule in file.facts.unmanaged)
     management = Management(tuple(file.facts.managed), rules)
@@ -120,7 +120,7 @@ def unmanaged_table(file: File) -> Iterator[Found]:
             whole = completed_like(name.recorded, file.facts.beginning)
             is_whole = len(name.parts) >= _PARTS or not uses
             if is_whole and (why := management.why_unmanaged(whole)):
-                yield Found(f"the table is unmanaged: {why}", step, name=name)
+                yield RuleFinding(f"the table is unmanaged: {why}", step, name=name)
 
 
 RULES: tuple[Rule, ...] = (

@@ -1,11 +1,11 @@
-"""HU: what only Hudi tables have. The claims are those of Hudi's page on schema evolution."""
+"""HU: rules for Hudi tables only. The claims are from Hudi's page on schema evolution."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from glacierbase.model.finding import Severity
-from glacierbase.review.rule import File, Found, Proof, Rule, Step, of, statement_rule
+from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.statement import ColumnClause
 
@@ -22,11 +22,11 @@ _SWITCH = "hoodie.schema.on.read.enable"
     proof=Proof.CITED,
     **_TEXTS["HU101"],
 )
-def schema_on_read_needed(step: Step, file: File) -> Iterator[Found]:
-    """Find renamed and moved columns without the setting above them."""
+def schema_on_read_needed(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find renamed and moved columns in a file that does not set `hoodie.schema.on.read.enable` before."""
     before = file.steps[: step.statement.index - 1]
     if not any(step.parsed.operation == "set" and _SWITCH in step.statement.text for step in before):
-        yield Found("renamed or moved columns", step)
+        yield RuleFinding("renamed or moved columns", step)
 
 
 @statement_rule(
@@ -37,11 +37,11 @@ def schema_on_read_needed(step: Step, file: File) -> Iterator[Found]:
     proof=Proof.CITED,
     **_TEXTS["HU102"],
 )
-def add_required_column(step: Step, _file: File) -> Iterator[Found]:
+def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMNS … NOT NULL."""
     for part in of(step, "add_column"):
         if isinstance(part, ColumnClause) and not part.nullable:
-            yield Found(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
+            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
 
 
 RULES: tuple[Rule, ...] = (schema_on_read_needed, add_required_column)

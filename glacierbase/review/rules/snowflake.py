@@ -1,11 +1,11 @@
-"""SF: what only Snowflake has. The claims are those of Snowflake's documentation."""
+"""SF: rules for Snowflake only. The claims are from Snowflake's documentation."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 
 from glacierbase.model.finding import Severity
-from glacierbase.review.rule import File, Found, Proof, Rule, Step, statement_rule
+from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, statement_rule
 from glacierbase.review.rules import texts
 
 _TEXTS = texts("snowflake")
@@ -19,9 +19,9 @@ _TEXTS = texts("snowflake")
     proof=Proof.CITED,
     **_TEXTS["SF101"],
 )
-def create_or_replace_table(step: Step, _file: File) -> Iterator[Found]:
+def create_or_replace_table(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE TABLE."""
-    yield Found("CREATE OR REPLACE TABLE", step)
+    yield RuleFinding("CREATE OR REPLACE TABLE", step)
 
 
 @statement_rule(
@@ -32,18 +32,18 @@ def create_or_replace_table(step: Step, _file: File) -> Iterator[Found]:
     proof=Proof.CITED,
     **_TEXTS["SF102"],
 )
-def replace_without_copy_grants(step: Step, _file: File) -> Iterator[Found]:
+def replace_without_copy_grants(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE VIEW without COPY GRANTS."""
     if not step.parsed.options.copy_grants:
-        yield Found("CREATE OR REPLACE VIEW without COPY GRANTS", step)
+        yield RuleFinding("CREATE OR REPLACE VIEW without COPY GRANTS", step)
 
 
 @statement_rule(
     "grant", "revoke", formats=("snowflake",), severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["SF104"]
 )
-def grant_in_migration(step: Step, _file: File) -> Iterator[Found]:
+def grant_in_migration(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find GRANT and REVOKE."""
-    yield Found(step.parsed.operation.upper(), step)
+    yield RuleFinding(step.parsed.operation.upper(), step)
 
 
 RULES: tuple[Rule, ...] = (create_or_replace_table, replace_without_copy_grants, grant_in_migration)

@@ -1,4 +1,4 @@
-"""TY: what the engine refuses, as far as the statement and those before it tell it."""
+"""TY: changes that the engine refuses, as far as the statement and the ones before it show."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ import re
 from collections.abc import Iterator
 
 from glacierbase.model.finding import Severity
-from glacierbase.review.rule import File, Found, Proof, Rule, Step, file_rule, of, statement_rule
+from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownColumn, known_type
 from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Fields
 
 _TEXTS = texts("types")
-# The types that another one can be promoted to; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
+# The types to which another type can be promoted; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
 _PROMOTED = re.compile(r"bigint|long|double|(?:decimal|dec|numeric)\b.*|timestamp(?:_ntz|_ltz)?")
 _NESTED = re.compile(r"(?:struct|map|array)\s*<")
 _DECIMAL = re.compile(r"decimal\((\d{1,9}),(\d{1,9})\)")
@@ -22,23 +22,23 @@ _IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+\(?
 
 
 @statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY101"])
-def forbidden_promotion(step: Step, _file: File) -> Iterator[Found]:
+def forbidden_promotion(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find types that no other type can be promoted to."""
     for part in _retyped(step):
         text = (part.type or "").strip().lower()
         if text and not _PROMOTED.fullmatch(text) and not _NESTED.match(text):
-            yield Found(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
+            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
 
 
 @statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY102"])
-def promotion_from_another_type(step: Step, file: File) -> Iterator[Found]:
-    """Find types to which columns of other types are promoted, and not this one."""
+def promotion_from_another_type(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find types to which this column cannot be promoted, although columns of other types can."""
     for part in _retyped(step):
         known, text = file.known(step), (part.type or "").strip().lower()
         column, new = known and known.column(part.key), known_type(part.type)
         if column and column.type and new and _PROMOTED.fullmatch(text) and not _is_promoted(column.type, new):
             change = f"from {column.type} to {new}"
-            yield Found(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}, {change}", step, part.place)
+            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}, {change}", step, part.place)
 
 
 def _is_promoted(old: str, new: str) -> bool:
@@ -50,29 +50,29 @@ def _is_promoted(old: str, new: str) -> bool:
 
 
 @statement_rule("add_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY103"])
-def add_required_column(step: Step, _file: File) -> Iterator[Found]:
+def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … NOT NULL."""
     for part in of(step, "add_column"):
         if isinstance(part, ColumnClause) and not part.nullable:
-            yield Found(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
+            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
 
 
 @statement_rule("add_column", formats=("iceberg", "delta"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY104"])
-def default_of_new_column(step: Step, _file: File) -> Iterator[Found]:
+def default_of_new_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … DEFAULT."""
     for part in of(step, "add_column"):
         if isinstance(part, ColumnClause) and part.default is not None and part.nullable:
-            yield Found(f"ADD COLUMN {'.'.join(part.path)} DEFAULT {part.default}", step, part.place)
+            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} DEFAULT {part.default}", step, part.place)
 
 
 @statement_rule(
     "alter_column_nullability", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY105"]
 )
-def set_not_null(step: Step, _file: File) -> Iterator[Found]:
+def set_not_null(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find SET NOT NULL."""
     for part in of(step, "alter_column_nullability"):
         if isinstance(part, AlterColumn) and part.nullable is False:
-            yield Found(f"ALTER COLUMN {'.'.join(part.path)} SET NOT NULL", step, part.place)
+            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} SET NOT NULL", step, part.place)
 
 
 @statement_rule(
@@ -83,17 +83,19 @@ def set_not_null(step: Step, _file: File) -> Iterator[Found]:
     proof=Proof.RUN,
     **_TEXTS["TY106"],
 )
-def identifier_field_may_be_null(step: Step, file: File) -> Iterator[Found]:
-    """Find identifier fields that the engine refuses, and those that lose NOT NULL."""
+def identifier_field_may_be_null(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find identifier fields that the engine refuses, and identifier fields that lose NOT NULL."""
     for part in step.parsed.parts:
         known = file.known(step)
         if isinstance(part, Fields) and part.operation == "set_identifier_fields":
             for name in part.fields:
                 column = known and known.column(tuple(name.lower().split(".")))
                 if column and (why := _no_identifier(column)):
-                    yield Found(f"SET IDENTIFIER FIELDS {name}, which {why}", step, part.place)
+                    yield RuleFinding(f"SET IDENTIFIER FIELDS {name}, which {why}", step, part.place)
         elif isinstance(part, AlterColumn) and part.nullable and known and part.key in (known.identifiers or ()):
-            yield Found(f"ALTER COLUMN {'.'.join(part.path)} DROP NOT NULL of an identifier field", step, part.place)
+            yield RuleFinding(
+                f"ALTER COLUMN {'.'.join(part.path)} DROP NOT NULL of an identifier field", step, part.place
+            )
 
 
 def _no_identifier(column: KnownColumn) -> str | None:
@@ -104,27 +106,27 @@ def _no_identifier(column: KnownColumn) -> str | None:
 
 
 @statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY107"])
-def retype_nested_column(step: Step, _file: File) -> Iterator[Found]:
+def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find new types of structs, maps and arrays."""
     for part in _retyped(step):
         if _NESTED.match((part.type or "").strip().lower()):
-            yield Found(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
+            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
 
 
 @statement_rule("drop_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY108"])
-def drop_column_in_use(step: Step, file: File) -> Iterator[Found]:
+def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that partitioning, write order or identifier fields use."""
     for part in of(step, "drop_column"):
         if isinstance(part, DropColumn) and (known := file.known(step)) and (use := known.use_of(part.key)):
-            yield Found(f"DROP COLUMN {'.'.join(part.path)}: {use}", step, part.place)
+            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: {use}", step, part.place)
 
 
 @file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY109"])
-def add_column_if_not_exists(file: File) -> Iterator[Found]:
+def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN IF NOT EXISTS in Spark's dialect."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
         if _IF_NOT_EXISTS.match(step.statement.text):
-            yield Found("ADD COLUMN IF NOT EXISTS", step)
+            yield RuleFinding("ADD COLUMN IF NOT EXISTS", step)
 
 
 def _retyped(step: Step) -> Iterator[AlterColumn]:

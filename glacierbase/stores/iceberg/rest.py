@@ -126,7 +126,7 @@ def _read(response: Response, **_: Any) -> None:
             if max(size, len(content)) > LARGEST:
                 raise _refused(response, f"is larger than {LARGEST // 2**20} MiB")
             if decoder and decoder.unused_data:
-                raise _refused(response, "goes on behind the end of what is compressed")
+                raise _refused(response, "continues after the end of the compressed data")
     except (HTTPError, zlib.error) as error:
         raise NotRead(error, request=response.request) from error
     response._content = bytes(content)

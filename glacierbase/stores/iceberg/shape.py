@@ -128,8 +128,8 @@ class ShapeReader:
 
 
 def _listed(catalog: Any, name: str, levels: _Path) -> ListedNames:
-    def names(found: Sequence[_Path]) -> tuple[str, ...]:
-        return tuple(sorted(name_of((name, *path)) for path in found))
+    def names(paths: Sequence[_Path]) -> tuple[str, ...]:
+        return tuple(sorted(name_of((name, *path)) for path in paths))
 
     with mapped():
         if not levels:

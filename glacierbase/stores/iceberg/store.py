@@ -147,12 +147,12 @@ class IcebergStore:
         return self._of_table(lambda: _version(table, self._catalog.load_table(name)))
 
     def create(self, free: LockRow) -> None:
-        if not self._is_there(self._history):
+        if not self._exists(self._history):
             with mapped():
                 self._create_catalog()
             self._ensure(lambda: self._catalog.create_namespace(self._namespace), self.has_namespace)
             self._make(self._history, self._create_history)
-        if not self._is_there(self._lock):
+        if not self._exists(self._lock):
             self._make(self._lock, lambda: self._create_lock(free))
 
     def _create_catalog(self) -> None:
@@ -175,8 +175,8 @@ class IcebergStore:
         transaction.commit_transaction()
 
     def _make(self, name: str, create: Callable[[], object]) -> None:
-        self._ensure(create, lambda: self._is_there(name))
-        self._is_there(name)  # A catalog may override the properties of every table.
+        self._ensure(create, lambda: self._exists(name))
+        self._exists(name)  # A catalog may override the properties of every table.
 
     def _ensure(self, make: Callable[[], object], exists: Callable[[], bool]) -> None:
         def create() -> None:
@@ -185,7 +185,7 @@ class IcebergStore:
 
         ensure(create, exists)
 
-    def _is_there(self, name: str) -> bool:
+    def _exists(self, name: str) -> bool:
         """Return whether the table exists.
 
         Raises:
@@ -253,19 +253,19 @@ class IcebergStore:
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         return settle(lambda: self._set([expected], new), self.read_lock, expected, new)
 
-    def replace_rows(self, seen: Sequence[LockRow], new: LockRow) -> bool:
+    def replace_rows(self, expected: Sequence[LockRow], new: LockRow) -> bool:
         try:
-            return self._set(seen, new)
+            return self._set(expected, new)
         except CommitConflict:
             return False
 
     def _set(self, expected: Sequence[LockRow], new: LockRow) -> bool:
         """Read the rows, and commit `new` on their snapshot if their claims are the expected ones; return whether they are."""
-        answer = self._read(self._lock, LockRow, ("*",))
+        current = self._read(self._lock, LockRow, ("*",))
         claims = Counter(row.claim for row in expected)
-        if not answer or Counter(LockRow(*values).claim for values in _values(answer[1], LockRow)) != claims:
+        if not current or Counter(LockRow(*values).claim for values in _values(current[1], LockRow)) != claims:
             return False
-        table, rows = answer
+        table, rows = current
         # Includes the columns of a later version of glacierbase, which must be kept.
         before: dict[str, Any] = next(iter(rows.to_pylist()), {})
         with _committing(table) as transaction:

@@ -26,7 +26,7 @@ COMMANDS = {
     "Write migrations": ["new", "rebase", "squash", "import", "init"],
     "Check files and connections": ["validate", "render", "doctor", "lint", "rules", "review", "schemas"],
     "Apply migrations": ["migrate", "baseline", "warm"],
-    "Ask (read-only)": [
+    "Read (nothing is changed)": [
         "pending",
         "plan",
         "status",
@@ -39,7 +39,7 @@ COMMANDS = {
         "drift",
         "report",
     ],
-    "Mend after an error": ["repair", "unlock", "explain"],
+    "Recover": ["repair", "unlock", "explain"],
 }
 
 

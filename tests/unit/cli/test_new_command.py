@@ -46,7 +46,7 @@ def count(target: Target, result: CountResult) -> CountResult:
     return replace(result, events=len(current_state(target).history.events))
 '''
 # A row in project/commands.py.
-ROW = '    "count": Command(Section.ASK, "inspect.count:count", "inspect.count:CountResult"),\n'
+ROW = '    "count": Command(Section.READ, "inspect.count:count", "inspect.count:CountResult"),\n'
 # A method in project/project.py, and its type of result.
 IMPORT = "    from glacierbase.inspect.count import CountResult\n"
 METHOD = '''\

@@ -252,6 +252,6 @@ def test_code_and_prose_are_read_as_they_were_written() -> None:
 def test_a_block_that_does_not_fit_is_left_out() -> None:
     """A heading without items says nothing."""
     block = Block("line", ("a" * 100, "b" * 100), "head", "tail")
-    assert block.fitting(1000) is block
-    assert block.fitting(190).text == f"head\n{'a' * 100}\ntail\n\n… 1 more line"
-    assert block.fitting(50).items == ()
+    assert block.limited(1000) is block
+    assert block.limited(190).text == f"head\n{'a' * 100}\ntail\n\n… 1 more line"
+    assert block.limited(50).items == ()

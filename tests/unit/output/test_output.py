@@ -94,7 +94,7 @@ def test_each_of_several_errors_has_its_own_hint() -> None:
         "next: do this",
         "next: do that",
     ]
-    assert Check("files", error=several).found() == "ONE: a; next: do this; TWO: b; next: do that"
+    assert Check("files", error=several).text() == "ONE: a; next: do this; TWO: b; next: do that"
 
 
 @pytest.mark.parametrize("kind", [StatementRefused, OutcomeUnknown])

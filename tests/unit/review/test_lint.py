@@ -275,7 +275,7 @@ def test_values_of_a_hostile_file_are_shown_as_escapes(shop: ProjectFolder) -> N
 
 
 PLUGIN = """\
-from glacierbase.review.rule import Found, Proof, statement_rule
+from glacierbase.review.rule import RuleFinding, Proof, statement_rule
 from glacierbase.model.finding import Severity
 
 @statement_rule(
@@ -283,7 +283,7 @@ from glacierbase.model.finding import Severity
     source="", proof=Proof.CONVENTION,
 )
 def no_owner(step, file):
-    yield Found("no owner", step)
+    yield RuleFinding("no owner", step)
 
 RULES = [no_owner]
 """
@@ -334,7 +334,7 @@ def test_a_broken_package_is_one_message_that_names_it(module: str, value: str, 
 
 def test_a_rule_of_a_package_that_fails_is_a_finding(shop: ProjectFolder) -> None:
     """The other rules are applied all the same."""
-    environ = install(shop, PLUGIN.replace('yield Found("no owner", step)', "raise KeyError(1)"))
+    environ = install(shop, PLUGIN.replace('yield RuleFinding("no owner", step)', "raise KeyError(1)"))
     shop.file("2_b.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('commit.retry.num-retries'='ten')")
     messages = {finding["code"]: finding["message"] for finding in found_with(shop, environ)}
     assert messages["ACME001"].startswith("the rule itself fails with KeyError")
@@ -343,7 +343,7 @@ def test_a_rule_of_a_package_that_fails_is_a_finding(shop: ProjectFolder) -> Non
 
 def test_rules_run_inside_the_limits_of_the_process_that_renders(shop: ProjectFolder) -> None:
     """A file whose rules need too much memory is an error, and the next one is checked all the same."""
-    environ = install(shop, PLUGIN.replace('yield Found("no owner", step)', "bytearray(2**40); yield"))
+    environ = install(shop, PLUGIN.replace('yield RuleFinding("no owner", step)', "bytearray(2**40); yield"))
     shop.file("2_b.sql", "ALTER TABLE lake.a.t SET TBLPROPERTIES ('a'='b')")
     shop.file("3_c.sql", DROP)
     done = shop.ask("lint", environ=environ)

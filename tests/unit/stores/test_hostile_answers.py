@@ -95,7 +95,7 @@ ENDLESS: dict[str, tuple[str, Callable[[], Iterator[bytes]], str]] = {
     "in chunks": ("Transfer-Encoding: chunked\r\n", chunked, "is larger than 64 MiB"),
     "gzip": ("Content-Encoding: gzip\r\n", bomb, "is larger than 64 MiB"),
     "gzip without output": ("Content-Encoding: gzip\r\n", without_output, "is larger than 64 MiB"),
-    "behind the end of gzip": ("Content-Encoding: gzip\r\n", behind_the_end, "goes on behind the end"),
+    "behind the end of gzip": ("Content-Encoding: gzip\r\n", behind_the_end, "continues after the end"),
     "gzip in gzip": ("Content-Encoding: gzip, gzip\r\n", bomb, "is compressed with 'gzip, gzip'"),
     "zstd": ("Content-Encoding: zstd\r\n", plain, "is compressed with 'zstd'"),
     "the size of a chunk": ("Transfer-Encoding: chunked\r\n", size_of_a_chunk, ""),

@@ -103,7 +103,7 @@ def test_a_catalog_that_is_unreachable_is_not_asked_for_every_table(
     assert len(tables.asked) == asked
     assert set(found) == set(NAMES)
     for name, each in found.items():
-        not_asked = f"not asked, because the catalog did not answer for another table: {error}"
+        not_asked = f"not read, because the catalog did not answer for another table: {error}"
         assert each.unread == (str(error) if name in tables.asked else not_asked)
 
 
