@@ -29,7 +29,7 @@ _DELTA_TYPE = re.compile(
 )
 # What Spark lists beside the properties that a statement sets.
 _CLUSTERING = "clusteringColumns"
-_NOT_OF_DELTA = ("Type", "comment", "owner", _CLUSTERING)
+_NOT_OF_DELTA = ("Type", "comment", "owner", _CLUSTERING, "delta.feature.clustering")
 # Their expressions are not part of a shape.
 _HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": "identity columns"}
 _CONSTRAINT = "delta.constraints."
