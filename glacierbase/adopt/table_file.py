@@ -18,9 +18,9 @@ from glacierbase.sql.render import table_name
 _GIVEN = ("default", "PUBLIC")
 
 
-def statements_of(shape: Shape, created: Creation, dialect: str) -> tuple[str, ...]:
+def statements_of(shape: Shape, creation: Creation, dialect: str) -> tuple[str, ...]:
     """Return the statements that create a table, and before them its namespace."""
-    return (*_namespaces(shape.table, dialect), *created.statements)
+    return (*_namespaces(shape.table, dialect), *creation.statements)
 
 
 def _namespaces(table: str, dialect: str) -> Iterator[str]:

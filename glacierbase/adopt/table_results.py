@@ -75,7 +75,7 @@ class ImportTablesResult(Result):
         files: that were written, or would be.
         not_exact: by table, also of those without a file.
         dry_run: whether nothing was written.
-        list_only: whether only a list was requested.
+        list_only: whether the tables were only listed.
         baselined: the versions that were recorded as applied.
         next: the next command, or empty.
     """

@@ -140,15 +140,15 @@ def _file_of(
     """Write the file of a table; return it, or None where there is none, and what it does not create."""
     if reading.shape is None:
         return None, [NotExact(table.table, f"no file was written: {reading.unread or 'it was dropped meanwhile'}")]
-    created = creation(replace(reading.shape, table=table.table))
-    notes = [NotExact(table.table, what) for what in created.not_exact]
-    if not created.statements:
+    made = creation(replace(reading.shape, table=table.table))
+    notes = [NotExact(table.table, what) for what in made.not_exact]
+    if not made.statements:
         return None, [replace(lost, what=f"no file was written: {lost.what}") for lost in notes]
-    statements = statements_of(reading.shape, created, target.dialect)
+    statements = statements_of(reading.shape, made, target.dialect)
     if dry_run:
         path = planned_path(target, table.table)
     else:
-        path = write_table_file(target, table.table, file_text(target, statements, created.not_exact), author)
+        path = write_table_file(target, table.table, file_text(target, statements, made.not_exact), author)
     return TableFile(path, table.table, len(statements)), notes
 
 
@@ -194,4 +194,4 @@ def _pending(target: Target, result: ImportTablesResult) -> tuple[Sequence[Migra
         names = (whole for named in target.compile([file])[0].named for _, whole in named.names if whole)
         return {name_key(catalog, name) for name in names}
 
-    return files, [file for file in files if (created := keys(file)) and created <= chosen]
+    return files, [file for file in files if (tables := keys(file)) and tables <= chosen]

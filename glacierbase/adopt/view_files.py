@@ -26,8 +26,8 @@ def view_files(
     root, texts = Path(target.run.project), dict[str, tuple[str, ...]]()
     for view in views:
         try:
-            if text := live.view_statements(view.table):
-                texts[view.table] = text
+            if statements := live.view_statements(view.table):
+                texts[view.table] = statements
             else:
                 yield NotExact(view.table, "no file was written: the engine does not show its text")
         except GlacierbaseError as error:

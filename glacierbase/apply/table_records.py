@@ -18,6 +18,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import TypeAlias
 
 from glacierbase.apply import attribution
@@ -413,6 +414,8 @@ def baseline_records(
         known: the last records, by qualified name.
     """
     statements = [statement for file in files for statement in file.named]
+    # Hundreds of files are about hundreds of tables; most files have no other name for a table.
+    others = cache(lambda names: _about(names, statements))
     ids = TableIds(known, {})
     for name, table in names.items():
         if table is None or after[table].unread:
@@ -420,7 +423,7 @@ def baseline_records(
         else:
             shape = ids.after(table, after[table].shape)
             claims = [
-                (file.migration.version, claims_on(table, file.named, dialect, statements)) for file in files if shape
+                (file.migration.version, claims_on(table, file.named, dialect, others)) for file in files if shape
             ]
             about = [(version, said) for version, said in claims if said.are_any]
             steps = attribution.made_before_baseline(known[table], shape, about) if shape else ()
@@ -523,12 +526,17 @@ def _folded(parts: Sequence[str]) -> str:
     return "".join(f"\0{part.casefold()}\0" for part in parts)
 
 
-def claims_on(table: str, statements: Sequence[Named], dialect: str, others: Sequence[Named] = ()) -> Claims:
+def claims_on(
+    table: str,
+    statements: Sequence[Named],
+    dialect: str,
+    others: Callable[[frozenset[str | None]], list[ParsedStatement]] = lambda _: [],
+) -> Claims:
     """Return what statements declare about a table, also under the names that they rename it from or to.
 
     Args:
         table: its qualified name.
-        others: all statements that may have renamed its columns.
+        others: returns, of all statements that may have renamed its columns, those about a table with these names.
     """
     names: set[str | None] = {table}
     renames = [
@@ -538,10 +546,11 @@ def claims_on(table: str, statements: Sequence[Named], dialect: str, others: Seq
     ]
     while grown := {name for renamed in renames if renamed & names for name in renamed} - names:
         names |= grown
-    return Claims(_about(names, statements), dialect, _about(names, others))
+    every = frozenset(names)
+    return Claims(_about(every, statements), dialect, others(every))
 
 
-def _about(names: set[str | None], statements: Sequence[Named]) -> list[ParsedStatement]:
+def _about(names: frozenset[str | None], statements: Sequence[Named]) -> list[ParsedStatement]:
     """Return the statements that are about a table with these names, or may be."""
     statements_about = []
     for statement in statements:

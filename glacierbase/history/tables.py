@@ -111,9 +111,9 @@ class TableChoice:
 
     def among(self, names: Iterable[str]) -> Sequence[str]:
         """Return those of the names that are chosen."""
-        existing = list(names)
-        self._known.update(dict.fromkeys(existing))
-        return [name for name in existing if self.includes(name)]
+        known = list(names)
+        self._known.update(dict.fromkeys(known))
+        return [name for name in known if self.includes(name)]
 
     def of(self, known: Iterable[Timeline], others: Iterable[str] = ()) -> Sequence[Timeline]:
         """Return the timelines of the chosen tables.

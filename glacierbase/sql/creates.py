@@ -29,7 +29,7 @@ _DELTA_TYPE = re.compile(
 )
 # What Spark lists beside the properties that a statement sets.
 _CLUSTERING = "clusteringColumns"
-_NOT_OF_DELTA = ("Type", "comment", "owner", _CLUSTERING)
+_NOT_OF_DELTA = ("Type", "comment", "owner", _CLUSTERING, "delta.feature.clustering")
 # Their expressions are not part of a shape.
 _HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": "identity columns"}
 _CONSTRAINT = "delta.constraints."
@@ -54,8 +54,8 @@ def creation(shape: Shape) -> Creation:
     shape, secrets = _without_secrets(shape)
     if shape.format not in _BY_FORMAT:
         return Creation((), (f"it is in the format {shape.format or 'unknown'}, for which no statements are written",))
-    created = _BY_FORMAT[shape.format](shape)
-    return replace(created, not_exact=(*secrets, *created.not_exact))
+    made = _BY_FORMAT[shape.format](shape)
+    return replace(made, not_exact=(*secrets, *made.not_exact))
 
 
 def _without_secrets(shape: Shape) -> tuple[Shape, list[str]]:

@@ -36,11 +36,11 @@ def _parts(token: Token) -> tuple[Token, ...]:
     return Token(".", token.start, after_dot), Token(token.word[1:], after_dot, token.end)
 
 
-def _meant(escape: re.Match[str]) -> str:
+def _meant(match: re.Match[str]) -> str:
     """Return the character that an escape, or a doubled quote, stands for."""
-    code = escape[1] or escape[2]
+    code = match[1] or match[2]
     if len(code) == 1:
-        return code if escape[2] else _MEANS.get(code, code)
+        return code if match[2] else _MEANS.get(code, code)
     return chr(int(code, 8) if code.isdigit() and len(code) == 3 else int(code[1:], 16))
 
 

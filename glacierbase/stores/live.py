@@ -241,7 +241,7 @@ def catalogs_of(catalog: Catalog) -> tuple[str, ...]:
     if not dialect_of(catalog.dialect).names_follow_conf:
         return (str(catalog.connection.get("database") or catalog.store.catalog),)
     declared = (DECLARED.fullmatch(key) for key in catalog.spark_conf)
-    return tuple(key[1] for key in declared if key) or (DEFAULT_CATALOG,)
+    return tuple(match[1] for match in declared if match) or (DEFAULT_CATALOG,)
 
 
 class TableShapes:

@@ -115,7 +115,7 @@ class TableState:
         unread: why the table itself could not be read; None where it was.
         altered: how the table differed from its record when it was read, except what engines set and rules ignore.
         parts: the origins of its parts; None where the table is not recorded, and in files of earlier versions.
-        unmanaged: why the catalog file leaves the table to others, so that it was not read; None for a managed one.
+        unmanaged: why the catalog file leaves the table to others, so that it was not read; None for one that migrations manage.
     """
 
     table: str

@@ -96,7 +96,7 @@ class _History:
         return None if first is None or self._versions[first[0]].verdict is Verdict.EDITED else first
 
     def compared(self, group: _Group) -> ComparedTable | None:
-        """Return the comparison of a table; None where it exists in no environment. An unmanaged table is not compared."""
+        """Return the comparison of a table; None where it exists in no environment. An unmanaged one is not compared."""
         if any(table.unmanaged for table in group.values()):
             name = next(iter(group.values())).table
             names = {environment: table.table for environment, table in group.items() if table.table != name}

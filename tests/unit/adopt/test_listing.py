@@ -157,3 +157,24 @@ def test_a_lock_is_no_table_of_a_user(tables: RecordedTables) -> None:
     with closing(open_store(target.catalog)) as store:
         store.create(free_row(target.terms))
     assert listed(tables) == {"lake.a.t": "new"}
+
+
+def test_a_namespace_that_cannot_be_listed_fails_and_hides_no_other(
+    tables: RecordedTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The other tables are in the result; without all names, no file is written."""
+    create(tables.client, "b.u")
+    original = SqlCatalog.list_tables
+
+    def refused(self: SqlCatalog, name: tuple[str, ...]) -> object:
+        if name == ("b",):
+            raise PermissionError("no right to list b")
+        return original(self, name)
+
+    monkeypatch.setattr(SqlCatalog, "list_tables", refused)
+    output = tables.run("import", "tables", "--list", "--format", "json")
+    assert (output.code, output.document["error"]["code"]) == (5, "TABLES_NOT_READ")
+    assert "lake.b: no right to list b" in output.document["error"]["message"]
+    assert [each["table"] for each in output.entry()["tables"]] == ["lake.a.t"]
+    written = tables.run("import", "tables", "*", "--author", "me", "--format", "json")
+    assert (written.code, written.entry()["files"]) == (5, [])
