@@ -32,7 +32,7 @@ class LiveTable:
     """A table or view that exists.
 
     Attributes:
-        table: its whole name.
+        table: its qualified name.
         kind: `table`, `view`, or what else the engine calls it.
         state: whether it is managed, before the command wrote anything.
         reason: more about the state, or None.

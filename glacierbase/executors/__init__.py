@@ -42,7 +42,7 @@ class ListedTable:
     """A table or view of a catalog.
 
     Attributes:
-        name: the whole name, as the history records names.
+        name: the qualified name, as the history records names.
         kind: `table`, `view`, or what else the engine calls it, in lower case.
     """
 
@@ -106,7 +106,7 @@ class Session(Protocol):
         """Return the statements that create a view or replace it, without semicolons; none where the engine does not show its text.
 
         Args:
-            view: its whole name, as `tables` returns it.
+            view: its qualified name, as `tables` returns it.
 
         Raises:
             EngineError: there is no such view, or the engine does not describe it.

@@ -79,7 +79,7 @@ class UnmanagedTables:
     """Tables that are left to others.
 
     Attributes:
-        pattern: of whole names; capitals do not matter.
+        pattern: of qualified names; capitals do not matter.
     """
 
     pattern: str
@@ -91,7 +91,7 @@ class Management:
     """Which tables the migrations of a catalog manage.
 
     Attributes:
-        managed: patterns of whole names; none for all tables.
+        managed: patterns of qualified names; none for all tables.
         unmanaged: the tables that are left to others.
     """
 
@@ -99,7 +99,7 @@ class Management:
     unmanaged: tuple[UnmanagedTables, ...] = ()
 
     def why_unmanaged(self, table: str) -> str | None:
-        """Return why a table, by its whole name, is left to others; None for one that migrations manage."""
+        """Return why a table, by its qualified name, is left to others; None for one that migrations manage."""
         rule = next((rule for rule in self.unmanaged if matches(table, rule.pattern)), None)
         if rule is not None:
             return rule.reason

@@ -74,7 +74,7 @@ class Facts:
         versions: the versions of the formats whose jars the catalog file names.
         varying: texts that a variable has in only some environments, with the variable's path.
         defaults: properties that the engine gives to new tables.
-        beginning: the first parts of a whole name, which a shorter one lacks.
+        beginning: the first parts of a qualified name, which a shorter name lacks.
         managed: patterns of the tables that migrations manage; empty for all.
         unmanaged: pattern and reason of tables that are left to others.
         repeatables: what repeatables make: kind, parts of the name, and the name of the repeatable.

@@ -35,7 +35,7 @@ def whole_name(catalog: Catalog, table: str) -> str:
 
 
 def beginning(catalog: Catalog) -> tuple[str, str, str]:
-    """Return the first parts of a whole name, which a shorter one lacks, and an empty last part."""
+    """Return the first parts of a qualified name, which a shorter name lacks, and an empty last part."""
     conf, connection = catalog.spark_conf, catalog.connection
     if dialect_of(catalog.dialect).names_follow_conf:
         return conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG), "default", ""
@@ -44,7 +44,7 @@ def beginning(catalog: Catalog) -> tuple[str, str, str]:
 
 
 def name_key(catalog: Catalog, table: str) -> tuple[str, ...]:
-    """Return what two names of one table have in common: the parts of the whole name, in lower case."""
+    """Return what two names of one table have in common: the parts of the qualified name, in lower case."""
     return tuple(part.casefold() for part in name_parts(whole_name(catalog, table)))
 
 
@@ -57,7 +57,7 @@ def place_of(catalog: Catalog, table: str) -> tuple[str, str] | None:
     """Return the catalog (of Snowflake, the database) and the namespace of a table; None for a path.
 
     Args:
-        table: its whole name.
+        table: its qualified name.
     """
     if is_path(name_parts(table)):
         return None

@@ -81,7 +81,7 @@ def view_statements(query: Query, view: str) -> tuple[str, ...]:
 
     Args:
         query: as for `listed_tables`.
-        view: its whole name.
+        view: its qualified name.
     """
     name = _identifier(name_parts(view))
     described = [[str(value or "") for value in row] for row in query(f"DESCRIBE TABLE EXTENDED {name}")]

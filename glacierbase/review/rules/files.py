@@ -114,7 +114,7 @@ def session_cannot_be_restored(file: File) -> Iterator[RuleFinding]:
 
 @file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL115"])
 def unmanaged_table(file: File) -> Iterator[RuleFinding]:
-    """Find changes of tables that the catalog file leaves to others; after USE, only of those with whole names."""
+    """Find changes of tables that the catalog file leaves to others; after USE, only of those with qualified names."""
     rules = tuple(UnmanagedTables(*rule) for rule in file.facts.unmanaged)
     management = Management(tuple(file.facts.managed), rules)
     uses = any(step.parsed.operation == "use" for step in file.steps)
