@@ -107,9 +107,9 @@ class Compared:
     migrations: Sequence[Migration]
     at_fork: Mapping[int, Sequence[BaseFile]]
     at_tip: Mapping[int, Sequence[BaseFile]]
-    repeatables: Sequence[Migration]
-    repeatables_at_fork: Mapping[str, Migration]
-    repeatables_at_tip: Mapping[str, Migration]
+    repeatables: Sequence[Migration] = ()
+    repeatables_at_fork: Mapping[str, Migration] = field(default_factory=dict)
+    repeatables_at_tip: Mapping[str, Migration] = field(default_factory=dict)
 
     @property
     def highest(self) -> BaseFile | None:
