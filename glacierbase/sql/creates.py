@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from glacierbase.model.names import name_of
+from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import is_secret, mask
 from glacierbase.sql.render import (
@@ -66,8 +66,8 @@ def _without_secrets(shape: Shape) -> tuple[Shape, list[str]]:
     commented = [column.name for column in shape.columns if column.comment and mask(column.comment) != column.comment]
     columns = (replace(column, comment=None) if column.name in commented else column for column in shape.columns)
     properties = {key: value for key, value in shape.properties.items() if key not in hidden}
-    notes = [f"the property {mask(key)} holds a secret" for key in hidden]
-    notes += [f"the comment of {name} holds a secret" for name in commented]
+    notes = [f"the property {mask(key)} holds a secret, and is left out" for key in hidden]
+    notes += [f"the comment of {name} holds a secret, and is left out" for name in commented]
     return replace(shape, columns=tuple(columns), properties=properties), notes
 
 
@@ -76,8 +76,11 @@ def _iceberg(shape: Shape) -> Creation:
     near = nearest(shape)
     if not near.columns or any(unsupported_names(near)):
         return Creation((), tuple(notes))
-    left = (f"the property {key} says where files are" for key in places(shape))
-    return Creation(tuple(create_statements(near)), (*notes, *left))
+    kept = {column.name for column in near.columns}
+    lost = (column.name for column in shape.columns if len(name_parts(column.name)) == 1 and column.name not in kept)
+    notes += [f"the column {name} is left out" for name in lost]
+    notes += [f"the property {key} says where files are, and is left out" for key in places(shape)]
+    return Creation(tuple(create_statements(near)), tuple(notes))
 
 
 def _delta(shape: Shape) -> Creation:
