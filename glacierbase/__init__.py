@@ -4,7 +4,7 @@
 
     project = Project.load(".", environment="dev")
     for result in project.migrate():
-        print(result.catalog, [file.version for file in result.applied])
+        print(result.catalog, [file.label for file in result.applied])
 
 The library prints nothing, installs no signal handler and never exits; progress goes to the logger `glacierbase`.
 """
