@@ -20,6 +20,7 @@ from glacierbase.history.records import fold
 from glacierbase.inspect.results import StatusResult
 from glacierbase.inspect.status import status
 from glacierbase.model.migration import Event, State
+from glacierbase.secrets import register
 from tests.support.fakes import lost_answer
 from tests.support.world import World
 
@@ -238,6 +239,25 @@ def test_events_are_stored_so_that_former_versions_ignore_them(applied: World) -
     assert fold(history.events) == history
     assert set(history.records) == {1}
     assert history.newest == 1
+
+
+@pytest.mark.parametrize("secret", ["grants", "repeatable", "started"])
+def test_a_secret_that_occurs_in_its_path_leaves_the_history_readable(secret: str, world: World) -> None:
+    """The path identifies the repeatable, and the kind of an event is the tool's: neither is masked in the history."""
+    register(secret)
+    world.file("repeatable/grants.sql", "SELECT 1")
+    world.migrate()
+    assert (labels(world), states(world)) == ([], {"grants": "applied"})
+
+
+def test_a_secret_that_occurs_in_a_version_leaves_the_history_readable(world: World) -> None:
+    """The version identifies the file. The other texts of the event are masked."""
+    register("20260724")
+    world.file("20260724101500_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    assert labels(world) == []
+    assert {event.version for event in world.events} == {"20260724101500"}
+    assert {event.path for event in world.events} == {"migrations/shop/***101500_a.sql"}
 
 
 def damaged(stored: Event, **columns: object) -> GlacierbaseError:
