@@ -127,4 +127,18 @@ BREAKS = (
         "version=_masked(file.version),",
         f"{_APPLY}test_a_secret_that_occurs_in_a_version_leaves_the_history_readable",
     ),
+    Break(
+        "a deleted repeatable hides its unknown outcome",
+        "history/status.py",
+        "    is_open = record.state in (State.UNKNOWN, State.RUNNING)\n",
+        "    is_open = False\n",
+        f"{_APPLY}test_an_unknown_outcome_is_settled_before_a_deleted_file_is_accepted",
+    ),
+    Break(
+        "a failed repeatable that was edited is shown as pending",
+        "history/status.py",
+        "record.state in SETTLED and (is_other",
+        "(is_other",
+        f"{_APPLY}test_a_failed_one_that_was_edited_begins_again",
+    ),
 )

@@ -169,6 +169,7 @@ def test_a_failed_one_that_was_edited_begins_again(done: str, applied: World) ->
     """The statements that are done run again, also where they are as they were: that is safe by contract."""
     fail(applied, "DROP VIEW IF EXISTS v;\nINSERT INTO missing VALUES (1);")
     applied.file("repeatable/v.sql", f"{done};\nCREATE VIEW v AS SELECT a FROM t;")
+    assert states(applied) == {"v": "failed"}
     assert [file.resumed_at for file in applied.migrate().applied] == [1]
     assert applied.values("v") == [1, 2, 3]
 
@@ -209,6 +210,24 @@ def test_an_unknown_outcome_is_left_to_repair(resolution: Resolution, resumes_at
     assert (case.name, case.statement_index, case.sql) == ("v", 1, "INSERT INTO t VALUES (7)")
     repair(applied.target(), ["v"], Decision(resolution, "observed", engine_stopped=True))
     assert [(file.label, file.resumed_at) for file in applied.migrate().applied] == [("2", 1), ("v", resumes_at)]
+
+
+def test_an_unknown_outcome_is_settled_before_a_deleted_file_is_accepted(applied: World) -> None:
+    """Without its file it is still unknown, and stops every run."""
+    path = applied.file("repeatable/v.sql", "INSERT INTO t VALUES (7);\n" + VIEW.format(1))
+    applied.break_at("VALUES (7)", lost_answer)
+    with pytest.raises(NeedsRepair):
+        applied.migrate()
+    path.unlink()
+    assert states(applied) == {"v": "unknown"}
+    with pytest.raises(ConfigurationError, match="settled first"):
+        repair(applied.target(), ["v"], Decision(Resolution.REMOVED, "why"))
+    with pytest.raises(NeedsRepair):
+        applied.migrate()
+    repair(applied.target(), ["v"], Decision(Resolution.DONE, "observed"))
+    assert states(applied) == {"v": "missing"}
+    repair(applied.target(), ["v"], Decision(Resolution.REMOVED, "why"))
+    assert (labels(applied), warnings(applied)) == ([], ())
 
 
 def test_a_name_that_the_history_does_not_have_cannot_be_repaired(applied: World) -> None:
