@@ -108,7 +108,9 @@ def to_json(details: Details) -> str | None:
     """Return the text of the column, with secrets masked; None where there is nothing to store."""
     before = details.before and replace(details.before, previous=None, tag=None, shape=None)
     document = to_stored(replace(details, before=before))
-    return json.dumps(masked(document)) if document else None
+    # The kind of the event is no text of a person, and a state follows from it.
+    kind = {"event": details.event} if details.event else {}
+    return json.dumps({**masked(document), **kind}) if document else None
 
 
 def _present(document: object) -> object:

@@ -210,10 +210,11 @@ def _with_file(event: Event, entry: Entry) -> Event:
         return event
     return replace(
         event,
-        version=_masked(file.version),
+        # What identifies the file is stored as it is: the records follow from it.
+        version=file.version,
         description=_masked(file.description),
         author=_masked(file.author),
-        path=_masked(file.path),
+        path=_masked(file.path) if file.version else file.path,
         checksum=_masked(file.checksum),
         rendered_checksum=_masked(file.rendered_checksum),
         statement_total=file.statement_total,

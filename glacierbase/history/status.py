@@ -105,8 +105,9 @@ def _status_of(migration: Migration | None, record: Record | None, state: State)
         author=source.author,
         path=migration.location if migration else record.started.path,
         state=state,
-        statements_done=record.statements_done,
-        statements_total=record.statements_total,
+        # The statements of a repeatable that is to run again are those of its former text.
+        statements_done=0 if state is State.PENDING else record.statements_done,
+        statements_total=None if state is State.PENDING else record.statements_total,
         applied_at=record.applied_at,
         run_id=record.outcome.run_id,
         error_message=record.last.error_message,

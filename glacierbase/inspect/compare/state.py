@@ -149,7 +149,9 @@ class StateResult(Result):
     repeatables: tuple[VersionState, ...] = field(default=(), metadata=ADDED)
 
     def lines(self) -> Sequence[str]:
-        return [f"{counted(len(self.versions), 'version')} and {counted(len(self.tables), 'table')} exported"]
+        versions, tables = counted(len(self.versions), "version"), counted(len(self.tables), "table")
+        others = f", {counted(len(self.repeatables), 'repeatable')}" if self.repeatables else ""
+        return [f"{versions}{others} and {tables} exported"]
 
 
 def check_output(path: str | Path) -> None:

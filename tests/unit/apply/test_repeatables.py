@@ -20,6 +20,7 @@ from glacierbase.history.records import fold
 from glacierbase.inspect.results import StatusResult
 from glacierbase.inspect.status import status
 from glacierbase.model.migration import Event, State
+from glacierbase.secrets import register
 from tests.support.fakes import lost_answer
 from tests.support.world import World
 
@@ -168,6 +169,7 @@ def test_a_failed_one_that_was_edited_begins_again(done: str, applied: World) ->
     """The statements that are done run again, also where they are as they were: that is safe by contract."""
     fail(applied, "DROP VIEW IF EXISTS v;\nINSERT INTO missing VALUES (1);")
     applied.file("repeatable/v.sql", f"{done};\nCREATE VIEW v AS SELECT a FROM t;")
+    assert states(applied) == {"v": "failed"}
     assert [file.resumed_at for file in applied.migrate().applied] == [1]
     assert applied.values("v") == [1, 2, 3]
 
@@ -210,6 +212,24 @@ def test_an_unknown_outcome_is_left_to_repair(resolution: Resolution, resumes_at
     assert [(file.label, file.resumed_at) for file in applied.migrate().applied] == [("2", 1), ("v", resumes_at)]
 
 
+def test_an_unknown_outcome_is_settled_before_a_deleted_file_is_accepted(applied: World) -> None:
+    """Without its file it is still unknown, and stops every run."""
+    path = applied.file("repeatable/v.sql", "INSERT INTO t VALUES (7);\n" + VIEW.format(1))
+    applied.break_at("VALUES (7)", lost_answer)
+    with pytest.raises(NeedsRepair):
+        applied.migrate()
+    path.unlink()
+    assert states(applied) == {"v": "unknown"}
+    with pytest.raises(ConfigurationError, match="settled first"):
+        repair(applied.target(), ["v"], Decision(Resolution.REMOVED, "why"))
+    with pytest.raises(NeedsRepair):
+        applied.migrate()
+    repair(applied.target(), ["v"], Decision(Resolution.DONE, "observed"))
+    assert states(applied) == {"v": "missing"}
+    repair(applied.target(), ["v"], Decision(Resolution.REMOVED, "why"))
+    assert (labels(applied), warnings(applied)) == ([], ())
+
+
 def test_a_name_that_the_history_does_not_have_cannot_be_repaired(applied: World) -> None:
     """Neither as a name nor as a version."""
     for key in ("w", 7):
@@ -238,6 +258,25 @@ def test_events_are_stored_so_that_former_versions_ignore_them(applied: World) -
     assert fold(history.events) == history
     assert set(history.records) == {1}
     assert history.newest == 1
+
+
+@pytest.mark.parametrize("secret", ["grants", "repeatable", "started"])
+def test_a_secret_that_occurs_in_its_path_leaves_the_history_readable(secret: str, world: World) -> None:
+    """The path identifies the repeatable, and the kind of an event is the tool's: neither is masked in the history."""
+    register(secret)
+    world.file("repeatable/grants.sql", "SELECT 1")
+    world.migrate()
+    assert (labels(world), states(world)) == ([], {"grants": "applied"})
+
+
+def test_a_secret_that_occurs_in_a_version_leaves_the_history_readable(world: World) -> None:
+    """The version identifies the file. The other texts of the event are masked."""
+    register("20260724")
+    world.file("20260724101500_a.sql", "CREATE TABLE t (a INT)")
+    world.migrate()
+    assert labels(world) == []
+    assert {event.version for event in world.events} == {"20260724101500"}
+    assert {event.path for event in world.events} == {"migrations/shop/***101500_a.sql"}
 
 
 def damaged(stored: Event, **columns: object) -> GlacierbaseError:

@@ -73,6 +73,15 @@ def test_text_shows_the_name_where_it_shows_a_version(applied: Lakes) -> None:
     assert ["v", "applied", "applied"] in [line.split()[:3] for line in both.splitlines()]
 
 
+def test_one_that_is_to_run_again_has_no_statements_that_are_done(applied: Lakes) -> None:
+    """Those that ran are of its former text; when that was applied remains."""
+    applied.project.file("repeatable/v.sql", "DROP VIEW v")
+    [repeatable] = entry(applied, "status --catalog shop")["repeatables"]  # type: ignore[misc]
+    assert (repeatable["state"], repeatable["statements_done"], repeatable["statements_total"]) == ("pending", 0, None)
+    assert repeatable["applied_at"] is not None
+    assert "2/2" not in applied.run("show v --catalog shop").stdout.partition("statement 1")[0]
+
+
 def test_a_variable_that_changes_in_one_environment_runs_it_there_alone(applied: Lakes) -> None:
     """The other environment renders the same text as before."""
     path = applied.project.root / "catalogs/shop.yaml"

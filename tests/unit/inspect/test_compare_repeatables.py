@@ -83,3 +83,9 @@ def test_one_that_only_one_environment_has_is_listed(lakes: Lakes) -> None:
     migrate(lakes, "dev")
     path.unlink()
     assert compared(lakes) == ({"v": "equal", "w": "extra"}, True)
+
+
+def test_an_exported_state_counts_repeatables(lakes: Lakes) -> None:
+    """The text form names them between versions and tables."""
+    exported = lakes.run("export-state --catalog shop --env dev --output state.json")
+    assert "1 version, 1 repeatable and 1 table exported" in exported.stdout
