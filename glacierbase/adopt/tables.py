@@ -56,7 +56,7 @@ def import_tables(
     A table whose file exists is not written again, so that the command can be repeated after it was interrupted.
 
     Raises:
-        ConfigurationError: a file cannot be written; those before it are.
+        ConfigurationError: a pattern matches no table; or a file cannot be written, and those before it are.
         Stopped: for a KeyboardInterrupt, with the number of files that were written.
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as live:
@@ -69,7 +69,7 @@ def import_tables(
         )
         if listing.unlisted or wanted.list_only:
             return replace(result, error=_not_listed(target, listing))
-        result = _written(target, result, live, wanted)
+        result = _written(target, choice.check(result), live, wanted)
     if wanted.dry_run:
         return result
     if wanted.reason is None:

@@ -239,6 +239,8 @@ def test_files_below_that_are_pending_are_not_recorded_with_them(tables: Recorde
     [
         ((), "EMPTY_VALUE"),
         (("lake.nope.*",), "UNKNOWN_TABLE"),
+        (("lake.a.*", "lake.nope.*"), "UNKNOWN_TABLE"),
+        (("lake.a.*", "lake.nope.*", "--baseline", "--reason", "x", "--yes"), "UNKNOWN_TABLE"),
         (("*", "--reason", "x"), "USAGE"),
         (("*", "--baseline"), "USAGE"),
         (("*", "--baseline", "--reason", " ", "--yes"), "REASON_MISSING"),
