@@ -183,9 +183,13 @@ def _recorded(target: Target, result: ImportTablesResult, reason: str, lock_time
 
 
 def _pending(target: Target, result: ImportTablesResult) -> tuple[Sequence[Migration], Sequence[Migration]]:
-    """Return the files that never ran in this environment, and those of them that change nothing but the chosen tables."""
+    """Return the files that never ran in this environment, and those of them that change nothing but new and declared tables.
+
+    A pending file that changes a recorded table is yet to run, and `baseline` does not compare unmanaged tables.
+    """
     history, catalog = current_state(target).history, target.catalog
-    chosen = {name_key(catalog, table.table) for table in result.tables}
+    adopted = (table.table for table in result.tables if table.state in (Standing.NEW, Standing.DECLARED))
+    chosen = {name_key(catalog, table) for table in adopted}
     files = [
         file for file in resolve_squashes(target.migrations, history).migrations if file.number not in history.records
     ]

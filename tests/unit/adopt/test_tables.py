@@ -234,6 +234,24 @@ def test_files_below_that_are_pending_are_not_recorded_with_them(tables: Recorde
     assert len(files(tables)) == 3
 
 
+@pytest.mark.parametrize("statement", ["INSERT INTO {} VALUES (1)", "ALTER TABLE {} ADD COLUMN z int"])
+@pytest.mark.parametrize("name", ["made", "raw"])
+def test_a_pending_file_of_a_recorded_or_an_unmanaged_table_stays_pending(
+    project: ProjectFolder, name: str, statement: str
+) -> None:
+    """No comparison proves that it ran: the table has another state than it would leave."""
+    tables = RecordedTables(project, "unmanaged: [{pattern: lake.a.raw, reason: ingestion}]\n")
+    tables.apply("1_make.sql", CREATE.format("made"), lambda client: create(client, "a.made"), "lake.a.made")
+    create(tables.client, "a.raw")
+    tables.project.file("2_change.sql", statement.format(f"lake.a.{name}"))
+    output = imported(tables, "*", "--baseline", "--reason", "adopted", "--yes")
+    assert (output.code, output.entry()["baselined"]) == (0, []), output.stderr
+    create(tables.client, "a.t")
+    refused = imported(tables, "*", "--baseline", "--reason", "adopted", "--yes")
+    assert refused.document["error"]["code"] == "BASELINE_REFUSED"
+    assert "are pending and change other tables: 2" in refused.document["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
