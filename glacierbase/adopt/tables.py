@@ -12,7 +12,14 @@ from glacierbase.adopt.table_file import file_text, planned_path, statements_of,
 from glacierbase.adopt.table_results import ImportTablesResult, LiveTable, NotExact, Standing, TableFile
 from glacierbase.adopt.view_files import view_files
 from glacierbase.apply.baseline import baseline
-from glacierbase.errors import EngineUnavailable, GlacierbaseError, HistoryDisagrees, Stopped, raise_all
+from glacierbase.errors import (
+    ConfigurationError,
+    EngineUnavailable,
+    GlacierbaseError,
+    HistoryDisagrees,
+    Stopped,
+    raise_all,
+)
 from glacierbase.history.opening import Target
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import current_state, read_state
@@ -148,7 +155,12 @@ def _file_of(
     if dry_run:
         path = planned_path(target, table.table)
     else:
-        path = write_table_file(target, table.table, file_text(target, statements, made.not_exact), author)
+        try:
+            path = write_table_file(target, table.table, file_text(target, statements, made.not_exact), author)
+        except ConfigurationError as error:
+            if error.code != "ALREADY_EXISTS":
+                raise
+            return None, [NotExact(table.table, "no file was written: another file has this description")]
     return TableFile(path, table.table, len(statements)), notes
 
 

@@ -26,6 +26,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from glacierbase.adopt import tables as adopting
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.hostile import PAYLOAD
 from tests.support.project_folder import Output, ProjectFolder
@@ -146,6 +147,27 @@ def test_a_second_run_writes_only_what_is_missing(tables: RecordedTables, monkey
     assert {name: text for name, text in files(tables).items() if name in written} == written
     recorded = imported(tables, "*", "--baseline", "--reason", "adopted", "--yes")
     assert len(recorded.entry()["baselined"]) == 42, recorded.stderr
+
+
+def test_two_runs_at_once_write_one_file_for_each_table(
+    tables: RecordedTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second run listed the tables before the first one wrote their files."""
+    write = adopting.write_table_file
+
+    def overtaken(*arguments: Any) -> str:
+        monkeypatch.setattr(adopting, "write_table_file", write)
+        assert len(imported(tables, "*").entry()["files"]) == 2
+        return write(*arguments)
+
+    monkeypatch.setattr(adopting, "write_table_file", overtaken)
+    output = imported(tables, "*")
+    assert output.code == 0, output.stderr
+    assert output.entry()["files"] == []
+    assert {each["what"] for each in output.entry()["not_exact"]} == {
+        "no file was written: another file has this description"
+    }
+    assert len(list((tables.project.root / "migrations" / "shop").glob("*.sql"))) == 2
 
 
 def test_a_dry_run_writes_nothing(tables: RecordedTables) -> None:
