@@ -283,6 +283,7 @@ def test_a_pending_file_of_a_recorded_or_an_unmanaged_table_stays_pending(
         (("lake.a.*", "lake.nope.*", "--baseline", "--reason", "x", "--yes"), "UNKNOWN_TABLE"),
         (("*", "--reason", "x"), "USAGE"),
         (("*", "--baseline"), "USAGE"),
+        (("*", "--list", "--baseline", "--reason", "x"), "USAGE"),
         (("*", "--baseline", "--reason", " ", "--yes"), "REASON_MISSING"),
     ],
 )
