@@ -50,7 +50,9 @@ def write_table_file(target: Target, table: str, sql: str, author: str) -> str:
     """Write the file, and return its path relative to the project. Raises as `write_migration` does."""
     root = Path(target.run.project)
     headers = target.catalog.required_headers
-    path = write_migration(root / _folder(target), root, description_of(table), author, sql=sql, headers=headers)
+    path = write_migration(
+        root / _folder(target), root, description_of(table), author, sql=sql, headers=headers, is_only=True
+    )
     return path.relative_to(root).as_posix()
 
 

@@ -12,7 +12,14 @@ from glacierbase.adopt.table_file import file_text, planned_path, statements_of,
 from glacierbase.adopt.table_results import ImportTablesResult, LiveTable, NotExact, Standing, TableFile
 from glacierbase.adopt.view_files import view_files
 from glacierbase.apply.baseline import baseline
-from glacierbase.errors import EngineUnavailable, GlacierbaseError, HistoryDisagrees, Stopped, raise_all
+from glacierbase.errors import (
+    ConfigurationError,
+    EngineUnavailable,
+    GlacierbaseError,
+    HistoryDisagrees,
+    Stopped,
+    raise_all,
+)
 from glacierbase.history.opening import Target
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import current_state, read_state
@@ -56,7 +63,7 @@ def import_tables(
     A table whose file exists is not written again, so that the command can be repeated after it was interrupted.
 
     Raises:
-        ConfigurationError: a file cannot be written; those before it are.
+        ConfigurationError: a pattern matches no table; or a file cannot be written, and those before it are.
         Stopped: for a KeyboardInterrupt, with the number of files that were written.
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as live:
@@ -69,7 +76,7 @@ def import_tables(
         )
         if listing.unlisted or wanted.list_only:
             return replace(result, error=_not_listed(target, listing))
-        result = _written(target, result, live, wanted)
+        result = _written(target, choice.check(result), live, wanted)
     if wanted.dry_run:
         return result
     if wanted.reason is None:
@@ -148,7 +155,12 @@ def _file_of(
     if dry_run:
         path = planned_path(target, table.table)
     else:
-        path = write_table_file(target, table.table, file_text(target, statements, made.not_exact), author)
+        try:
+            path = write_table_file(target, table.table, file_text(target, statements, made.not_exact), author)
+        except ConfigurationError as error:
+            if error.code != "ALREADY_EXISTS":
+                raise
+            return None, [NotExact(table.table, "no file was written: another file has this description")]
     return TableFile(path, table.table, len(statements)), notes
 
 
@@ -183,9 +195,13 @@ def _recorded(target: Target, result: ImportTablesResult, reason: str, lock_time
 
 
 def _pending(target: Target, result: ImportTablesResult) -> tuple[Sequence[Migration], Sequence[Migration]]:
-    """Return the files that never ran in this environment, and those of them that change nothing but the chosen tables."""
+    """Return the files that never ran in this environment, and those of them that change nothing but new and declared tables.
+
+    A pending file that changes a recorded table is yet to run, and `baseline` does not compare unmanaged tables.
+    """
     history, catalog = current_state(target).history, target.catalog
-    chosen = {name_key(catalog, table.table) for table in result.tables}
+    adopted = (table.table for table in result.tables if table.state in (Standing.NEW, Standing.DECLARED))
+    chosen = {name_key(catalog, table) for table in adopted}
     files = [
         file for file in resolve_squashes(target.migrations, history).migrations if file.number not in history.records
     ]

@@ -64,6 +64,8 @@ def import_(
         raise click.UsageError(f"import: {wrong}", click.get_current_context())
     if what == _TABLES:
         _refuse(what, {"--history-table": history_table, "--accept": accept})
+        if list_only and baseline:
+            raise click.UsageError("import tables: --list excludes --baseline", click.get_current_context())
         _import_tables(options, sources, list_only=list_only, **rest)
         return
     _refuse(what, {"--list": list_only})

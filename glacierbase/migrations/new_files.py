@@ -36,6 +36,7 @@ def write_migration(
     headers: Collection[str] = (),
     *,
     is_draft: bool = False,
+    is_only: bool = False,
 ) -> Path:
     """Write a migration into a catalog's folder, and return its path.
 
@@ -47,6 +48,7 @@ def write_migration(
         sql: what the file holds below its headers; default a line that is refused until it is replaced.
         headers: names of the further headers that the catalog file requires; written without a value, so that they are refused.
         is_draft: write it as `draft_of` its path, which no command reads as a migration, until `publish` renames it.
+        is_only: refuse a second file with this description; another process may have written the first.
 
     Raises:
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
@@ -57,6 +59,8 @@ def write_migration(
         path = folder / f"{next_version(highest, now)}_{words}.sql"
         try:
             with writing(path):
+                if is_only and _is_written(folder, words, head):
+                    raise FileExistsError
                 create_file(draft_of(path) if is_draft else path, root, f"{head}\n{sql or _NO_SQL}")
         except FileExistsError as error:
             raise already_exists(path, "", "use other words") from error
@@ -115,6 +119,13 @@ def head_of(description: str, author: str, headers: Collection[str]) -> str:
         raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
     values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, "")}
     return "".join(f"-- {PREFIX}{name}: {value}\n" for name, value in values.items())
+
+
+def _is_written(folder: Path, words: str, head: str) -> bool:
+    """Return whether a file has this description, which is the first line of its head."""
+    line = f"{head.splitlines()[0]}\n".encode()
+    paths = (path for path in folder.glob(f"*_{words}.sql") if path.is_file())
+    return any(path.read_bytes().startswith(line) for path in paths)
 
 
 def _highest_draft(folder: Path) -> int:

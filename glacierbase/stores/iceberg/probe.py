@@ -12,6 +12,7 @@ from typing import Any
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.names import name_of
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.opened import open_catalog
 from glacierbase.stores.iceberg.properties import Opening, opening
@@ -58,10 +59,10 @@ def _reason(catalog: Catalog, place: Opening) -> str | None:
 
 
 def _tried(catalog: Catalog, place: Opening, namespace: str, where: str) -> NamespaceAccess:
-    """Try each change on a new table, and return what was allowed.
+    """Try each change on a new table, drop it, and return what was allowed.
 
     Raises:
-        EngineError: the table could not be created, or the other identity could not log in.
+        EngineError: the migrator could not log in.
     """
     rest = {key: value for key, value in place.properties.items() if key not in _LOGIN and not _is_login_header(key)}
     other = replace(place, properties={**rest, **catalog.probe_as})
@@ -71,14 +72,40 @@ def _tried(catalog: Catalog, place: Opening, namespace: str, where: str) -> Name
         with mapped():
             if not migrator.namespace_exists(levels[:-1]):  # Some servers create it with a table.
                 return NamespaceAccess(where, Protection.UNKNOWN, "the namespace does not exist yet")
-            table = migrator.create_table(levels, _schema("a"))
         try:
-            with _opened(other) as writer:
-                return _verdict(where, list(_attempts(writer, table, levels, second)))
+            access = _as_other(migrator, other, where, levels, second)
         finally:
-            for made in (levels, second):
-                with suppress(EngineError), mapped():
-                    migrator.purge_table(made)
+            left = [name_of((place.name, *made)) for made in (levels, second) if not _is_dropped(migrator, made)]
+    what = f"{access.detail}; drop {' and '.join(left)} if it exists: the server did not drop it"
+    return replace(access, detail=what) if left else access
+
+
+def _as_other(
+    migrator: Any, other: Opening, where: str, levels: Sequence[str], second: Sequence[str]
+) -> NamespaceAccess:
+    try:
+        with mapped():
+            table = migrator.create_table(levels, _schema("a"))
+        with _opened(other) as writer:
+            return _verdict(where, list(_attempts(writer, table, levels, second)))
+    except EngineError as error:
+        return NamespaceAccess(where, Protection.UNKNOWN, error.message)
+
+
+def _is_dropped(migrator: Any, table: Sequence[str]) -> bool:
+    """Drop a table, and its files where the server lets clients purge; return whether it is known not to exist."""
+    for drop in (migrator.purge_table, migrator.drop_table):
+        try:
+            with mapped():
+                drop(table)
+            return True
+        except TableNotFound:
+            return True
+        except EngineError:
+            continue
+    with suppress(EngineError), mapped():
+        return not migrator.table_exists(table)
+    return False
 
 
 def _is_login_header(key: str) -> bool:

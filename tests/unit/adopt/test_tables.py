@@ -26,6 +26,7 @@ from pyiceberg.types import (
     UUIDType,
 )
 
+from glacierbase.adopt import tables as adopting
 from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.hostile import PAYLOAD
 from tests.support.project_folder import Output, ProjectFolder
@@ -148,6 +149,27 @@ def test_a_second_run_writes_only_what_is_missing(tables: RecordedTables, monkey
     assert len(recorded.entry()["baselined"]) == 42, recorded.stderr
 
 
+def test_two_runs_at_once_write_one_file_for_each_table(
+    tables: RecordedTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The second run listed the tables before the first one wrote their files."""
+    write = adopting.write_table_file
+
+    def overtaken(*arguments: Any) -> str:
+        monkeypatch.setattr(adopting, "write_table_file", write)
+        assert len(imported(tables, "*").entry()["files"]) == 2
+        return write(*arguments)
+
+    monkeypatch.setattr(adopting, "write_table_file", overtaken)
+    output = imported(tables, "*")
+    assert output.code == 0, output.stderr
+    assert output.entry()["files"] == []
+    assert {each["what"] for each in output.entry()["not_exact"]} == {
+        "no file was written: another file has this description"
+    }
+    assert len(list((tables.project.root / "migrations" / "shop").glob("*.sql"))) == 2
+
+
 def test_a_dry_run_writes_nothing(tables: RecordedTables) -> None:
     """The result has the same tables, and the versions are chosen when the files are written."""
     output = tables.run("import", "tables", "*", "--dry-run", "--format", "json")
@@ -237,13 +259,34 @@ def test_files_below_that_are_pending_are_not_recorded_with_them(tables: Recorde
     assert len(files(tables)) == 3
 
 
+@pytest.mark.parametrize("statement", ["INSERT INTO {} VALUES (1)", "ALTER TABLE {} ADD COLUMN z int"])
+@pytest.mark.parametrize("name", ["made", "raw"])
+def test_a_pending_file_of_a_recorded_or_an_unmanaged_table_stays_pending(
+    project: ProjectFolder, name: str, statement: str
+) -> None:
+    """No comparison proves that it ran: the table has another state than it would leave."""
+    tables = RecordedTables(project, "unmanaged: [{pattern: lake.a.raw, reason: ingestion}]\n")
+    tables.apply("1_make.sql", CREATE.format("made"), lambda client: create(client, "a.made"), "lake.a.made")
+    create(tables.client, "a.raw")
+    tables.project.file("2_change.sql", statement.format(f"lake.a.{name}"))
+    output = imported(tables, "*", "--baseline", "--reason", "adopted", "--yes")
+    assert (output.code, output.entry()["baselined"]) == (0, []), output.stderr
+    create(tables.client, "a.t")
+    refused = imported(tables, "*", "--baseline", "--reason", "adopted", "--yes")
+    assert refused.document["error"]["code"] == "BASELINE_REFUSED"
+    assert "are pending and change other tables: 2" in refused.document["error"]["message"]
+
+
 @pytest.mark.parametrize(
     ("arguments", "code"),
     [
         ((), "EMPTY_VALUE"),
         (("lake.nope.*",), "UNKNOWN_TABLE"),
+        (("lake.a.*", "lake.nope.*"), "UNKNOWN_TABLE"),
+        (("lake.a.*", "lake.nope.*", "--baseline", "--reason", "x", "--yes"), "UNKNOWN_TABLE"),
         (("*", "--reason", "x"), "USAGE"),
         (("*", "--baseline"), "USAGE"),
+        (("*", "--list", "--baseline", "--reason", "x"), "USAGE"),
         (("*", "--baseline", "--reason", " ", "--yes"), "REASON_MISSING"),
     ],
 )
