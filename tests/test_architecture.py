@@ -6,6 +6,7 @@ import ast
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from functools import cache
 from graphlib import TopologicalSorter
@@ -205,6 +206,17 @@ def test_a_contents_page_names_the_files_of_its_room() -> None:
         and sorted(names) != sorted(path.stem for path in room.glob("*.py") if path.stem != "__init__")
     }
     assert wrong == {}
+
+
+def test_a_public_class_has_a_name_of_its_own() -> None:
+    """Each public class name means one thing in the whole package."""
+    names = Counter(
+        node.name
+        for path in modules()
+        for node in ast.parse(path.read_text()).body
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
+    )
+    assert [name for name, count in names.items() if count > 1] == []
 
 
 def test_the_public_names_are_these() -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from glacierbase.adopt.foreign import ForeignFolder, ForeignProject, HistoryRow, HistoryTable, Script, Tool
+from glacierbase.adopt.foreign import ForeignFolder, ForeignProject, ForeignScript, HistoryRow, HistoryTable, Tool
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.new_files import as_template
 from glacierbase.model.text import first_of
@@ -48,14 +48,14 @@ def read(folder: ForeignFolder, dialect: str) -> ForeignProject:  # noqa: ARG001
     line = next((line for line, sql in enumerate(above, 1) if sql.strip() and not sql.lstrip().startswith("--")), 0)
     if line:
         folder.note(path, line, f"above the first revision, not imported: {above[line - 1].strip()}")
-    scripts: list[Script] = []
+    scripts: list[ForeignScript] = []
     for mark, end in zip(marks, [*(mark.start() for mark in marks[1:]), len(text)], strict=True):
         line = lines.place(mark.start())[0]
         revision, words = mark["after"].strip(","), mark["words"].strip(" ,")
         sql = as_template(kept[mark.end() : end].strip())
         if mark["what"] == "upgrade":
             description = words or f"revision {revision}"
-            scripts.append(Script(folder.shown(path), line, revision, description, None, sql, (revision,)))
+            scripts.append(ForeignScript(folder.shown(path), line, revision, description, None, sql, (revision,)))
         else:
             folder.note(path, line, f"{mark['what']}: only upgrades are imported")
     if own:

@@ -15,10 +15,10 @@ from typing import NamedTuple
 from glacierbase.adopt.foreign import (
     ForeignFolder,
     ForeignProject,
+    ForeignScript,
     HistoryRow,
     HistoryTable,
     Key,
-    Script,
     Tool,
     Variables,
     catalog_value,
@@ -191,7 +191,7 @@ def _place(folder: ForeignFolder, location: str) -> str | None:
     return place if place is not None and folder.is_folder(place) else None
 
 
-def _script(folder: ForeignFolder, path: str, settings: _Settings, variables: Variables) -> Script | None:
+def _script(folder: ForeignFolder, path: str, settings: _Settings, variables: Variables) -> ForeignScript | None:
     """Return the script in a file; None where it holds none, which is noted unless Flyway ignores the file."""
     file = path.rpartition("/")[2]
     kind, version, words = _name(file, settings)
@@ -215,7 +215,7 @@ def _script(folder: ForeignFolder, path: str, settings: _Settings, variables: Va
     sql = _template(text, path, settings, variables, options["placeholderReplacement"].lower() != "false")
     key_of_row: Key = (parts_of(version),) if version else (words.lower(),)
     checksum = str(_checksum(text)) if version else None
-    return Script(folder.shown(path), 1, version or None, words, None, sql, key_of_row, checksum)
+    return ForeignScript(folder.shown(path), 1, version or None, words, None, sql, key_of_row, checksum)
 
 
 def _name(file: str, settings: _Settings) -> tuple[str, str, str]:

@@ -51,7 +51,7 @@ class NotMapped:
 
 
 @dataclass(frozen=True, slots=True)
-class Script:
+class ForeignScript:
     """A script that becomes a migration file.
 
     Attributes:
@@ -85,7 +85,7 @@ class ForeignProject:
         history_table: the name of the tool's history table, as SQL; None for the tool's default.
     """
 
-    scripts: tuple[Script, ...]
+    scripts: tuple[ForeignScript, ...]
     not_mapped: tuple[NotMapped, ...] = ()
     variables: Mapping[str, Any] = field(default_factory=dict)
     history_table: str | None = None

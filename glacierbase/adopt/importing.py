@@ -14,8 +14,8 @@ from glacierbase.adopt.flyway import FLYWAY
 from glacierbase.adopt.foreign import (
     ForeignFolder,
     ForeignProject,
+    ForeignScript,
     NotMapped,
-    Script,
     Tool,
     listing,
     numbered_name,
@@ -59,7 +59,7 @@ class MappedFile:
         text: the whole file.
     """
 
-    script: Script
+    script: ForeignScript
     path: str
     version: str | None
     description: str
@@ -194,7 +194,7 @@ def _mapped(
     return files, not_mapped
 
 
-def _versions(scripts: Sequence[Script], tool: Tool) -> list[str]:
+def _versions(scripts: Sequence[ForeignScript], tool: Tool) -> list[str]:
     """Return the digits of each script.
 
     Raises:
@@ -203,7 +203,7 @@ def _versions(scripts: Sequence[Script], tool: Tool) -> list[str]:
     parts = [parts_of(script.version or "") for script in scripts] if tool.is_numbered else [None]
     if None in parts:
         return numbered([(number,) for number in range(1, len(scripts) + 1)])
-    first: dict[object, Script] = {}
+    first: dict[object, ForeignScript] = {}
     pairs = [(script, first.setdefault(part, script)) for part, script in zip(parts, scripts, strict=True)]
     hint = "name the folder that holds one of them"
     errors = [
@@ -255,7 +255,7 @@ def _without_headers(sql: str) -> tuple[str, int]:
     return "".join(parts), lines[0]
 
 
-def _template_error(script: Script, sql: str) -> NotMapped | None:
+def _template_error(script: ForeignScript, sql: str) -> NotMapped | None:
     """Return why SQL is no valid template; None where it is one."""
     try:
         jinja().compile(sql)

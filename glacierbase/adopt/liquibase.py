@@ -14,10 +14,10 @@ from xml.parsers import expat
 from glacierbase.adopt.foreign import (
     ForeignFolder,
     ForeignProject,
+    ForeignScript,
     HistoryRow,
     HistoryTable,
     Key,
-    Script,
     Tool,
     Variables,
     catalog_value,
@@ -218,7 +218,7 @@ class _Reader:
             else:
                 folder.note(included, 1, "included, and neither SQL, YAML nor XML; not imported")
 
-    def script(self, path: str, recorded: str, changeset: _Part, variables: Variables) -> Script | None:
+    def script(self, path: str, recorded: str, changeset: _Part, variables: Variables) -> ForeignScript | None:
         """Return a changeset as a script; None where it never runs here, which is noted."""
         attributes, sql = changeset.attributes, "\n".join(changeset.sql or ()).rstrip()
         why = self._why_not(attributes, sql)
@@ -239,7 +239,7 @@ class _Reader:
         id, author = attributes["id"], attributes["author"]
         version, key = None if is_repeatable else id, (id, author, recorded)
         shown, description = self._folder.shown(path), _description(path, changeset)
-        return Script(shown, changeset.line, version, description, author, text, key)
+        return ForeignScript(shown, changeset.line, version, description, author, text, key)
 
     def _why_not(self, attributes: Mapping[str, str], sql: str) -> str:
         """Return why a changeset never runs here; empty if it runs."""

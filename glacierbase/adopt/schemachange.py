@@ -17,9 +17,9 @@ from jinja2.defaults import DEFAULT_NAMESPACE
 from glacierbase.adopt.foreign import (
     ForeignFolder,
     ForeignProject,
+    ForeignScript,
     HistoryRow,
     HistoryTable,
-    Script,
     Tool,
     Variables,
 )
@@ -126,7 +126,7 @@ def _root(folder: ForeignFolder, settings: MappingNode) -> str:
     return "."
 
 
-def _script(folder: ForeignFolder, path: str, variables: Variables) -> Script | None:
+def _script(folder: ForeignFolder, path: str, variables: Variables) -> ForeignScript | None:
     """Return the script in a file; None where it has no counterpart, which is noted."""
     file = path.rpartition("/")[2]
     name = _NAME.fullmatch(file)
@@ -144,7 +144,7 @@ def _script(folder: ForeignFolder, path: str, variables: Variables) -> Script | 
         return None
     if name["kind"].upper() == "A":
         folder.note(path, 1, "an always script: here it runs again only when its text changes")
-    return Script(
+    return ForeignScript(
         folder.shown(path),
         1,
         name["version"] or None,

@@ -37,7 +37,7 @@ _IDENTITY = re.compile(r"(?i)\s*(?:IDENTITY|AUTOINCREMENT)\b")
 
 
 @dataclass(frozen=True, slots=True)
-class Creation:
+class TableStatements:
     """How a table is created.
 
     Attributes:
@@ -49,11 +49,13 @@ class Creation:
     not_exact: tuple[str, ...] = ()
 
 
-def creation(shape: Shape) -> Creation:
+def creation(shape: Shape) -> TableStatements:
     """Return the statements that create a table of this shape, or of the nearest one. Ids and locations may differ."""
     shape, secrets = _without_secrets(shape)
     if shape.format not in _BY_FORMAT:
-        return Creation((), (f"it is in the format {shape.format or 'unknown'}, for which no statements are written",))
+        return TableStatements(
+            (), (f"it is in the format {shape.format or 'unknown'}, for which no statements are written",)
+        )
     made = _BY_FORMAT[shape.format](shape)
     return replace(made, not_exact=(*secrets, *made.not_exact))
 
@@ -71,34 +73,34 @@ def _without_secrets(shape: Shape) -> tuple[Shape, list[str]]:
     return replace(shape, columns=tuple(columns), properties=properties), notes
 
 
-def _iceberg(shape: Shape) -> Creation:
+def _iceberg(shape: Shape) -> TableStatements:
     notes = not_creatable(shape)
     near = nearest(shape)
     if not near.columns or any(unsupported_names(near)):
-        return Creation((), tuple(notes))
+        return TableStatements((), tuple(notes))
     kept = {column.name for column in near.columns}
     lost = (column.name for column in shape.columns if len(name_parts(column.name)) == 1 and column.name not in kept)
     notes += [f"the column {name} is left out" for name in lost]
     notes += [f"the property {key} says where files are, and is left out" for key in places(shape)]
-    return Creation(tuple(create_statements(near)), tuple(notes))
+    return TableStatements(tuple(create_statements(near)), tuple(notes))
 
 
-def _delta(shape: Shape) -> Creation:
+def _delta(shape: Shape) -> TableStatements:
     if unsupported := list(unsupported_names(shape)):
-        return Creation((), tuple(unsupported))
+        return TableStatements((), tuple(unsupported))
     notes = [
         f"{column.name} is of type {column.type}"
         for column in shape.columns
         if "<" not in column.type and not _DELTA_TYPE.fullmatch(column.type)
     ]
     if notes:
-        return Creation((), tuple(notes))
+        return TableStatements((), tuple(notes))
     hidden = (
         f"it may have {what}, whose expressions are not read"
         for feature, what in _HIDDEN_FEATURES.items()
         if f"delta.feature.{feature}" in shape.properties
     )
-    return Creation((_delta_create(shape), *_delta_alters(shape)), tuple(hidden))
+    return TableStatements((_delta_create(shape), *_delta_alters(shape)), tuple(hidden))
 
 
 def _delta_create(shape: Shape) -> str:
@@ -129,12 +131,12 @@ def _delta_alters(shape: Shape) -> Iterator[str]:
             yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition})"
 
 
-def _snowflake(shape: Shape) -> Creation:
+def _snowflake(shape: Shape) -> TableStatements:
     lines = [_snowflake_column(column) for column in shape.columns]
     if shape.identifiers:
         lines.append(f"PRIMARY KEY ({', '.join(shape.identifiers)})")
     columns = ",\n  ".join(lines)
-    return Creation((f"CREATE TABLE {shape.table} (\n  {columns}\n)",))
+    return TableStatements((f"CREATE TABLE {shape.table} (\n  {columns}\n)",))
 
 
 def _snowflake_column(column: Column) -> str:

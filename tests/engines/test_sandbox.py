@@ -28,16 +28,16 @@ from contextlib import closing
 from pathlib import Path
 from glacierbase.errors import EngineError
 from glacierbase.executors import open_copy
-from glacierbase.executors.spark.sandbox import Sandbox
+from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.review.copy import copy_of
 from glacierbase.run.run import Run
 from tests.support.project_folder import only_catalog
 
 boundary, root, folder, jar, attempts = sys.argv[1:]
 if boundary == "java":
-    Sandbox.command = lambda *_: []
+    JvmSandbox.command = lambda *_: []
 else:
-    Sandbox._policy = lambda *_: "grant { permission java.security.AllPermission; };"
+    JvmSandbox._policy = lambda *_: "grant { permission java.security.AllPermission; };"
 folder = Path(folder)
 copy = copy_of(only_catalog(Path(root)))
 with closing(open_copy(copy.catalog, Run.here(folder), folder, copy.names)) as engine:

@@ -17,7 +17,7 @@ from typing import IO, Any
 
 from glacierbase.errors import EngineUnavailable
 from glacierbase.executors.spark.installed import spark_home
-from glacierbase.executors.spark.sandbox import Sandbox
+from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.run.activity import note
 from glacierbase.run.files import FileRefused, path_inside
 from glacierbase.run.run import Run
@@ -53,7 +53,7 @@ class Gateway:
         py4j: the py4j gateway, for pyspark.
     """
 
-    def __init__(self, conf: Mapping[str, str], run: Run, java_home: Path, sandbox: Sandbox | None = None) -> None:
+    def __init__(self, conf: Mapping[str, str], run: Run, java_home: Path, sandbox: JvmSandbox | None = None) -> None:
         """Start the JVM with the settings in `conf` that spark-submit reads.
 
         Args:
@@ -111,7 +111,9 @@ class Gateway:
         self._copier.join(timeout=_COPY_SECONDS)
 
 
-def _launch(conf: Mapping[str, str], java_home: Path, folder: Path, sandbox: Sandbox | None) -> subprocess.Popen[str]:
+def _launch(
+    conf: Mapping[str, str], java_home: Path, folder: Path, sandbox: JvmSandbox | None
+) -> subprocess.Popen[str]:
     """Start the JVM as pyspark does, without waiting for it. It ends when its stdin is closed.
 
     Args:

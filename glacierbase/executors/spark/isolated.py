@@ -12,7 +12,7 @@ from glacierbase.errors import EngineUnavailable, GlacierbaseError
 from glacierbase.executors import CopiedView, CopyState, Session
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.local import LocalExecutor
-from glacierbase.executors.spark.sandbox import Sandbox
+from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.executors.spark.session import SparkSessionPort, share_catalogs
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, spark_identifier
@@ -49,7 +49,7 @@ class IsolatedExecutor(LocalExecutor):
         folder: an existing, empty folder for the sandbox.
         names: the names of the Iceberg catalogs.
         """
-        super().__init__(catalog, run, sandbox=Sandbox(folder))
+        super().__init__(catalog, run, sandbox=JvmSandbox(folder))
         self._names = names
         try:
             self._prepare()

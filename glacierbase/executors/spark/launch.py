@@ -15,7 +15,7 @@ from glacierbase.executors.spark.executor import unavailable
 from glacierbase.executors.spark.gateway import Gateway, defaults_file
 from glacierbase.executors.spark.installed import spark_home, spark_version
 from glacierbase.executors.spark.jars import record_jars
-from glacierbase.executors.spark.sandbox import Sandbox
+from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
 from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, replacing
@@ -111,7 +111,7 @@ def resolving(catalog: Catalog) -> AbstractContextManager[None]:
 
 
 def start_jvm(
-    conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None, sandbox: Sandbox | None = None
+    conf: Mapping[str, str], run: Run, java_home: Path, flags: str | None, sandbox: JvmSandbox | None = None
 ) -> Gateway:
     """Start Spark's JVM, with the class archive if there is one. A JVM that a damaged archive ends is started again without it.
 

@@ -16,7 +16,7 @@ from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_digests, check_jars, explaining, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, resolving, start_jvm
-from glacierbase.executors.spark.sandbox import Sandbox
+from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.executors.spark.session import fix_off
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
@@ -32,7 +32,7 @@ _SQLITE = re.compile(r"jdbc:sqlite:(?:file:)?(/[^?\n]+)")
 class LocalExecutor(SparkExecutor):
     """Start a JVM, which is Spark's driver and, for a local master, the whole engine."""
 
-    def __init__(self, catalog: Catalog, run: Run, flags: str | None = None, sandbox: Sandbox | None = None) -> None:
+    def __init__(self, catalog: Catalog, run: Run, flags: str | None = None, sandbox: JvmSandbox | None = None) -> None:
         """Args:
         flags: JVM flags in place of the class archive's.
         sandbox: restricts the JVM; by default it has the rights of this process.

@@ -84,7 +84,7 @@ _SYSTEM = (
 
 
 @dataclass(frozen=True, slots=True)
-class Sandbox:
+class JvmSandbox:
     """The files, settings and rights of a sandboxed JVM.
 
     Attributes:

@@ -11,7 +11,7 @@ import pytest
 from glacierbase.adopt.alembic import ALEMBIC
 from glacierbase.adopt.baselining import AppliedHistory, compared, row_of, table_name
 from glacierbase.adopt.flyway import FLYWAY
-from glacierbase.adopt.foreign import HistoryRow, Script, Tool
+from glacierbase.adopt.foreign import ForeignScript, HistoryRow, Tool
 from glacierbase.adopt.importing import MappedFile
 from glacierbase.adopt.liquibase import LIQUIBASE
 from glacierbase.adopt.results import ImportedBaseline, ImportResult
@@ -22,7 +22,7 @@ AT = datetime(2024, 5, 6, tzinfo=timezone.utc)
 
 
 def file(number: int, key: tuple[Any, ...], checksum: str | None = None) -> MappedFile:
-    script = Script(f"V{number}.sql", 1, str(number), "d", None, "SELECT 1", key, checksum)
+    script = ForeignScript(f"V{number}.sql", 1, str(number), "d", None, "SELECT 1", key, checksum)
     return MappedFile(script, f"{number:04}_a.sql", f"{number:04}", "d", "a", "")
 
 

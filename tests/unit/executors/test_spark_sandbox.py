@@ -11,18 +11,18 @@ from socket import create_server
 import pytest
 
 from glacierbase.executors.spark import confine
-from glacierbase.executors.spark.sandbox import Sandbox
+from glacierbase.executors.spark.sandbox import JvmSandbox
 
 
 @pytest.fixture
-def sandbox(tmp_path: Path) -> Sandbox:
+def sandbox(tmp_path: Path) -> JvmSandbox:
     """A sandbox in a folder whose name has a quote and a blank."""
     folder = tmp_path / 'a "b'
     folder.mkdir()
-    return Sandbox(folder)
+    return JvmSandbox(folder)
 
 
-def test_the_environment_of_the_jvm_is_a_list_of_names(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_environment_of_the_jvm_is_a_list_of_names(sandbox: JvmSandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """Credentials, options for Java and configuration folders of the caller do not reach it."""
     for name in (
         "AWS_SECRET_ACCESS_KEY",
@@ -40,7 +40,7 @@ def test_the_environment_of_the_jvm_is_a_list_of_names(sandbox: Sandbox, monkeyp
     assert not Path(sandbox.environment["SPARK_CONF_DIR"]).exists()
 
 
-def grants(sandbox: Sandbox, *jars: Path) -> dict[str, str]:
+def grants(sandbox: JvmSandbox, *jars: Path) -> dict[str, str]:
     """Return the permissions of the policy by the name of the jar, where there are several entries together."""
     sandbox.conf(jars)
     found: dict[str, str] = {}
@@ -50,7 +50,7 @@ def grants(sandbox: Sandbox, *jars: Path) -> dict[str, str]:
     return found
 
 
-def test_the_policy_grants_no_program_and_no_other_machine(sandbox: Sandbox) -> None:
+def test_the_policy_grants_no_program_and_no_other_machine(sandbox: JvmSandbox) -> None:
     """The name of the folder cannot end its string in the policy; the machine's own policy is not used besides."""
     options = sandbox.conf([sandbox.folder.parent / "iceberg.jar"])["spark.driver.extraJavaOptions"]
     lines = (sandbox.folder / "policy").read_text().splitlines()
@@ -70,7 +70,7 @@ def test_the_policy_grants_no_program_and_no_other_machine(sandbox: Sandbox) -> 
     assert f'"-Djava.security.policy=={sandbox.folder}/policy"' in options
 
 
-def test_rights_belong_to_the_jars_of_spark_and_files_to_few_of_them(sandbox: Sandbox) -> None:
+def test_rights_belong_to_the_jars_of_spark_and_files_to_few_of_them(sandbox: JvmSandbox) -> None:
     """No entry is for all code. Hadoop, Derby and the formats open no file; the compiler of Spark's classes neither."""
     jar = sandbox.folder.parent / "iceberg.jar"
     found = grants(sandbox, jar)
@@ -85,7 +85,7 @@ def test_rights_belong_to_the_jars_of_spark_and_files_to_few_of_them(sandbox: Sa
     )
 
 
-def test_no_defaults_of_an_administrator_are_read(sandbox: Sandbox) -> None:
+def test_no_defaults_of_an_administrator_are_read(sandbox: JvmSandbox) -> None:
     """spark-submit gets an empty properties file."""
     option, file, _ = sandbox.arguments
     assert option == "--properties-file"
