@@ -200,3 +200,12 @@ def test_the_page_for_the_team_has_it(applied: Lakes) -> None:
         assert (report["migrations"], report["pending"]) == (2, pending)
         applied.project.file("repeatable/v.sql", "DROP VIEW v")
     assert "repeatable/v.sql" in Path("page.html").read_text()
+
+
+def test_the_confirmation_of_a_baseline_lists_versions_only(lakes: Lakes) -> None:
+    """The repeatable is pending, and `baseline` does not record it."""
+    lakes.place("dev").engine.rows("CREATE TABLE t (a INT)")
+    output = lakes.run("baseline --catalog shop --to 0001 --reason old", typed="y\n")
+    assert output.code == 0, output
+    assert "0001_a.sql" in output.stdout + output.stderr
+    assert "repeatable/v.sql" not in output.stdout + output.stderr
