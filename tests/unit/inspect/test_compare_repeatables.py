@@ -94,7 +94,7 @@ def test_an_exported_state_counts_repeatables(lakes: Lakes) -> None:
 
 
 def test_a_table_that_a_repeatable_changed_last_has_that_change(lakes: Lakes) -> None:
-    """It came after the last version. No version is named as the cause."""
+    """The change came after the last version. No version is named as the cause."""
     lakes.project.file("repeatable/u.sql", "CREATE TABLE u (a INT); ALTER TABLE t ADD COLUMN b INT")
     migrate(lakes, "dev")
     lakes.run("export-state --catalog shop --env dev --output state.json")
