@@ -284,6 +284,8 @@ class _Parts:
             self._next(self._left.pop(0))
 
     def done(self) -> TableParts:
+        for moment in self._left:  # Repeatables run after the last version.
+            self._next(moment)
         changes: dict[int, tuple[Moment, list[str]]] = {}
         for subject, moment in self._last.items():
             if self._last.get(_around(subject)) is not moment:

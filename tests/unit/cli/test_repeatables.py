@@ -74,7 +74,11 @@ def test_text_shows_the_name_where_it_shows_a_version(applied: Lakes) -> None:
 
 
 def test_one_that_is_to_run_again_has_no_statements_that_are_done(applied: Lakes) -> None:
+<<<<<<< HEAD
     """The statements that ran are those of the former text; its time of application remains."""
+=======
+    """The statements that ran are of its former text; when it was applied remains."""
+>>>>>>> h/attack1
     applied.project.file("repeatable/v.sql", "DROP VIEW v")
     [repeatable] = entry(applied, "status --catalog shop")["repeatables"]  # type: ignore[misc]
     assert (repeatable["state"], repeatable["statements_done"], repeatable["statements_total"]) == ("pending", 0, None)
@@ -200,3 +204,12 @@ def test_the_page_for_the_team_has_it(applied: Lakes) -> None:
         assert (report["migrations"], report["pending"]) == (2, pending)
         applied.project.file("repeatable/v.sql", "DROP VIEW v")
     assert "repeatable/v.sql" in Path("page.html").read_text()
+
+
+def test_the_confirmation_of_a_baseline_lists_versions_only(lakes: Lakes) -> None:
+    """The repeatable is pending, and `baseline` does not record it."""
+    lakes.place("dev").engine.rows("CREATE TABLE t (a INT)")
+    output = lakes.run("baseline --catalog shop --to 0001 --reason old", typed="y\n")
+    assert output.code == 0, output
+    assert "0001_a.sql" in output.stdout + output.stderr
+    assert "repeatable/v.sql" not in output.stdout + output.stderr

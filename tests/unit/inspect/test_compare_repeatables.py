@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -89,3 +91,18 @@ def test_an_exported_state_counts_repeatables(lakes: Lakes) -> None:
     """The text form names them between versions and tables."""
     exported = lakes.run("export-state --catalog shop --env dev --output state.json")
     assert "1 version, 1 repeatable and 1 table exported" in exported.stdout
+
+
+def test_a_table_that_a_repeatable_changed_last_has_that_change(lakes: Lakes) -> None:
+    """The change came after the last version. No version is named as the cause."""
+    lakes.project.file("repeatable/u.sql", "CREATE TABLE u (a INT); ALTER TABLE t ADD COLUMN b INT")
+    migrate(lakes, "dev")
+    lakes.run("export-state --catalog shop --env dev --output state.json")
+    [state] = json.loads(Path("state.json").read_text())["catalogs"]
+    changes = {table["table"].rpartition(".")[2]: table["parts"]["changes"] for table in state["tables"]}
+    assert [(change["version"], change["origin"]) for change in changes["u"]] == [(None, "not recorded")]
+    assert [change["version"] for change in changes["t"]] == ["0001", None]
+    lakes.project.file("repeatable/u.sql", "SELECT 1")
+    migrate(lakes, "prod")
+    entry = lakes.run("compare --catalog shop dev prod --format json").entry()
+    assert all(difference["versions"] == [] for table in entry["tables"] for difference in table["differences"])

@@ -400,6 +400,17 @@ def test_a_repeatable_may_drop_what_it_makes(shop: ProjectFolder) -> None:
     assert dropped(shop) == []
 
 
+def test_a_repeatable_may_do_what_only_a_file_that_runs_once_must_not(shop: ProjectFolder) -> None:
+    """CREATE IF NOT EXISTS makes it repeatable, and where its session cannot be set again it begins again."""
+    sql = "CREATE TABLE IF NOT EXISTS lake.a.x (a INT) USING iceberg; SET VAR a = rand(); SELECT 1"
+    codes = []
+    for name in ("2_b.sql", "repeatable/daily.sql"):
+        path = shop.file(name, sql)
+        codes.append({each["code"] for each in found(shop) if each["path"].endswith(name)} & {"FL112", "FL114"})
+        path.unlink()
+    assert codes == [{"FL112", "FL114"}, set()]
+
+
 def test_with_a_base_the_drop_is_found_beside_an_unchanged_repeatable(shop: ProjectFolder) -> None:
     """The repeatable is not checked, but what it makes is known; one that does not render is no error of this branch."""
     shop.file("repeatable/daily.sql", "CREATE OR REPLACE VIEW lake.a.daily AS SELECT 1")
