@@ -74,11 +74,7 @@ def test_text_shows_the_name_where_it_shows_a_version(applied: Lakes) -> None:
 
 
 def test_one_that_is_to_run_again_has_no_statements_that_are_done(applied: Lakes) -> None:
-<<<<<<< HEAD
-    """The statements that ran are those of the former text; its time of application remains."""
-=======
     """The statements that ran are of its former text; when it was applied remains."""
->>>>>>> h/attack1
     applied.project.file("repeatable/v.sql", "DROP VIEW v")
     [repeatable] = entry(applied, "status --catalog shop")["repeatables"]  # type: ignore[misc]
     assert (repeatable["state"], repeatable["statements_done"], repeatable["statements_total"]) == ("pending", 0, None)
