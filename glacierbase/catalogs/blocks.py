@@ -34,7 +34,8 @@ def management(content: MappingNode) -> Management:
     """Return which tables the migrations of one environment manage.
 
     Raises:
-        ConfigurationError, SeveralErrors: a pattern or a reason is missing or is no text, or there are too many.
+        ConfigurationError, SeveralErrors: a pattern or a reason is missing or is no text, or there are too many; a pattern has a
+            reference, which is not resolved and would match no table.
     """
     node = content.get("managed")
     items = node.items if isinstance(node, SequenceNode) else ()
@@ -43,12 +44,21 @@ def management(content: MappingNode) -> Management:
     patterns = [item for item in items if isinstance(item, ScalarNode)]
     raise_all([_no_pattern(item) for item in patterns if not KEYS["managed"].type.accepts(item.text)])
     unmanaged = tuple(UnmanagedTables(*values) for values in _mappings(content, "unmanaged"))
+    others = content.get("unmanaged")
+    rules = others.items if isinstance(others, SequenceNode) else ()
+    written = (*patterns, *(rule.get("pattern") for rule in rules if isinstance(rule, MappingNode)))
+    raise_all([_with_reference(node) for node in written if isinstance(node, ScalarNode) and "${" in node.text])
     return Management(tuple(item.text for item in patterns), unmanaged)
 
 
 def _no_pattern(item: ScalarNode) -> ConfigurationError:
     what = f"managed: {KEYS['managed'].type.expected} is expected here"
     return item.place.error("INVALID_VALUE", what, "write a pattern, such as lake.sales.*")
+
+
+def _with_reference(pattern: ScalarNode) -> ConfigurationError:
+    what = f"managed and unmanaged: a pattern cannot contain references: {pattern.text}"
+    return pattern.place.error("INVALID_VALUE", what, "write the names, for each environment where they differ")
 
 
 def _mappings(content: MappingNode, path: str) -> tuple[tuple[str, ...], ...]:

@@ -610,11 +610,14 @@ class Project:
             flavour: `snowflake`, `polaris`, `unity` or `lake-formation`; default what the catalog file shows.
 
         Raises:
-            ConfigurationError: the catalog file does not show the flavour.
+            ConfigurationError: the catalog file does not show the flavour; the migrator is also a writer.
         """
         for name, roles in (("migrator", (migrator,)), ("writers", writers)):
             for role in roles:
                 check_role(name, role)
+        if migrator in writers:
+            what = f"writers: {migrator!r} is the migrator, whose rights would be revoked"
+            raise ConfigurationError("INVALID_VALUE", what, "name a role of the data jobs")
         return self._catalogs.run(COMMANDS["access"], catalogs, migrator=migrator, writers=writers, flavour=flavour)
 
     @property

@@ -140,8 +140,8 @@ def _listed(catalog: Any, name: str, levels: _Path) -> ListedNames:
         except NotImplementedError:
             views = None
     try:
-        with mapped():
-            inside = names(catalog.list_namespaces(levels))
+        with mapped():  # A server may ignore the parent, and return the outermost namespaces each time.
+            inside = names([path for path in catalog.list_namespaces(levels) if path[:-1] == levels])
     except StatementRefused:  # Namespaces of this catalog hold no others.
         inside = ()
     return ListedNames(inside, tables, views)

@@ -174,6 +174,13 @@ def test_what_is_no_name_is_refused(role: str, planned: Callable[..., AccessResu
     assert caught.value.code in ("EMPTY_VALUE", "INVALID_NAME")
 
 
+def test_the_migrator_is_no_writer(planned: Callable[..., AccessResult]) -> None:
+    """The statements for writers would revoke what it is granted."""
+    with pytest.raises(ConfigurationError) as caught:
+        planned(SNOWFLAKE, writers=["etl", "deployer"])
+    assert caught.value.code == "INVALID_VALUE"
+
+
 def test_the_text_has_each_statement_with_its_source(project: ProjectFolder) -> None:
     """The document has a list of `statement` and `source`; nothing is contacted, so no login is required."""
     project.catalog(SNOWFLAKE)

@@ -48,6 +48,22 @@ def test_a_project_without_history_lists_what_exists(tables: RecordedTables) -> 
     assert sorted(tables.client.list_namespaces()) == before
 
 
+def test_a_server_that_ignores_the_parent_of_namespaces_is_listed_once(
+    tables: RecordedTables, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each namespace seems to hold the outermost ones, itself included."""
+    count = 0
+
+    def outermost(*_: object) -> list[tuple[str, ...]]:
+        nonlocal count
+        count += 1
+        assert count < 9
+        return [("a",)]
+
+    monkeypatch.setattr(SqlCatalog, "list_namespaces", outermost)
+    assert listed(tables) == {"lake.a.t": "new"}
+
+
 def test_a_catalog_whose_database_does_not_exist_has_no_tables(project: ProjectFolder) -> None:
     """The list is empty, and the database is not created by it."""
     tables = RecordedTables(project)

@@ -156,6 +156,8 @@ def test_an_environment_has_its_own_patterns(project: ProjectFolder) -> None:
         "managed: [' ']",
         "managed: [{pattern: x}]",
         "unmanaged: [{pattern: lake.a.t, reason: x, what: y}]",
+        "managed: ['${variables.lake}.a.*']",
+        "unmanaged: [{pattern: '${env:LAKE}.a.*', reason: x}]",
     ],
 )
 def test_a_pattern_that_is_not_whole_is_an_error_of_the_file(project: ProjectFolder, keys: str) -> None:
