@@ -26,6 +26,7 @@ from glacierbase.history.state import current_state, read_state
 from glacierbase.history.tables import TableChoice
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.new_files import git_user
+from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.model.text import counted, quoted
@@ -176,7 +177,7 @@ def _recorded(target: Target, result: ImportTablesResult, reason: str, lock_time
     root = Path(target.run.project)
     migrations, errors = load_migrations(root / "migrations" / target.catalog.stem, root)
     raise_all(errors)
-    target = replace(target, migrations=migrations)
+    target = replace(target, migrations=versioned(migrations), repeatables=repeatables(migrations))
     pending, of_tables = _pending(target, result)
     if not of_tables:
         return result

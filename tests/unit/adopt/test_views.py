@@ -82,3 +82,15 @@ def test_an_engine_that_does_not_start_leaves_the_files_of_tables(
     output = tables.run("import", "tables", "*", *WHO, "--format", "json")
     assert [each["table"] for each in output.entry()["files"]] == ["lake.a.t"]
     assert len(output.entry()["not_exact"]) == 4
+
+
+def test_the_files_of_tables_are_recorded_beside_those_of_views(tables: RecordedTables) -> None:
+    """The repeatables of the views are not recorded: they run once, and replace the views by the same ones."""
+    output = tables.run(
+        "import", "tables", "*", *WHO, "--baseline", "--reason", "they exist", "--yes", "--format", "json"
+    )
+    assert output.code == 0
+    [table, *views] = output.entry()["files"]
+    assert output.entry()["baselined"] == [Path(table["path"]).name.partition("_")[0]]
+    pending = tables.run("pending", "--format", "json").entry()["pending"]
+    assert sorted(file["name"] for file in pending) == sorted(Path(file["path"]).stem for file in views)
