@@ -72,7 +72,7 @@ class DriftFileResult(Result):
 
     def lines(self) -> Sequence[Line]:
         if not self.path:
-            return ["every table as recorded; nothing was written"]
+            return ["no managed table differs from its record; nothing was written"]
         lines = [f"wrote {self.path}: {counted(len(self.tables), 'table')}", *self.sql.split("\n")]
         lines += [f"not in it: {change}" for change in self.impossible]
         ended = f"recorded as applied in {self.environment}; other environments run it"
@@ -101,7 +101,7 @@ class DriftIgnoreResult(Result):
 
     def lines(self) -> Sequence[Line]:
         if not self.rules:
-            return ["every table as recorded; nothing was written"]
+            return ["no managed table differs from its record; nothing was written"]
         return [f"wrote {self.path}", *(f"ignores {rule.what} of {rule.table}: {rule.reason}" for rule in self.rules)]
 
 
