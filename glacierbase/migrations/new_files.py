@@ -53,7 +53,7 @@ def write_migration(
     Raises:
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
     """
-    head, words = head_of(description, author, headers), file_words(description)
+    head, words = _head(description, author, headers), file_words(description)
     with one_at_a_time(root):
         highest = max(highest_version(folder, root), _highest_draft(folder))
         path = folder / f"{next_version(highest, now)}_{words}.sql"
@@ -92,7 +92,7 @@ def write_repeatable(
         raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
     path = folder / REPEATABLE_FOLDER / f"{name}.sql"
     order = "".join(f"-- {PREFIX}{AFTER}: {name}\n" for name in after)
-    content = f"{head_of(description, author, headers)}{order}\n{sql}"
+    content = f"{_head(description, author, headers)}{order}\n{sql}"
     try:
         with writing(path):
             create_file(path, root, content)
@@ -101,7 +101,7 @@ def write_repeatable(
     return path
 
 
-def head_of(description: str, author: str, headers: Collection[str]) -> str:
+def _head(description: str, author: str, headers: Collection[str]) -> str:
     """Return the headers of a new file.
 
     Raises:
