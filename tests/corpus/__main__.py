@@ -1,0 +1,25 @@
+"""Print what `lint` finds in each case: `python -m tests.corpus [ENGINE]`."""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+
+from tests.corpus.cases import cases
+
+counts: Counter[tuple[str, str]] = Counter()
+for case in cases():
+    if sys.argv[1:] and case.engine not in sys.argv[1:]:
+        continue
+    found = case.linted()
+    if case.is_hazard:
+        verdict = "found" if case.is_found(found) else "missed"
+    else:
+        verdict = "false alarm" if found else "silent"
+    counts[case.engine, verdict] += 1
+    print(f"{case.engine:9} {verdict:11} {case.found_by:8} {case.name}")
+    if verdict != "silent":
+        for finding in found:
+            print(f"{'':21} {finding.code} ({finding.severity}) statement {finding.statement_index}: {finding.message}")
+for (engine, verdict), count in sorted(counts.items()):
+    print(f"{engine:9} {verdict:11} {count}")
