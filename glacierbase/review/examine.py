@@ -19,8 +19,8 @@ from glacierbase.model.text import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_built_in
 from glacierbase.review.results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore
-from glacierbase.sql.dialects import SPARK, dialect_of
-from glacierbase.sql.known import KnownTable, KnownTables
+from glacierbase.sql.dialects import dialect_of
+from glacierbase.sql.known import KnownTables
 from glacierbase.sql.object_names import named_object
 
 NAME, FOLLOW, MAKES = f"{__name__}:examine", f"{__name__}:follow", f"{__name__}:makes"
@@ -54,7 +54,7 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
     """
     rest = {key: value for key, value in facts.items() if key != "place"}
     steps = _steps(compiled)
-    tables = TablesBefore(_followed(steps, facts.get("place"), kept) if compiled.dialect == SPARK.name else {})
+    tables = _followed(steps, facts.get("place"), kept)
     file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), tables)
     rules = all_rules() if dialect_of(compiled.dialect).has_rules else ()
     allows = allows_of(compiled.statements)
@@ -119,23 +119,23 @@ def _steps(compiled: Compiled) -> tuple[Step, ...]:
     return tuple(Step(named.statement, named.parsed) for named in compiled.named)
 
 
-def _followed(
-    steps: Sequence[Step], place: tuple[list[str], int] | None, kept: dict[str, Any]
-) -> dict[int, KnownTable]:
-    """Return what is known of the table that each statement changes, before it."""
+def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: dict[str, Any]) -> TablesBefore:
+    """Return what is known before each statement: of the table that it changes, and of the object that it names."""
     chain: _Chain | None = kept.get("chain")
     name, number = place or ([], 0)
     if place is None or chain is None or (chain.name, chain.number) != (name, number - 1):
         # A file of the chain is missing if it did not compile, or ended the process.
         chain = kept["chain"] = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
-    tables, by_index = chain.tables, {}
+    tables, by_index, made = chain.tables, {}, {}
     tables.start_file()
     for step in steps:
         if step.target and (known := tables.before(step.target)):
             by_index[step.statement.index] = known
+        if subject := tables.made(step.parsed.subject):
+            made[step.statement.index] = subject
         tables.follow(step.parsed)
     chain.number = number
-    return by_index
+    return TablesBefore(by_index, made)
 
 
 def _nearest(allow: Allow) -> str:

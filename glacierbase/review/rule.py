@@ -16,7 +16,7 @@ from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownTable
-from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place
+from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place, Subject
 
 # The operations that create a table.
 CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
@@ -100,18 +100,27 @@ class TablesBefore:
         missing: the last names of the tables that a rule needed and no earlier statement declares.
     """
 
-    def __init__(self, by_index: Mapping[int, KnownTable]) -> None:
+    def __init__(self, by_index: Mapping[int, KnownTable], made: Mapping[int, Subject]) -> None:
         """Args:
         by_index: what is declared of the table that each statement changes, by the index of the statement.
+        made: what the last CREATE of the object that a statement of Snowflake names says, by the index of the statement.
         """
         self._by_index = by_index
+        self._made = made
         self.missing: set[str] = set()
+
+    def made(self, step: Step) -> Subject | None:
+        """Return what the last CREATE of the object that a statement of Snowflake names says; None if there is none."""
+        made, subject = self._made.get(step.statement.index), step.parsed.subject
+        if made is None and subject and subject.name:
+            self.missing.add(subject.name.key[-1].lower())
+        return made
 
     def before(self, step: Step) -> KnownTable | None:
         """Return what is declared, before a statement, of the table that the statement changes; None if nothing is."""
         table = self._by_index.get(step.statement.index)
         if table is None and step.target:
-            self.missing.add(step.target.key[-1])
+            self.missing.add(step.target.key[-1].lower())
         return table
 
 

@@ -15,6 +15,7 @@ From text to values:
 - `queries`, `changes`: SELECT; INSERT, UPDATE, DELETE, MERGE, COPY.
 - `create`, `alter`, `snowflake`: tables, views and columns; what only Snowflake has.
 - `objects`: CREATE, ALTER, DROP and COMMENT ON by the kind of the object.
+- `subjects`: the object that a statement of Snowflake names, of any kind.
 - `maintenance`: OPTIMIZE, VACUUM and the like; CALL.
 - `session`, `scripts`: USE, SET, SHOW, GRANT, transactions; BEGIN … END with the statements inside.
 

@@ -316,7 +316,9 @@ def altered_columns(cursor: Cursor) -> Iterator[Part]:
         place, name = cursor.place(), cursor.table()
         if cursor.word() in _END:
             raise UnsupportedClause("ALTER COLUMN without an action")
-        if cursor.word() not in _ACTIONS:
+        if cursor.word() not in _ACTIONS and cursor.dialect is SNOWFLAKE:
+            yield AlterColumn("alter_column_type", place, name.parts, type=_type(cursor), key=name.key)
+        elif cursor.word() not in _ACTIONS:
             yield from _hive(cursor, name)
         while cursor.word() not in _END:
             yield replace(_action(cursor, place, name.parts), key=name.key)

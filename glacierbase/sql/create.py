@@ -32,6 +32,7 @@ from glacierbase.sql.statement import (
     ParsedStatement,
     Part,
     PartitionClause,
+    Property,
     Transform,
 )
 
@@ -104,6 +105,9 @@ def _read_clause(cursor: Cursor, creation: Creation) -> None:
         _query(cursor, creation)
     elif cursor.dialect is SPARK:
         raise UnsupportedClause(f"{word} in CREATE TABLE")
+    elif cursor.word(1) == "=" and cursor.word(2)[:1].isalnum():
+        place, _, value_place = cursor.place(), cursor.take(word, "="), cursor.place()
+        creation.parts.append(Property("create_table", place, word, cursor.next(), value_place))
     else:
         cursor.parentheses() if word == "(" else cursor.next()
 

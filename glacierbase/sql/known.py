@@ -28,6 +28,7 @@ from glacierbase.sql.statement import (
     Property,
     RenameColumn,
     SortClause,
+    Subject,
     Transform,
     WriteOrder,
 )
@@ -97,6 +98,7 @@ class KnownTable:
         identifiers: the paths of the identifier fields.
         properties: set by statements.
         unset: the keys of properties that statements removed.
+        subject: what the statement that creates it names; only on Snowflake.
     """
 
     using: str | None = None
@@ -107,6 +109,7 @@ class KnownTable:
     identifiers: tuple[Path, ...] | None = None
     properties: Mapping[str, str] | None = None
     unset: frozenset[str] = frozenset()
+    subject: Subject | None = None
 
     def column(self, path: Path) -> KnownColumn | None:
         """Return what is known of a column; None for a field inside a column, and for an unknown column."""
@@ -177,6 +180,7 @@ def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable
         before: the table that is replaced; its properties are kept, and its files may be.
     """
     using, parts = statement.options.using, statement.parts
+    before = None if statement.subject else before  # Snowflake keeps nothing of a table that is replaced.
     if _is_copied(statement):
         return KnownTable(using)
     columns = _declared(parts)
@@ -191,7 +195,7 @@ def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable
     for part in parts:
         if isinstance(part, Constraint):
             table = _add_constraint(table, part)
-    return table
+    return replace(table, subject=statement.subject)
 
 
 def altered(table: KnownTable, statement: ParsedStatement) -> KnownTable:
@@ -205,7 +209,14 @@ def altered(table: KnownTable, statement: ParsedStatement) -> KnownTable:
         if change is None:
             return NOTHING
         table = change(table, part)
-    return table if statement.parts else NOTHING
+    return table if statement.parts or _keeps_columns(table, statement) else NOTHING
+
+
+def _keeps_columns(table: KnownTable, statement: ParsedStatement) -> bool:
+    """Return whether a statement of Snowflake that has no clause in `OPERATIONS` leaves the columns of its table unchanged."""
+    verb = statement.subject.verb if statement.subject else ""
+    evolves = (table.properties or {}).get("ENABLE_SCHEMA_EVOLUTION") == "TRUE"
+    return (verb in ("MERGE", "COPY") and not evolves) or (verb == "ALTER" and len(statement.targets) == 1)
 
 
 def _is_copied(statement: ParsedStatement) -> bool:
@@ -447,6 +458,11 @@ def _same(table: KnownTable, _part: Part) -> KnownTable:
     return table
 
 
+def _other(table: KnownTable, part: Part) -> KnownTable:
+    """Return a table after a mask or a tag of a column; any other clause may change more."""
+    return table if isinstance(part, AlterColumn) else NOTHING
+
+
 _CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
     "add_column": _add_column, "drop_column": _drop_column, "rename_column": _rename_column,
     "alter_column_type": _alter_column, "alter_column_nullability": _alter_column,
@@ -455,7 +471,7 @@ _CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
     "drop_identifier_fields": _drop_identifiers, "set_properties": _set_property, "unset_properties": _unset_property,
     "alter_column_comment": _alter_column, "alter_column_position": _alter_column, "alter_column_default": _alter_column,
     "add_constraint": _add_constraint, "drop_constraint": _drop_constraint, "call": _called,
-    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag", "cluster_by"), _same),
+    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag", "cluster_by"), _same), "other": _other,
 }  # fmt: skip
 
 
@@ -470,6 +486,8 @@ _HARMLESS = frozenset(
         "create_function", "drop_function", "add_partition", "drop_partition", "set_location", "transaction",
     }
 )  # fmt: skip
+# Kinds of objects of Snowflake that are tables, or contain them.
+_WITH_TABLES = ("TABLE", "SCHEMA", "DATABASE", "ACCOUNT", "VIEW", "")
 # Catalog, namespace, table: USE does not change what such a name means.
 _WHOLE_NAME = 3
 
@@ -485,6 +503,7 @@ class KnownTables:
         self.is_complete = is_complete
         # By the last part of the name, which is the same in all names of one table.
         self._tables: dict[str, dict[_Key, KnownTable]] = {}
+        self._objects: list[Subject] = []
         self._is_switched = False
 
     def start_file(self) -> None:
@@ -495,13 +514,18 @@ class KnownTables:
         """Return what is known of a table; None if nothing is."""
         return self._get(name.key) if self._is_clear(name.key) else None
 
+    def made(self, subject: Subject | None) -> Subject | None:
+        """Return what the last CREATE of the same object names; None where there is none. Only on Snowflake."""
+        return next((made for made in reversed(self._objects) if subject and made.is_same_object(subject)), None)
+
     def follow(self, statement: ParsedStatement) -> None:
         """Add what a statement declares."""
         operation, names = statement.operation, statement.targets
-        is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names)
+        is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names) or _is_apart(statement)
+        self._follow_object(statement.subject)
         if operation in ("use", "set"):
             self._is_switched = self._is_switched or bool(statement.moves)
-        elif not statement.understood or (not names and not is_harmless):
+        elif not statement.understood or (not names and not is_harmless) or _empties_namespace(statement):
             self._tables.clear()
         elif is_harmless:
             return
@@ -512,6 +536,13 @@ class KnownTables:
         else:
             for name in names:
                 self._change(name.key, statement)
+
+    def _follow_object(self, subject: Subject | None) -> None:
+        if subject is None or subject.verb not in ("CREATE", "DROP"):
+            return
+        if not (subject.if_not_exists and self.made(subject)):
+            self._objects = [made for made in self._objects if not made.is_same_object(subject)]
+            self._objects += [subject] if subject.verb == "CREATE" else []
 
     def _create(self, key: _Key, statement: ParsedStatement) -> None:
         before = self._get(key)
@@ -549,6 +580,17 @@ class KnownTables:
     def _is_clear(self, key: _Key) -> bool:
         """Return whether a name means the same table wherever it is written."""
         return len(key) >= _WHOLE_NAME or not self._is_switched
+
+
+def _is_apart(statement: ParsedStatement) -> bool:
+    """Return whether a statement of Snowflake is about an object that is no table and contains none."""
+    kind = statement.subject.kind if statement.subject else ""
+    return kind.split(" ")[-1] not in _WITH_TABLES
+
+
+def _empties_namespace(statement: ParsedStatement) -> bool:
+    subject = statement.subject
+    return bool(subject and subject.replaces and subject.kind in ("SCHEMA", "DATABASE"))
 
 
 def _may_be_same(key: _Key, other: _Key) -> bool:

@@ -8,6 +8,8 @@ recurses; it could only determine what a query reads, which `queries` does from 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from copy import copy
+from dataclasses import replace
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.sql import changes, maintenance, objects, session, snowflake
@@ -15,6 +17,7 @@ from glacierbase.sql.cursor import Cursor, UnsupportedClause, check_end
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
 from glacierbase.sql.scripts import Script
 from glacierbase.sql.statement import ParsedStatement, not_understood
+from glacierbase.sql.subjects import subject_of
 
 _Grammar = Callable[[Cursor], ParsedStatement]
 _QUERY_STARTS = ("SELECT", "WITH", "FROM", "VALUES", "TABLE", "(", "MAP", "REDUCE")
@@ -26,12 +29,20 @@ def read_statement(sql: str, dialect: str) -> ParsedStatement:
     try:
         cursor = Cursor(sql, dialect)
         if cursor.holds_template():
-            raise UnsupportedClause("a template that is not rendered")
-        return read_words(cursor)
-    except UnsupportedClause as why:
-        return not_understood(str(why))
+            return not_understood("a template that is not rendered")
+        return read_tokens(cursor)
     except MigrationFileError as error:
         return not_understood(error.message)
+
+
+def read_tokens(cursor: Cursor) -> ParsedStatement:
+    """Return what the statement that begins here does; it may be marked as not understood."""
+    subject = subject_of(copy(cursor)) if cursor.dialect is SNOWFLAKE else None
+    try:
+        parsed = read_words(cursor)
+    except UnsupportedClause as why:
+        parsed = not_understood(str(why))
+    return replace(parsed, subject=subject) if subject else parsed
 
 
 def read_words(cursor: Cursor) -> ParsedStatement:
@@ -44,7 +55,7 @@ def read_words(cursor: Cursor) -> ParsedStatement:
         pass
     word = cursor.word()
     if _starts_script(cursor):
-        return _ended(Script(cursor, read_words).parsed(), cursor)
+        return _ended(Script(cursor, read_tokens).parsed(), cursor)
     if cursor.dialect.name not in _HEADS and word not in cursor.dialect.heads:
         raise UnsupportedClause(f"a statement of {cursor.dialect.name} that begins with {word or 'nothing'}")
     if word in _QUERY_STARTS:

@@ -176,10 +176,7 @@ class Script:
 
     def _read_since(self, start: int) -> ParsedStatement:
         """Return what the statement from this position to the next token does."""
-        try:
-            parsed = self._read(self._cursor.part(start))
-        except UnsupportedClause as why:
-            parsed = not_understood(str(why))
+        parsed = self._read(self._cursor.part(start))
         self._inner.append(InnerStatement(self._cursor.text_since(start), parsed))
         return parsed
 

@@ -343,6 +343,54 @@ class Name:
 
 
 @dataclass(frozen=True, slots=True)
+class Subject:
+    """What a statement of Snowflake names.
+
+    Attributes:
+        verb: its first word, in capitals.
+        kind: of the object, in capitals: `STREAM`, `ROW ACCESS POLICY`, `DYNAMIC TABLE`; empty where there is none.
+        name: None where it has none, or a computed one.
+        modifiers: the words before the kind, such as `REPLACE`, `SECURE`, `TRANSIENT`.
+        if_not_exists: CREATE … IF NOT EXISTS.
+        words: the words after the name, up to the definition after AS, without what parentheses enclose; strings with quotes.
+    """
+
+    verb: str
+    kind: str = ""
+    name: Name | None = None
+    modifiers: frozenset[str] = frozenset()
+    if_not_exists: bool = False
+    words: tuple[str, ...] = ()
+
+    @property
+    def replaces(self) -> bool:
+        """Whether it is a CREATE OR REPLACE."""
+        return self.verb == "CREATE" and "REPLACE" in self.modifiers
+
+    @property
+    def is_temporary(self) -> bool:
+        return not self.modifiers.isdisjoint(("TEMPORARY", "TEMP", "VOLATILE"))
+
+    def has(self, *words: str) -> bool:
+        """Return whether these words follow each other after the name."""
+        return any(self.words[at : at + len(words)] == words for at in range(len(self.words)))
+
+    def setting(self, key: str) -> str | None:
+        """Return the value of `KEY = value`, in capitals and without quotes; None where it is not set."""
+        for at in range(len(self.words) - 2):
+            if self.words[at : at + 2] == (key, "="):
+                return self.words[at + 2].strip("'").upper()
+        return None
+
+    def is_same_object(self, other: Subject) -> bool:
+        """Return whether both may name one object: the first parts of a name may be left out."""
+        if self.name is None or other.name is None or self.kind != other.kind:
+            return False
+        shorter = min(len(self.name.key), len(other.name.key))
+        return self.name.key[-shorter:] == other.name.key[-shorter:]
+
+
+@dataclass(frozen=True, slots=True)
 class Options:
     """The words of a statement outside of its clauses; False or None where they are absent.
 
@@ -403,6 +451,7 @@ class ParsedStatement:
             cannot be divided into statements.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
+        subject: what it names, also where it is not understood; only on Snowflake.
     """
 
     operation: str
@@ -417,6 +466,7 @@ class ParsedStatement:
     inner: tuple[InnerStatement, ...] = ()
     understood: bool = True
     why: str = ""
+    subject: Subject | None = None
 
     @property
     def tables(self) -> tuple[str, ...]:

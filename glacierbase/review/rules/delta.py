@@ -4,12 +4,25 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from itertools import pairwise
 
 from glacierbase.model.finding import Severity
-from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
+from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
+from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import known_type
-from glacierbase.sql.statement import AlterColumn, Constraint, DropColumn, Feature, Property, RenameColumn
+from glacierbase.sql.statement import (
+    AlterColumn,
+    ColumnClause,
+    Constraint,
+    DropColumn,
+    Feature,
+    Fields,
+    PartitionClause,
+    Property,
+    RenameColumn,
+)
+from glacierbase.sql.tokens import words
 
 _TEXTS = texts("delta")
 # For Delta, a longer string is not another type.
@@ -109,6 +122,199 @@ def truncate_history(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"DROP FEATURE {part.name} TRUNCATE HISTORY", step, part.place)
 
 
+_UNITS = {
+    "week": 168.0,
+    "day": 24.0,
+    "hour": 1.0,
+    "minute": 1 / 60,
+    "second": 1 / 3600,
+    "millisecond": 0.0,
+    "microsecond": 0.0,
+}
+_INTERVAL = re.compile(r"(?:interval\s+)?((?:\d{1,9}\s+[a-z]+\s*)+)")
+_AMOUNT = re.compile(r"(\d{1,9})\s+([a-z]+)")
+_WEEK = 168
+_RETENTIONS = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+
+
+@statement_rule(
+    "set_properties", *CREATES, formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL107"]
+)
+def short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find retentions of files and log shorter than a week, and values that are no interval."""
+    for part in step.parsed.parts:
+        if isinstance(part, Property) and part.key in _RETENTIONS and part.value is not None:
+            hours = _hours(part.value)
+            if hours is None:
+                yield RuleFinding(
+                    f"{part.key} = {part.value!r}, which Delta refuses: it is no interval", step, part.place
+                )
+            elif hours < _WEEK:
+                lost = (
+                    "older versions are lost"
+                    if part.key == _RETENTIONS[1]
+                    else "VACUUM deletes files that readers may need"
+                )
+                yield RuleFinding(f"{part.key} = {part.value!r}: {lost}", step, part.place)
+
+
+def _hours(value: str) -> float | None:
+    """Return the length of an interval; None for another text. Delta refuses months and years."""
+    match = _INTERVAL.fullmatch(value.strip().lower())
+    amounts = [(number, unit.removesuffix("s")) for number, unit in _AMOUNT.findall(match[1])] if match else []
+    if not amounts or any(unit not in _UNITS for _, unit in amounts):
+        return None
+    return sum(int(number) * _UNITS[unit] for number, unit in amounts)
+
+
+_MEANING = {
+    ("delta.appendOnly", "true"): ("DL109", "jobs that update, delete or merge fail from then on"),
+    ("delta.appendOnly", "false"): ("DL109", "rows that were protected can be changed and deleted"),
+    ("delta.enableChangeDataFeed", "false"): (
+        "DL118",
+        "consumers of the change feed fail, and later changes are never in it",
+    ),
+}
+
+
+def _switched(code: str, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find properties of an existing table whose new value has a meaning for the rule of this code."""
+    for part in of(step, "set_properties"):
+        if isinstance(part, Property):
+            value = (part.value or "").lower()
+            of_code, consequence = _MEANING.get((part.key, value), ("", ""))
+            if of_code == code and _value(part.key, step, file) != value:
+                yield RuleFinding(f"{part.key} = {part.value}: {consequence}", step, part.place)
+
+
+@statement_rule(
+    "set_properties",
+    formats=("delta",),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["DL109"],
+)
+def append_only_changed(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find `delta.appendOnly` in ALTER TABLE."""
+    yield from _switched("DL109", step, file)
+
+
+@statement_rule("cluster_by", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL110"])
+def cluster_partitioned_table(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find CLUSTER BY of a partitioned table."""
+    if clustered := _clustered(step):
+        known = file.known(step) if step.parsed.operation not in CREATES else None
+        declares = any(isinstance(part, PartitionClause) for part in step.parsed.parts)
+        if declares or (known and known.partitioning):
+            yield RuleFinding(
+                f"CLUSTER BY ({', '.join(clustered.fields)}) of a partitioned table", step, clustered.place
+            )
+
+
+@statement_rule(
+    "cluster_by",
+    formats=("delta",),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["DL111"],
+)
+def cluster_existing_table(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find CLUSTER BY of an existing table, unless it is partitioned."""
+    known = file.known(step)
+    clustered = _clustered(step) if step.parsed.operation not in CREATES else None
+    if clustered and not (known and known.partitioning):
+        yield RuleFinding(f"CLUSTER BY {', '.join(clustered.fields) or 'NONE'}", step, clustered.place)
+
+
+def _clustered(step: Step) -> Fields | None:
+    return next((part for part in of(step, "cluster_by") if isinstance(part, Fields)), None)
+
+
+@statement_rule("restore", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL112"])
+def restore_table(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find RESTORE TABLE."""
+    yield RuleFinding("RESTORE TABLE", step)
+
+
+@statement_rule(
+    "drop_constraint",
+    formats=("delta",),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["DL113"],
+)
+def constraint_dropped(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find DROP CONSTRAINT."""
+    for part in of(step, "drop_constraint"):
+        if isinstance(part, Constraint):
+            yield RuleFinding(f"DROP CONSTRAINT {part.name}", step, part.place)
+
+
+_OF_FEED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
+
+
+@statement_rule(
+    "add_column",
+    "rename_column",
+    *CREATES,
+    formats=("delta",),
+    severity=Severity.ERROR,
+    proof=Proof.CITED,
+    **_TEXTS["DL114"],
+)
+def column_of_change_feed(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find columns with names that the change data feed uses."""
+    for part in step.parsed.parts:
+        name = part.path[-1] if isinstance(part, ColumnClause) and len(part.path) == 1 else getattr(part, "new", "")
+        if name.lower() in _OF_FEED:
+            yield RuleFinding(f"the column {name}", step, part.place)
+
+
+@statement_rule("optimize", formats=("delta",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DL115"])
+def rewrite_of_a_whole_table(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find OPTIMIZE and REORG TABLE without a filter."""
+    if not step.parsed.options.where:
+        yield RuleFinding(f"{step.statement.text.split()[0].upper()} of the whole table", step)
+
+
+@file_rule(formats=frozenset({"delta"}), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DL116"])
+def convert_to_delta(file: File) -> Iterator[RuleFinding]:
+    """Find CONVERT TO DELTA."""
+    for step in file.steps if file.facts.engine == SPARK.name else ():
+        if step.parsed.operation == "other" and _words(step)[:3] == ("CONVERT", "TO", "DELTA"):
+            yield RuleFinding("CONVERT TO DELTA", step)
+
+
+@statement_rule(*CREATES, formats=("delta",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DL117"])
+def shallow_clone(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find SHALLOW CLONE."""
+    sources = step.parsed.sources
+    if sources and ("SHALLOW", "CLONE") in pairwise(_words(step)):
+        yield RuleFinding(f"SHALLOW CLONE of {sources[0]}", step)
+
+
+def _words(step: Step) -> tuple[str, ...]:
+    return words(step.statement.text, SPARK.name)
+
+
+@statement_rule(
+    "set_properties",
+    formats=("delta",),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["DL118"],
+)
+def change_feed_off(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find `delta.enableChangeDataFeed` = false in ALTER TABLE."""
+    yield from _switched("DL118", step, file)
+
+
 RULES: tuple[Rule, ...] = (
     column_mapping_is_off, enable_column_mapping, protocol_upgrade, type_widening_is_off, check_reads_the_table, truncate_history,
+    short_retention, append_only_changed, cluster_partitioned_table, cluster_existing_table, restore_table,
+    constraint_dropped, column_of_change_feed, rewrite_of_a_whole_table, convert_to_delta, shallow_clone, change_feed_off,
 )  # fmt: skip

@@ -50,7 +50,7 @@ def replace_columns(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 @statement_rule(
     "drop_column",
-    formats=("iceberg", "delta"),
+    formats=("iceberg", "delta", "snowflake"),
     severity=Severity.ERROR,
     spares_new_tables=True,
     proof=Proof.RUN,
@@ -94,7 +94,13 @@ def delete_all_rows(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(words[step.parsed.operation], step)
 
 
-@statement_rule("drop_namespace", severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DS108"])
+@statement_rule(
+    "drop_namespace",
+    formats=("iceberg", "delta", "hudi"),
+    severity=Severity.ERROR,
+    proof=Proof.CITED,
+    **_TEXTS["DS108"],
+)
 def drop_namespace_cascade(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP SCHEMA … CASCADE."""
     if step.parsed.options.cascade:

@@ -21,10 +21,12 @@ _DML = frozenset({"insert", "insert_overwrite", "insert_multi", "update", "delet
 # Operations without a lasting change, or that belong to neither.
 _NEITHER = frozenset({"set", "reset", "use", "select", "show", "describe", "explain", "refresh", "analyze", "cache", "uncache",
                       "transaction", "script", "other", "call", "optimize", "vacuum"})  # fmt: skip
-# Keys of cloud providers, private keys, and properties whose value is a secret.
+# Keys of cloud providers and code hosts, private keys, passwords in addresses, and properties whose value is a secret.
 _SECRET = re.compile(
-    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|-----BEGIN [A-Z ]*PRIVATE KEY|"
-    r"(?i:(?:password|passwd|secret|access[._-]?key|api[._-]?key|auth[._-]?token)[\w.-]{0,50}['\"]?\s*=>?\s*['\"][^'\"]+['\"])"
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{36}\b|-----BEGIN [A-Z ]*PRIVATE KEY|AccountKey=[\w+/=]{40}|"
+    r"(?i:[a-z][\w+.-]{1,20}://[^\s/:@'\"]{1,64}:[^\s/@'\"]{3,}@|[?&]sig=[\w%+/-]{20}|(?:master|private)_key\s*=\s*'[^']{16}|"
+    r"(?:password|passwd|secret|(?:access|api)[._-]?key|(?:auth|sas|refresh|bearer|access)[._-]?token)"
+    r"[\w.-]{0,50}['\"]?\s*=>?\s*['\"](?!(?:y|n|yes|no|true|false|none|null)['\"])[^'\"]+['\"])"
 )
 _PARTS = 3
 _COMMENT = re.compile(r"--[^\r\n]*")
