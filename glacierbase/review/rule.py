@@ -37,12 +37,18 @@ class Step:
     """A statement of a migration.
 
     Attributes:
-        statement: its text and its place in the file.
+        statement: its text and its place in the file; of a statement inside a script, its own text and the place of the script.
         parsed: what it does.
+        number: its position among the steps of the file, from 0; the statements of a script are steps of their own.
+        place: the place of a statement inside a script, in the text of the script.
+        is_conditional: whether it runs only if a condition of its script holds.
     """
 
     statement: Statement
     parsed: ParsedStatement
+    number: int = 0
+    place: Place | None = None
+    is_conditional: bool = False
 
     @property
     def target(self) -> Name | None:
@@ -100,16 +106,16 @@ class TablesBefore:
         missing: the last names of the tables that a rule needed and no earlier statement declares.
     """
 
-    def __init__(self, by_index: Mapping[int, KnownTable]) -> None:
+    def __init__(self, by_number: Mapping[int, KnownTable]) -> None:
         """Args:
-        by_index: what is declared of the table that each statement changes, by the index of the statement.
+        by_number: what is declared of the table that each statement changes, by the number of its step.
         """
-        self._by_index = by_index
+        self._by_number = by_number
         self.missing: set[str] = set()
 
     def before(self, step: Step) -> KnownTable | None:
         """Return what is declared, before a statement, of the table that the statement changes; None if nothing is."""
-        table = self._by_index.get(step.statement.index)
+        table = self._by_number.get(step.number)
         if table is None and step.target:
             self.missing.add(step.target.key[-1])
         return table
@@ -138,9 +144,17 @@ class File:
         return (declared and declared.parsed.options.using) or self.facts.formats.get(catalog, "") or "iceberg"
 
     def creates(self, name: Name | None, before: Step) -> bool:
-        """Return whether an earlier statement of this file creates the table."""
+        """Return whether an earlier statement of this file surely creates the table."""
         created = self._created.get(name.key) if name else None
-        return created is not None and created.statement.index < before.statement.index
+        return created is not None and created.number < before.number and not created.is_conditional
+
+    def before(self, step: Step) -> tuple[Step, ...]:
+        """Return the statements before a statement, on any table."""
+        return self.steps[: step.number]
+
+    def after(self, step: Step) -> tuple[Step, ...]:
+        """Return the statements after a statement, on any table."""
+        return self.steps[step.number + 1 :]
 
     @cached_property
     def _created(self) -> Mapping[tuple[str, ...], Step]:

@@ -47,8 +47,12 @@ def _meant(match: re.Match[str]) -> str:
 class Cursor:
     """The tokens of a statement, and a position among them."""
 
-    def __init__(self, sql: str, dialect: str) -> None:
+    def __init__(self, sql: str, dialect: str, start: Place = Place(1, 1)) -> None:  # noqa: B008
+        """Args:
+        start: the place of the text's first character, for the places of its words.
+        """
         self.dialect = dialect_of(dialect)
+        self._start = start
         self._source = Source(sql)
         self._sql = sql
         self._tokens = list(tokens(self.dialect, self._source))
@@ -159,7 +163,8 @@ class Cursor:
     def place(self) -> Place:
         """Return the place of the next token."""
         at = self._tokens[self._at].start if self._at < len(self._tokens) else len(self._sql)
-        return Place(*self._source.place(at))
+        line, column = self._source.place(at)
+        return Place(line + self._start.line - 1, column + (self._start.column - 1 if line == 1 else 0))
 
     def is_apart(self) -> bool:
         """Return whether there is whitespace or a comment before the next token."""

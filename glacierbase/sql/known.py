@@ -495,8 +495,8 @@ class KnownTables:
         """Return what is known of a table; None if nothing is."""
         return self._get(name.key) if self._is_clear(name.key) else None
 
-    def follow(self, statement: ParsedStatement) -> None:
-        """Add what a statement declares."""
+    def follow(self, statement: ParsedStatement, *, is_conditional: bool = False) -> None:
+        """Add what a statement declares; nothing is known of the tables of one that may not run."""
         operation, names = statement.operation, statement.targets
         is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names)
         if operation in ("use", "set"):
@@ -505,6 +505,9 @@ class KnownTables:
             self._tables.clear()
         elif is_harmless:
             return
+        elif is_conditional:
+            for name in names:
+                self._put(name.key, None)
         elif operation in _CREATES:
             self._create(names[0].key, statement)
         elif operation == "rename_table":

@@ -399,8 +399,8 @@ class ParsedStatement:
         session: what it changes for the statements after it.
         selected: the name that USE or SET CATALOG selects, of the kind `options.kind`; None where it is computed.
         moves: which of the current `catalog` and `namespace` it changes, or may change.
-        inner: the statements of a script that run one by one, including those that are not understood; none if the script
-            cannot be divided into statements.
+        inner: the statements of a script that run one by one, including those that are not understood, and the statement in the
+            literal of EXECUTE IMMEDIATE; none if the script cannot be divided into statements.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
     """
@@ -431,10 +431,18 @@ class ParsedStatement:
 
 @dataclass(frozen=True, slots=True)
 class InnerStatement:
-    """A statement of a script."""
+    """A statement of a script, or the literal that EXECUTE IMMEDIATE runs.
+
+    Attributes:
+        place: the place of its first word in the text of the whole statement.
+        is_conditional: whether it runs only if a condition holds: inside IF, CASE, a loop or a handler, or after a statement that
+            may leave the script.
+    """
 
     text: str
     parsed: ParsedStatement
+    place: Place
+    is_conditional: bool = False
 
 
 def not_understood(why: str, inner: tuple[InnerStatement, ...] = ()) -> ParsedStatement:

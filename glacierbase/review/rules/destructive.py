@@ -124,7 +124,7 @@ def _dropped(step: Step) -> Iterator[DropColumn]:
 
 
 def _added_later(dropped: DropColumn, step: Step, file: File) -> bool:
-    later = (later_step for later_step in file.steps[step.statement.index :] if _same_table(later_step, step))
+    later = (later_step for later_step in file.after(step) if _same_table(later_step, step))
     return any(_adds(part, dropped) for step in later for part in of(step, "add_column"))
 
 

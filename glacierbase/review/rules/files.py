@@ -107,7 +107,9 @@ def session_cannot_be_restored(file: File) -> Iterator[RuleFinding]:
     """Find the first statement after which the file cannot be resumed, unless it is the last. A repeatable begins again."""
     if file.migration.is_repeatable:
         return
-    unclear = [step for step in file.steps[:-1] if step.parsed.session is SessionEffect.UNKNOWN]
+    last = file.steps[-1].statement.index if file.steps else 0
+    steps = (step for step in file.steps if step.statement.index != last)
+    unclear = [step for step in steps if step.parsed.session is SessionEffect.UNKNOWN]
     if unclear:
         yield RuleFinding("this statement may change the session in a way that cannot be repeated", unclear[0])
 
