@@ -18,11 +18,11 @@ from glacierbase.model.migration import Migration, Statement
 from glacierbase.model.text import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_built_in
 from glacierbase.review.results import REPLAY_CODES
-from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore
+from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore, of
 from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.known import KnownTable, KnownTables
 from glacierbase.sql.object_names import named_object
-from glacierbase.sql.statement import ParsedStatement, SessionEffect
+from glacierbase.sql.statement import ColumnClause, ParsedStatement, SessionEffect
 
 NAME, FOLLOW, MAKES = f"{__name__}:examine", f"{__name__}:follow", f"{__name__}:makes"
 # The limit for the text of a statement that is not understood.
@@ -69,6 +69,12 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
             if WORD in statement.comments
         },
         "tables": [[list(key), is_new] for key, is_new in _tables(steps).items()],
+        "added": [
+            [list(step.target.key), list(part.key)]
+            for step in steps
+            for part in of(step, "add_column")
+            if step.target and isinstance(part, ColumnClause)
+        ],
         "not_understood": [
             [_place(RuleFinding("", step))[0], step.statement.text[:_LONGEST_TEXT]]
             for step in steps
@@ -187,6 +193,7 @@ def _plain(rule: Rule, objection: RuleFinding, file: File) -> dict[str, Any]:
         "table": str(name) if name else None,
         "key": list(name.key) if name else None,
         "is_new": is_new,
+        "values_of": [list(path) for path in objection.values_of],
     }
 
 

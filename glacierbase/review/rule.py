@@ -16,6 +16,7 @@ from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownTable
+from glacierbase.sql.object_names import NamedObject, named_object
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place
 
 # The operations that create a table.
@@ -79,6 +80,7 @@ class Facts:
         given_parts: how many parts of a table's name the catalog file supplies.
         versions: the versions of the formats whose jars the catalog file names.
         varying: texts that a variable has in only some environments, with the variable's path.
+        overwrites_partitions: whether INSERT OVERWRITE replaces only the partitions that it writes.
         defaults: properties that the engine gives to new tables.
         beginning: the first parts of a qualified name, which a shorter name lacks.
         managed: patterns of the tables that migrations manage; empty for all.
@@ -92,6 +94,7 @@ class Facts:
     given_parts: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     varying: Mapping[str, str] = field(default_factory=dict)
+    overwrites_partitions: bool = False
     defaults: Mapping[str, str] = field(default_factory=dict)
     beginning: Sequence[str] = ()
     managed: Sequence[str] = ()
@@ -156,6 +159,13 @@ class File:
         """Return the statements after a statement, on any table."""
         return self.steps[step.number + 1 :]
 
+    def repeatables_dropped(self, step: Step) -> Iterator[str]:
+        """Yield the names of the repeatables that make what a statement drops."""
+        dropped = named_object(step.statement.text, "DROP", self.facts.engine) if self.facts.repeatables else None
+        for kind, parts, name in self.facts.repeatables if dropped else ():
+            if dropped and dropped.may_be(NamedObject(kind, tuple(parts))):
+                yield name
+
     @cached_property
     def _created(self) -> Mapping[tuple[str, ...], Step]:
         """The first statement that creates each table."""
@@ -173,6 +183,7 @@ class RuleFinding:
         place: in the text of the statement; default its start.
         fix: instead of the rule's fix, if the fix depends on the place.
         name: the name of the table; default the first table that the statement changes.
+        values_of: the paths of the columns whose values are lost; columns that the same change adds have none.
     """
 
     message: str
@@ -180,6 +191,7 @@ class RuleFinding:
     place: Place | None = None
     fix: str = ""
     name: Name | None = None
+    values_of: tuple[tuple[str, ...], ...] = ()
 
 
 Check = Callable[[File], Iterable[RuleFinding]]

@@ -68,9 +68,21 @@ class Cursor:
 
     def part(self, start: int) -> Cursor:
         """Return a cursor over the tokens from position `start` to the token before this position."""
+        return self.part_between(start, self._at)
+
+    def part_between(self, start: int, end: int) -> Cursor:
+        """Return a cursor over the tokens from position `start` to the token before position `end`."""
         part = copy(self)
-        part._tokens, part._at = self._tokens[start : self._at], 0
+        part._tokens, part._at = self._tokens[start:end], 0
         return part
+
+    def part_to_end(self) -> Cursor:
+        """Return a cursor over the tokens from this position."""
+        return self.part_between(self._at, len(self._tokens))
+
+    def words(self) -> tuple[str, ...]:
+        """Return the tokens from this position, as `word` does."""
+        return tuple(token.word for token in self._tokens[self._at :])
 
     def word(self, ahead: int = 0) -> str:
         """Return the next token, or a later one: a word in capitals, a sign, or an opening quote; empty at the end."""

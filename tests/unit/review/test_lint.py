@@ -134,7 +134,7 @@ def test_an_allow_without_a_reason_allows_nothing_where_it_is_no_finding(shop: P
 
 def test_the_nearest_code_is_the_fix_of_an_unknown_one(shop: ProjectFolder) -> None:
     """A typing error in the code of an allow is found."""
-    shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DS1O3 no readers\n{COMMENT}")
+    shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DSI03 no readers\n{COMMENT}")
     [finding] = found(shop)
     assert finding["fix"] == "did you mean DS103?"
 
@@ -394,7 +394,7 @@ def test_the_page_of_a_rule_is_printed_outside_of_a_project(project: ProjectFold
     for part in ("DS104  replace-columns  (error; iceberg only)", "Why: ", "Fix: ", "REPLACE COLUMNS (", "ADD COLUMN device",
                  "-- GLACIERBASE_ALLOW: DS104", "Source: https://"):  # fmt: skip
         assert part in done.stdout
-    unknown = run_here(project, "rules", "DS1O4")
+    unknown = run_here(project, "rules", "DSI04")
     assert (unknown.code, "did you mean DS104?" in unknown.stderr) == (2, True)
     assert {rule["code"] for rule in ask_here(project, "rules", "DS104", "TY101").document["rules"]} == {
         "DS104",
