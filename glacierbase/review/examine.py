@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, collected, raise_all
@@ -14,14 +14,15 @@ from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.worker import Examiner
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
-from glacierbase.model.migration import Migration
+from glacierbase.model.migration import Migration, Statement
 from glacierbase.model.text import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_built_in
 from glacierbase.review.results import REPLAY_CODES
-from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore
+from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore, of
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.known import KnownTables
 from glacierbase.sql.object_names import named_object
+from glacierbase.sql.statement import ColumnClause, ParsedStatement, SessionEffect
 
 NAME, FOLLOW, MAKES = f"{__name__}:examine", f"{__name__}:follow", f"{__name__}:makes"
 # The limit for the text of a statement that is not understood.
@@ -68,8 +69,14 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
             if WORD in statement.comments
         },
         "tables": [[list(key), is_new] for key, is_new in _tables(steps).items()],
+        "added": [
+            [list(step.target.key), list(part.key)]
+            for step in steps
+            for part in of(step, "add_column")
+            if step.target and isinstance(part, ColumnClause)
+        ],
         "not_understood": [
-            [step.statement.line, step.statement.text[:_LONGEST_TEXT]]
+            [_place(RuleFinding("", step))[0], step.statement.text[:_LONGEST_TEXT]]
             for step in steps
             if rules and not step.parsed.understood
         ],
@@ -111,12 +118,25 @@ def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
     tables: dict[tuple[str, ...], bool] = {}
     for step in steps:
         for name in step.parsed.targets:
-            tables.setdefault(name.key, step.parsed.operation in CREATES - {"replace_table"})
+            is_new = step.parsed.operation in CREATES - {"replace_table"} and not step.is_conditional
+            tables.setdefault(name.key, is_new)
     return tables
 
 
 def _steps(compiled: Compiled) -> tuple[Step, ...]:
-    return tuple(Step(named.statement, named.parsed) for named in compiled.named)
+    """Return the statements of a file, with those of a script in place of the script."""
+    unnumbered = (step for named in compiled.named for step in _inside(named.statement, named.parsed))
+    return tuple(replace(step, number=number) for number, step in enumerate(unnumbered))
+
+
+def _inside(statement: Statement, parsed: ParsedStatement) -> Iterator[Step]:
+    if not parsed.inner:
+        yield Step(statement, parsed)
+    for inner in parsed.inner:
+        # The script is one statement of the file: what it sets before an error is not known.
+        session = inner.parsed.session if inner.parsed.session is SessionEffect.NONE else SessionEffect.UNKNOWN
+        within = replace(statement, text=inner.text)
+        yield Step(within, replace(inner.parsed, session=session), 0, inner.place, inner.is_conditional)
 
 
 def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: dict[str, Any]) -> TablesBefore:
@@ -126,16 +146,16 @@ def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: 
     if place is None or chain is None or (chain.name, chain.number) != (name, number - 1):
         # A file of the chain is missing if it did not compile, or ended the process.
         chain = kept["chain"] = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
-    tables, by_index, made = chain.tables, {}, {}
+    tables, by_number, made = chain.tables, {}, {}
     tables.start_file()
     for step in steps:
         if step.target and (known := tables.before(step.target)):
-            by_index[step.statement.index] = known
+            by_number[step.number] = known
         if subject := tables.made(step.parsed.subject):
-            made[step.statement.index] = subject
-        tables.follow(step.parsed)
+            made[step.number] = subject
+        tables.follow(step.parsed, is_conditional=step.is_conditional)
     chain.number = number
-    return TablesBefore(by_index, made)
+    return TablesBefore(by_number, made)
 
 
 def _nearest(allow: Allow) -> str:
@@ -173,6 +193,7 @@ def _plain(rule: Rule, objection: RuleFinding, file: File) -> dict[str, Any]:
         "table": str(name) if name else None,
         "key": list(name.key) if name else None,
         "is_new": is_new,
+        "values_of": [list(path) for path in objection.values_of],
     }
 
 
@@ -180,7 +201,7 @@ def _place(objection: RuleFinding) -> tuple[int, int]:
     """Return line and column in the file; exact where the lines of the statement are lines of the file."""
     if objection.step is None:
         return 1, 1
-    statement, place = objection.step.statement, objection.place
+    statement, place = objection.step.statement, objection.place or objection.step.place
     if place is None:
         return statement.line, statement.column
     column = place.column + (statement.column - 1 if place.line == 1 else 0)

@@ -41,6 +41,7 @@ _DEFAULT = re.compile(
     r"spark\.databricks\.delta\.properties\.defaults\.(?P<delta>.+)"
     r"|spark\.sql\.catalog\.[^.]+\.table-(?:default|override)\.(?P<iceberg>.+)"
 )
+_OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 Select = Callable[[Catalog, Sequence[Migration]], Sequence[Migration]]
 # Shorter values of variables occur by chance.
 _SHORTEST_TEXT = 4
@@ -132,6 +133,7 @@ def _facts(catalog: Catalog) -> dict[str, object]:
         "versions": _versions(catalog),
         "given_parts": type_of(catalog).given_parts(catalog),
         "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
+        "overwrites_partitions": catalog.spark_conf.get(_OVERWRITE_MODE, "").lower() == "dynamic",
         "defaults": dict(_defaults(catalog)),
         "beginning": beginning(catalog),
         "managed": catalog.management.managed,
@@ -218,7 +220,7 @@ def judge(examined: Sequence[Examined], rules: Mapping[str, Rule], *, spares_new
         rules: by code.
         spares_new: whether the files are new, so that the tables that they create are also new.
     """
-    judgement = _Judgement(rules, _created(examined) if spares_new else frozenset())
+    judgement = _Judgement(rules, _created(examined) if spares_new else frozenset(), spares_new=spares_new)
     for file in examined:
         judgement.add(file)
     judgement.add_unused(examined)
@@ -253,9 +255,14 @@ class _Judgement:
         spared: the number of findings about new tables.
     """
 
-    def __init__(self, rules: Mapping[str, Rule], new_tables: Collection[tuple[str, ...]]) -> None:
+    def __init__(
+        self, rules: Mapping[str, Rule], new_tables: Collection[tuple[str, ...]], *, spares_new: bool = False
+    ) -> None:
         self._rules = rules
         self._new_tables = new_tables
+        self._spares_new = spares_new
+        # The columns that files before add: environment, table, path.
+        self._new_columns: set[tuple[str, tuple[str, ...], tuple[str, ...]]] = set()
         self._used: set[tuple[str, int, str]] = set()
         self._spared: set[tuple[str, str, int]] = set()
         self.environments: dict[Finding, dict[str, None]] = {}
@@ -269,10 +276,12 @@ class _Judgement:
         allows = _by_place(file.answer["allows"])
         for raw in file.answer["found"]:
             rule, reason = self._rules[raw["code"]], self._reason(file.path, allows, raw)
-            if rule.spares_new_tables and (raw["is_new"] or tuple(raw["key"] or ()) in self._new_tables):
+            if rule.spares_new_tables and self._is_about_new(file.environment, raw):
                 self._spared.add((file.path, rule.code, raw["line"]))
             else:
                 self._add(file, rule, raw, reason)
+        if self._spares_new:
+            self._new_columns.update((file.environment, tuple(key), tuple(path)) for key, path in file.answer["added"])
         for allow in file.answer["allows"]:
             if allow["code"] not in self._rules and allow["code"] not in REPLAY_CODES:
                 what = "names {}, which is no rule" if allow["code"] else "names no rule"
@@ -281,6 +290,13 @@ class _Judgement:
                 self._about_allow(file, unexplained_allow, allow, "allows {} without a reason")
         if file.answer["misplaced"]:
             self._about_allow(file, misplaced_allow, None, "has no effect where it is, or as it is written")
+
+    def _is_about_new(self, environment: str, raw: Mapping[str, Any]) -> bool:
+        """Return whether a finding is about a table that the same change creates, or about columns that it adds."""
+        key, columns = tuple(raw["key"] or ()), [tuple(path) for path in raw["values_of"]]
+        if raw["is_new"] or key in self._new_tables:
+            return True
+        return bool(columns) and all((environment, key, path) in self._new_columns for path in columns)
 
     def add_unused(self, examined: Sequence[Examined]) -> None:
         """Add a finding for each allow that has a reason, and matches no finding in any environment."""

@@ -16,6 +16,7 @@ from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownTable
+from glacierbase.sql.object_names import NamedObject, named_object
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place, Subject
 
 # The operations that create a table.
@@ -37,12 +38,18 @@ class Step:
     """A statement of a migration.
 
     Attributes:
-        statement: its text and its place in the file.
+        statement: its text and its place in the file; of a statement inside a script, its own text and the place of the script.
         parsed: what it does.
+        number: its position among the steps of the file, from 0; the statements of a script are steps of their own.
+        place: the place of a statement inside a script, in the text of the script.
+        is_conditional: whether it runs only if a condition of its script holds.
     """
 
     statement: Statement
     parsed: ParsedStatement
+    number: int = 0
+    place: Place | None = None
+    is_conditional: bool = False
 
     @property
     def target(self) -> Name | None:
@@ -73,6 +80,7 @@ class Facts:
         given_parts: how many parts of a table's name the catalog file supplies.
         versions: the versions of the formats whose jars the catalog file names.
         varying: texts that a variable has in only some environments, with the variable's path.
+        overwrites_partitions: whether INSERT OVERWRITE replaces only the partitions that it writes.
         defaults: properties that the engine gives to new tables.
         beginning: the first parts of a qualified name, which a shorter name lacks.
         managed: patterns of the tables that migrations manage; empty for all.
@@ -86,6 +94,7 @@ class Facts:
     given_parts: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     varying: Mapping[str, str] = field(default_factory=dict)
+    overwrites_partitions: bool = False
     defaults: Mapping[str, str] = field(default_factory=dict)
     beginning: Sequence[str] = ()
     managed: Sequence[str] = ()
@@ -100,25 +109,25 @@ class TablesBefore:
         missing: the last names of the tables that a rule needed and no earlier statement declares.
     """
 
-    def __init__(self, by_index: Mapping[int, KnownTable], made: Mapping[int, Subject]) -> None:
+    def __init__(self, by_number: Mapping[int, KnownTable], made: Mapping[int, Subject]) -> None:
         """Args:
-        by_index: what is declared of the table that each statement changes, by the index of the statement.
-        made: what the last CREATE of the object that a statement of Snowflake names says, by the index of the statement.
+        by_number: what is declared of the table that each statement changes, by the number of its step.
+        made: what the last CREATE of the object that a statement of Snowflake names says, by the number of its step.
         """
-        self._by_index = by_index
+        self._by_number = by_number
         self._made = made
         self.missing: set[str] = set()
 
     def made(self, step: Step) -> Subject | None:
         """Return what the last CREATE of the object that a statement of Snowflake names says; None if there is none."""
-        made, subject = self._made.get(step.statement.index), step.parsed.subject
+        made, subject = self._made.get(step.number), step.parsed.subject
         if made is None and subject and subject.name:
             self.missing.add(subject.name.key[-1].lower())
         return made
 
     def before(self, step: Step) -> KnownTable | None:
         """Return what is declared, before a statement, of the table that the statement changes; None if nothing is."""
-        table = self._by_index.get(step.statement.index)
+        table = self._by_number.get(step.number)
         if table is None and step.target:
             self.missing.add(step.target.key[-1].lower())
         return table
@@ -147,9 +156,24 @@ class File:
         return (declared and declared.parsed.options.using) or self.facts.formats.get(catalog, "") or "iceberg"
 
     def creates(self, name: Name | None, before: Step) -> bool:
-        """Return whether an earlier statement of this file creates the table."""
+        """Return whether an earlier statement of this file surely creates the table."""
         created = self._created.get(name.key) if name else None
-        return created is not None and created.statement.index < before.statement.index
+        return created is not None and created.number < before.number and not created.is_conditional
+
+    def before(self, step: Step) -> tuple[Step, ...]:
+        """Return the statements before a statement, on any table."""
+        return self.steps[: step.number]
+
+    def after(self, step: Step) -> tuple[Step, ...]:
+        """Return the statements after a statement, on any table."""
+        return self.steps[step.number + 1 :]
+
+    def repeatables_dropped(self, step: Step) -> Iterator[str]:
+        """Yield the names of the repeatables that make what a statement drops."""
+        dropped = named_object(step.statement.text, "DROP", self.facts.engine) if self.facts.repeatables else None
+        for kind, parts, name in self.facts.repeatables if dropped else ():
+            if dropped and dropped.may_be(NamedObject(kind, tuple(parts))):
+                yield name
 
     @cached_property
     def _created(self) -> Mapping[tuple[str, ...], Step]:
@@ -168,6 +192,7 @@ class RuleFinding:
         place: in the text of the statement; default its start.
         fix: instead of the rule's fix, if the fix depends on the place.
         name: the name of the table; default the first table that the statement changes.
+        values_of: the paths of the columns whose values are lost; columns that the same change adds have none.
     """
 
     message: str
@@ -175,6 +200,7 @@ class RuleFinding:
     place: Place | None = None
     fix: str = ""
     name: Name | None = None
+    values_of: tuple[tuple[str, ...], ...] = ()
 
 
 Check = Callable[[File], Iterable[RuleFinding]]

@@ -13,6 +13,7 @@ From text to values:
 - `cursor`: the tokens of one statement, and the clauses that several statements share.
 - `reading`: the grammar of a statement, chosen by its first words.
 - `queries`, `changes`: SELECT; INSERT, UPDATE, DELETE, MERGE, COPY.
+- `conditions`, `selects`: what the text of a condition decides for all rows; the columns and the end of a query.
 - `create`, `alter`, `snowflake`: tables, views and columns; what only Snowflake has.
 - `objects`: CREATE, ALTER, DROP and COMMENT ON by the kind of the object.
 - `subjects`: the object that a statement of Snowflake names, of any kind.

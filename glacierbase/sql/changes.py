@@ -5,10 +5,12 @@ https://spark.apache.org/docs/latest/sql-ref-syntax.html#dml-statements, https:/
 
 from __future__ import annotations
 
+from glacierbase.sql.conditions import condition
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, check_end, if_exists, partition, storage
 from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.queries import QUERY_WORDS, Sources
-from glacierbase.sql.statement import Name, Options, ParsedStatement
+from glacierbase.sql.selects import select
+from glacierbase.sql.statement import Condition, MergeClause, Name, Options, ParsedStatement
 
 _CHANGES = ("INSERT", "UPDATE", "DELETE", "MERGE")
 
@@ -49,9 +51,11 @@ def insert(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
         return _insert_all(cursor)
     sources = sources or Sources(cursor)
     operation, targets, options = _insert_target(cursor, sources)
+    start = cursor.position
     sources.query()
+    read = select(cursor.part(start), reads_target=any(map(sources.reads, targets)))
     check_end(cursor)
-    return ParsedStatement(operation, targets, sources.without(*targets), options=options)
+    return ParsedStatement(operation, targets, sources.without(*targets), options=options, query=read)
 
 
 def _insert_all(cursor: Cursor) -> ParsedStatement:
@@ -99,11 +103,13 @@ def _insert_target(cursor: Cursor, sources: Sources) -> tuple[str, tuple[Name, .
 
 def _replaced(cursor: Cursor, sources: Sources, spec: str | None) -> Options:
     """Move past `REPLACE WHERE condition` or `REPLACE USING (…)`, which come before the query."""
+    start = cursor.position + 1
     if cursor.take("USING"):
         cursor.parentheses()
-    elif not cursor.take("WHERE") or not sources.until(*QUERY_WORDS):
+        return Options(where=True, partition=spec)
+    if not cursor.take("WHERE") or not sources.until(*QUERY_WORDS):
         raise UnsupportedClause("REPLACE in an INSERT")
-    return Options(where=True, partition=spec)
+    return Options(where=True, condition=condition(cursor.part(start)), partition=spec)
 
 
 def _columns(cursor: Cursor) -> tuple[str, ...]:
@@ -152,13 +158,30 @@ def delete(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
 
 def _rows(operation: str, cursor: Cursor, target: Name, sources: Sources) -> ParsedStatement:
     """Read the rest of an UPDATE or DELETE. Snowflake joins other tables by FROM or USING."""
+    columns = _assigned(cursor.part_to_end()) if operation == "update" else ()
     if sources.until("USING", "WHERE") and cursor.take("USING"):
         sources.relations()
         sources.until("WHERE")
-    where = cursor.word() == "WHERE"
+    where, start = cursor.word() == "WHERE", cursor.position + 1
     sources.rest()
+    decided = condition(cursor.part(start)) if where else None
     check_end(cursor)
-    return ParsedStatement(operation, (target,), sources.without(target), options=Options(where=where))
+    options = Options(where=where, condition=decided, columns=columns)
+    return ParsedStatement(operation, (target,), sources.without(target), options=options)
+
+
+def _assigned(cursor: Cursor) -> tuple[str, ...]:
+    """Return the columns that SET assigns, as the engine compares them."""
+    columns: list[str] = []
+    is_next = cursor.skip_to("SET")
+    while is_next:
+        cursor.next()
+        try:
+            columns.append(cursor.names()[-1])
+        except UnsupportedClause:  # Of `SET (a, b) = …`, what it assigns is not determined.
+            return ()
+        is_next = cursor.skip_to(",", "WHERE", "FROM", ";") and cursor.word() == ","
+    return tuple(columns)
 
 
 def merge(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
@@ -167,12 +190,58 @@ def merge(cursor: Cursor, sources: Sources | None = None) -> ParsedStatement:
     evolves = cursor.take("WITH", "SCHEMA", "EVOLUTION")
     cursor.expect("INTO")
     target = cursor.table()
+    start = cursor.position
     if not cursor.skip_to("USING"):
         raise UnsupportedClause("MERGE without USING")
+    given = cursor.part(start)
+    given.take("AS")
+    alias = given.name() if len(given.words()) == 1 else target.key[-1]
     cursor.next()
+    clauses = cursor.part_to_end()
     sources.relation()
     check_end(cursor)
-    return ParsedStatement("merge", (target,), sources.without(target), options=Options(evolves=evolves))
+    try:
+        matches, parts = _merge_clauses(clauses)
+    except UnsupportedClause:
+        matches, parts = None, ()
+    options = Options(evolves=evolves, condition=matches, alias=alias)
+    return ParsedStatement("merge", (target,), sources.without(target), parts, options)
+
+
+def _merge_clauses(cursor: Cursor) -> tuple[Condition | None, tuple[MergeClause, ...]]:
+    """Return the condition after ON, and the WHEN clauses, from the cursor after USING."""
+    cursor.skip_to("ON")
+    cursor.expect("ON")
+    start = cursor.position
+    _skip_cases(cursor, "WHEN")
+    matches, parts = condition(cursor.part(start)), []
+    while cursor.word() == "WHEN":
+        parts.append(_merge_clause(cursor))
+        _skip_cases(cursor, "WHEN")
+    return matches, tuple(parts)
+
+
+def _merge_clause(cursor: Cursor) -> MergeClause:
+    place = cursor.place()
+    cursor.expect("WHEN")
+    rows = "not matched" if cursor.take("NOT") else "matched"
+    cursor.expect("MATCHED")
+    rows += " by source" if cursor.take("BY", "SOURCE") else ""
+    cursor.take("BY", "TARGET")
+    start = cursor.position + 1
+    only = cursor.take("AND")
+    _skip_cases(cursor, "THEN")
+    decided = condition(cursor.part(start)) if only else None
+    cursor.expect("THEN")
+    return MergeClause("merge", place, rows, cursor.next().lower(), decided)
+
+
+def _skip_cases(cursor: Cursor, word: str) -> None:
+    """Move to the next `word` of the same depth outside of CASE … END."""
+    while cursor.skip_to(word, "CASE") and cursor.take("CASE"):
+        depth = 1
+        while depth and cursor.skip_to("CASE", "END"):
+            depth += 1 if cursor.next() == "CASE" else -1
 
 
 def truncate(cursor: Cursor) -> ParsedStatement:

@@ -23,6 +23,7 @@ from glacierbase.sql.cursor import (
 )
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.queries import QUERY_WORDS, Sources
+from glacierbase.sql.selects import select
 from glacierbase.sql.statement import (
     ColumnClause,
     Constraint,
@@ -33,6 +34,7 @@ from glacierbase.sql.statement import (
     Part,
     PartitionClause,
     Property,
+    Query,
     Transform,
 )
 
@@ -51,9 +53,11 @@ class Creation:
     parts: list[Part] = field(default_factory=list)
     sources: tuple[Name, ...] | None = ()
     as_query: bool = False
+    query: Query | None = None
 
     def parsed(self, operation: str) -> ParsedStatement:
-        return ParsedStatement(operation, (self.target,), self.sources, tuple(self.parts), self.options)
+        parts = tuple(self.parts)
+        return ParsedStatement(operation, (self.target,), self.sources, parts, self.options, query=self.query)
 
 
 def create_table(cursor: Cursor, options: Options) -> ParsedStatement:
@@ -125,8 +129,10 @@ def _read_view_clause(cursor: Cursor, creation: Creation) -> None:
 
 def _query(cursor: Cursor, creation: Creation) -> None:
     cursor.take("AS")
-    creation.as_query = True
-    creation.sources = Sources(cursor).query().without(creation.target)
+    creation.as_query, start = True, cursor.position
+    sources = Sources(cursor).query()
+    creation.sources = sources.without(creation.target)
+    creation.query = select(cursor.part(start), reads_target=sources.reads(creation.target))
 
 
 def _using(cursor: Cursor, creation: Creation) -> None:

@@ -47,8 +47,12 @@ def _meant(match: re.Match[str]) -> str:
 class Cursor:
     """The tokens of a statement, and a position among them."""
 
-    def __init__(self, sql: str, dialect: str) -> None:
+    def __init__(self, sql: str, dialect: str, start: Place = Place(1, 1)) -> None:  # noqa: B008
+        """Args:
+        start: the place of the text's first character, for the places of its words.
+        """
         self.dialect = dialect_of(dialect)
+        self._start = start
         self._source = Source(sql)
         self._sql = sql
         self._tokens = list(tokens(self.dialect, self._source))
@@ -64,9 +68,21 @@ class Cursor:
 
     def part(self, start: int) -> Cursor:
         """Return a cursor over the tokens from position `start` to the token before this position."""
+        return self.part_between(start, self._at)
+
+    def part_between(self, start: int, end: int) -> Cursor:
+        """Return a cursor over the tokens from position `start` to the token before position `end`."""
         part = copy(self)
-        part._tokens, part._at = self._tokens[start : self._at], 0
+        part._tokens, part._at = self._tokens[start:end], 0
         return part
+
+    def part_to_end(self) -> Cursor:
+        """Return a cursor over the tokens from this position."""
+        return self.part_between(self._at, len(self._tokens))
+
+    def words(self) -> tuple[str, ...]:
+        """Return the tokens from this position, as `word` does."""
+        return tuple(token.word for token in self._tokens[self._at :])
 
     def word(self, ahead: int = 0) -> str:
         """Return the next token, or a later one: a word in capitals, a sign, or an opening quote; empty at the end."""
@@ -159,7 +175,8 @@ class Cursor:
     def place(self) -> Place:
         """Return the place of the next token."""
         at = self._tokens[self._at].start if self._at < len(self._tokens) else len(self._sql)
-        return Place(*self._source.place(at))
+        line, column = self._source.place(at)
+        return Place(line + self._start.line - 1, column + (self._start.column - 1 if line == 1 else 0))
 
     def is_apart(self) -> bool:
         """Return whether there is whitespace or a comment before the next token."""

@@ -90,7 +90,7 @@ class KnownTable:
     """What is known of a table.
 
     Attributes:
-        using: its format, where the statement that creates it names one.
+        using: its format, where the statement that creates it names one; `view` for a view.
         columns: the top-level columns, by name, in order.
         partitioning: the fields of new rows.
         former: fields by which older files of the table may be partitioned; new rows are not.
@@ -482,12 +482,15 @@ _HARMLESS = frozenset(
     {
         "insert", "insert_overwrite", "insert_multi", "update", "delete", "truncate", "select", "show", "describe", "explain",
         "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "reset", "grant", "revoke",
-        "create_namespace", "alter_namespace", "create_view", "replace_view", "alter_view", "drop_view", "rename_view",
+        "create_namespace", "alter_namespace",
         "create_function", "drop_function", "add_partition", "drop_partition", "set_location", "transaction",
     }
 )  # fmt: skip
 # Kinds of objects of Snowflake that are tables, or contain them.
 _WITH_TABLES = ("TABLE", "SCHEMA", "DATABASE", "ACCOUNT", "VIEW", "")
+_VIEWS = frozenset({"create_view", "replace_view", "alter_view", "drop_view", "rename_view"})
+# `KnownTable.using` of a view.
+VIEW = "view"
 # Catalog, namespace, table: USE does not change what such a name means.
 _WHOLE_NAME = 3
 
@@ -518,8 +521,8 @@ class KnownTables:
         """Return what the last CREATE of the same object names; None where there is none. Only on Snowflake."""
         return next((made for made in reversed(self._objects) if subject and made.is_same_object(subject)), None)
 
-    def follow(self, statement: ParsedStatement) -> None:
-        """Add what a statement declares."""
+    def follow(self, statement: ParsedStatement, *, is_conditional: bool = False) -> None:
+        """Add what a statement declares; nothing is known of the tables of one that may not run."""
         operation, names = statement.operation, statement.targets
         is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names) or _is_apart(statement)
         self._follow_object(statement.subject)
@@ -529,9 +532,14 @@ class KnownTables:
             self._tables.clear()
         elif is_harmless:
             return
+        elif is_conditional:
+            for name in names:
+                self._put(name.key, None)
         elif operation in _CREATES:
             self._create(names[0].key, statement)
-        elif operation == "rename_table":
+        elif operation in _VIEWS - {"rename_view"}:
+            self._define(names[0].key, statement)
+        elif operation in ("rename_table", "rename_view"):
             self._rename(names[0].key, names[-1].key)
         else:
             for name in names:
@@ -552,6 +560,15 @@ class KnownTables:
         is_whole = self.is_complete or before or statement.operation != "replace_table"
         # The replaced table, which is not known, may have had properties.
         self._put(key, table if is_whole else replace(table, properties=None))
+
+    def _define(self, key: _Key, statement: ParsedStatement) -> None:
+        """Add a view, with its columns where the statement lists them."""
+        options, is_altered = statement.options, statement.operation == "alter_view" and statement.query is None
+        if options.temporary or is_altered or (options.if_not_exists and (self._get(key) or not self.is_complete)):
+            return
+        columns = view_columns(statement)
+        known = {name: KnownColumn(None, required=False) for name in columns or ()}
+        self._put(key, KnownTable(VIEW, known) if known else None)
 
     def _rename(self, old: _Key, new: _Key) -> None:
         table = self._get(old)
@@ -591,6 +608,12 @@ def _is_apart(statement: ParsedStatement) -> bool:
 def _empties_namespace(statement: ParsedStatement) -> bool:
     subject = statement.subject
     return bool(subject and subject.replaces and subject.kind in ("SCHEMA", "DATABASE"))
+
+
+def view_columns(statement: ParsedStatement) -> Path | None:
+    """Return the columns of the view that a statement defines, as the engine compares them; None where they are not known."""
+    listed = tuple(part.key[-1] for part in statement.parts if isinstance(part, ColumnClause))
+    return listed or (statement.query and statement.query.columns) or None
 
 
 def _may_be_same(key: _Key, other: _Key) -> bool:

@@ -11,6 +11,7 @@ from glacierbase.sql.create import create_table, create_view
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_exists, if_not_exists, properties
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, Dialect
 from glacierbase.sql.queries import Sources
+from glacierbase.sql.selects import select
 from glacierbase.sql.statement import (
     EVERY_MOVE,
     AlterColumn,
@@ -219,7 +220,10 @@ def _alter_view(cursor: Cursor, options: Options) -> ParsedStatement:
         if cursor.take(*words):
             return read(cursor, target, options)
     cursor.take("AS")
-    return ParsedStatement("alter_view", (target,), Sources(cursor).query().without(target), options=options)
+    start = cursor.position
+    sources = Sources(cursor).query()
+    query = select(cursor.part(start), reads_target=sources.reads(target))
+    return ParsedStatement("alter_view", (target,), sources.without(target), options=options, query=query)
 
 
 def _rename_view(cursor: Cursor, target: Name, options: Options) -> ParsedStatement:

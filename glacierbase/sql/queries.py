@@ -140,6 +140,10 @@ class Sources:
         keys = {name.key for name in changed}
         return tuple(name for key, name in self._tables.items() if key not in keys) if self._sure else None
 
+    def reads(self, name: Name) -> bool:
+        """Return whether a table is read."""
+        return name.key in self._tables
+
     def _advance(self) -> None:
         word, frame = self._cursor.word(), self._frames[-1]
         if word == "(":

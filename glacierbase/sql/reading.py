@@ -16,7 +16,14 @@ from glacierbase.sql import changes, maintenance, objects, session, snowflake
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, check_end
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
 from glacierbase.sql.scripts import Script
-from glacierbase.sql.statement import ParsedStatement, not_understood
+from glacierbase.sql.statement import (
+    EVERY_MOVE,
+    InnerStatement,
+    ParsedStatement,
+    Place,
+    SessionEffect,
+    not_understood,
+)
 from glacierbase.sql.subjects import subject_of
 
 _Grammar = Callable[[Cursor], ParsedStatement]
@@ -86,9 +93,31 @@ def _explain(cursor: Cursor) -> ParsedStatement:
     if cursor.take("USING"):  # Snowflake's format.
         cursor.next()
     cursor.take_any("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
-    if cursor.word() == "EXPLAIN" or _starts_script(cursor):
+    if cursor.word() in ("EXPLAIN", "EXECUTE") or _starts_script(cursor):
         raise UnsupportedClause(f"EXPLAIN {cursor.word()}")
     return ParsedStatement("explain", (), read_words(cursor).sources)
+
+
+def _execute(cursor: Cursor) -> ParsedStatement:
+    """Read EXECUTE IMMEDIATE after EXECUTE: it does what the statement, or the script, in its literal does."""
+    cursor.expect("IMMEDIATE")
+    opening, place = cursor.word(), cursor.place()
+    text = cursor.string() if cursor.is_string() else None
+    if text is None or cursor.word() not in ("", ";", "INTO", "USING"):
+        raise UnsupportedClause("EXECUTE IMMEDIATE of text that is not a literal")
+    cursor.skip_to(";")
+    try:
+        within = Cursor(text, cursor.dialect.name, Place(place.line, place.column + len(opening)))
+    except MigrationFileError as error:
+        raise UnsupportedClause(error.message) from error
+    first = within.place()
+    parsed = read_words(within)
+    inner = parsed.inner or (InnerStatement(text.strip(), parsed, first),)
+    if not parsed.understood:
+        return not_understood(parsed.why, inner)
+    is_clean = parsed.session is SessionEffect.NONE
+    session, moves = (SessionEffect.NONE, frozenset[str]()) if is_clean else (SessionEffect.UNKNOWN, EVERY_MOVE)
+    return ParsedStatement("script", parsed.targets, parsed.sources, session=session, moves=moves, inner=inner)
 
 
 _SHARED: Mapping[str, _Grammar] = {
@@ -97,7 +126,7 @@ _SHARED: Mapping[str, _Grammar] = {
     "UNDROP": objects.undrop, "TRUNCATE": changes.truncate, "COPY": changes.copy, "CALL": maintenance.call, "EXPLAIN": _explain,
     "USE": session.use, "SET": session.set_, "SHOW": session.show, "DESCRIBE": session.describe, "DESC": session.describe,
     "GRANT": session.grant, "REVOKE": session.revoke, "BEGIN": session.transaction, "START": session.transaction,
-    "COMMIT": session.transaction, "ROLLBACK": session.transaction,
+    "COMMIT": session.transaction, "ROLLBACK": session.transaction, "EXECUTE": _execute,
 }  # fmt: skip
 _SPARK: Mapping[str, _Grammar] = {
     "REPLACE": objects.replaced, "LOAD": changes.load,

@@ -6,6 +6,7 @@ https://spark.apache.org/docs/latest/sql-ref-scripting.html, https://docs.snowfl
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE
@@ -13,7 +14,9 @@ from glacierbase.sql.queries import Sources
 from glacierbase.sql.statement import EVERY_MOVE, InnerStatement, Name, ParsedStatement, SessionEffect, not_understood
 
 # Words after which the next statement starts at once.
-_BEFORE_STATEMENT = ("LOOP", "REPEAT", "ELSE", "THEN", "DO", "EXCEPTION")
+_BEFORE_STATEMENT = ("ELSE", "THEN", "DO")
+# Words that open a block, whose end is END and the word, or END alone. A loop's statements may run no times.
+_OPENS = ("IF", "FOR", "WHILE", "CASE", "LOOP", "REPEAT")
 # The words that end the expression after these words.
 _CONDITIONS = {
     "IF": ("THEN",), "ELSEIF": ("THEN",), "WHEN": ("THEN",), "WHILE": ("DO", "LOOP"), "UNTIL": ("END",), "FOR": ("DO", "LOOP"),
@@ -23,6 +26,10 @@ _WITHOUT_TABLES = (
     "SET", "LEAVE", "ITERATE", "BREAK", "CONTINUE", "EXIT", "OPEN", "FETCH", "CLOSE", "SIGNAL", "RESIGNAL", "RETURN", "LET",
     "NULL", "RAISE", "DECLARE", "AWAIT", "CANCEL",
 )  # fmt: skip
+# Those after which the rest of the script may not run.
+_LEAVES = ("LEAVE", "ITERATE", "BREAK", "CONTINUE", "EXIT", "RETURN", "RAISE", "SIGNAL", "RESIGNAL")
+# First words of statements in parentheses whose result Snowflake assigns to a variable, or runs beside the others.
+_IN_PARENTHESES = ("EXECUTE", "INSERT", "UPDATE", "DELETE", "MERGE", "TRUNCATE", "CREATE", "ALTER", "DROP", "CALL")
 
 Read = Callable[[Cursor], ParsedStatement]
 
@@ -33,7 +40,9 @@ class Script:
     def __init__(self, cursor: Cursor, read: Read) -> None:
         self._cursor = cursor
         self._read = read
-        self._depth = 0
+        self._open: list[str] = []  # The words of the open blocks; HANDLER and EXCEPTION in place of BEGIN.
+        self._in_handler = False  # Whether the statement of a handler is next.
+        self._may_have_left = False
         self._begun = False
         self._declares = False  # Whether Snowflake's declarations are read, before BEGIN.
         self._targets: dict[tuple[str, ...], Name] = {}
@@ -47,9 +56,9 @@ class Script:
         Raises:
             UnsupportedClause: the script cannot be divided into statements.
         """
-        while self._cursor.word() and (self._depth or not self._begun):
+        while self._cursor.word() and (self._open or not self._begun):
             self._step()
-        if self._depth:
+        if self._open:
             raise UnsupportedClause("BEGIN without END")
         inner = tuple(self._inner)
         if why := next((statement.parsed.why for statement in inner if not statement.parsed.understood), None):
@@ -75,25 +84,34 @@ class Script:
         elif word == "DECLARE" and cursor.dialect is SNOWFLAKE:
             cursor.next()
             self._declares = True
-        elif word == "CASE":
+        elif word == "EXCEPTION" and self._open:
             cursor.next()
+            self._open[-1] = word
+        elif word in ("LOOP", "REPEAT"):
+            self._open.append(cursor.next())
+        elif word == "CASE":
+            self._open.append(cursor.next())
             self._expression("WHEN")
         elif word in _CONDITIONS:
             self._condition(word)
+        elif word == "ASYNC":
+            cursor.next()
+            self._result(cursor)
         elif word == "DECLARE" and "HANDLER" in (cursor.word(1), cursor.word(2)):
             self._handler()
         elif word in _WITHOUT_TABLES or self._declares or self._assigns():
             start = cursor.position
             self._declaration()
+            self._may_have_left = self._may_have_left or word in _LEAVES
             if word == "SET":  # A variable of the script or of the session.
                 self._session = SessionEffect.UNKNOWN
-                self._read_since(start)
+                self._read_since(start, cursor)
         else:
             self._statement()
 
     def _begins_transaction(self) -> bool:
         facts = self._cursor.dialect
-        return bool(self._depth) and self._cursor.word(1) in facts.transactions
+        return bool(self._open) and self._cursor.word(1) in facts.transactions
 
     def _begin(self) -> None:
         self._cursor.next()
@@ -101,15 +119,15 @@ class Script:
         self._cursor.take("ATOMIC")
         self._declares = False
         self._begun = True
-        self._depth += 1
+        self._open.append("HANDLER" if self._in_handler else "BEGIN")
+        self._in_handler = False
 
     def _end(self) -> None:
         self._cursor.next()
-        if not self._cursor.take_any("IF", "CASE", "FOR", "WHILE", "LOOP", "REPEAT"):
-            self._depth -= 1
+        word, opened = self._cursor.take_any(*_OPENS), self._open.pop() if self._open else ""
         if self._cursor.word() != ";":
             self._cursor.next()  # A label.
-        if self._depth < 0 or self._cursor.word() not in ("", ";"):
+        if not opened or bool(word) > (opened in _OPENS) or self._cursor.word() not in ("", ";"):
             raise UnsupportedClause("END in a script")
 
     def _condition(self, word: str) -> None:
@@ -119,6 +137,9 @@ class Script:
             cursor.next()
             cursor.next()
         self._expression(*_CONDITIONS[word])
+        if word in _OPENS:
+            self._open.append(word)
+            cursor.take_any("DO", "LOOP")
 
     def _handler(self) -> None:
         """Move past `DECLARE EXIT HANDLER FOR` and its conditions; its statement follows."""
@@ -133,6 +154,7 @@ class Script:
             while cursor.take("."):
                 cursor.next()
             if not cursor.take(","):
+                self._in_handler = True
                 return
 
     def _assigns(self) -> bool:
@@ -141,7 +163,22 @@ class Script:
 
     def _declaration(self) -> None:
         """Move past a statement on variables, whose expressions may contain queries; a cursor's has no parentheses."""
+        start = self._cursor.position
         self._expression(";")
+        declaration = self._cursor.part(start)
+        while self._cursor.dialect is SNOWFLAKE and declaration.word():
+            if declaration.word() == "(" and declaration.word(1) in _IN_PARENTHESES and declaration.word(2) != "(":
+                self._result(declaration)
+            else:
+                declaration.next()
+
+    def _result(self, cursor: Cursor) -> None:
+        """Read the statement in the parentheses that open here."""
+        cursor.expect("(")
+        start = cursor.position
+        cursor.skip_to(")")
+        self._add(cursor, start)
+        cursor.expect(")")
 
     def _expression(self, *ends: str) -> None:
         """Move to one of these words past expressions, or past a query that starts here."""
@@ -168,16 +205,28 @@ class Script:
     def _statement(self) -> None:
         start = self._cursor.position
         self._cursor.skip_to(";")
-        parsed = self._read_since(start)
+        self._add(self._cursor, start)
+
+    def _add(self, cursor: Cursor, start: int) -> None:
+        """Add what the statement from this position to the cursor does."""
+        parsed = self._read_since(start, cursor)
         self._targets.update({name.key: name for name in parsed.targets})
         self._reads(parsed.sources)
         if parsed.session is not SessionEffect.NONE:
             self._session = SessionEffect.UNKNOWN
 
-    def _read_since(self, start: int) -> ParsedStatement:
+    def _read_since(self, start: int, cursor: Cursor) -> ParsedStatement:
         """Return what the statement from this position to the next token does."""
-        parsed = self._read(self._cursor.part(start))
-        self._inner.append(InnerStatement(self._cursor.text_since(start), parsed))
+        part = cursor.part(start)
+        place = part.place()
+        try:
+            parsed = self._read(part)
+        except UnsupportedClause as why:
+            parsed = not_understood(str(why))
+        is_conditional = self._in_handler or self._may_have_left or any(word != "BEGIN" for word in self._open)
+        self._in_handler = False
+        within = parsed.inner or (InnerStatement(cursor.text_since(start), parsed, place),)
+        self._inner += (replace(inner, is_conditional=inner.is_conditional or is_conditional) for inner in within)
         return parsed
 
 

@@ -301,6 +301,55 @@ class Feature(Part):
     truncate_history: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """A condition of WHERE, ON or WHEN, as far as its text decides it.
+
+    Attributes:
+        holds: True for all rows, with the exceptions below, False for none, None if it depends on the rows.
+        unless_null: columns that are compared with themselves; it does not hold for a row in which one of them is NULL.
+        if_required: columns of `IS NOT NULL`; it holds for all rows if these can not be NULL.
+        qualifiers: the first parts of the columns that it names; None if one has none.
+    """
+
+    holds: bool | None = None
+    unless_null: frozenset[tuple[str, ...]] = frozenset()
+    if_required: frozenset[tuple[str, ...]] = frozenset()
+    qualifiers: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class MergeClause(Part):
+    """A WHEN of MERGE.
+
+    Attributes:
+        rows: `matched`, `not matched` or `not matched by source`.
+        action: `update`, `delete` or `insert`.
+        condition: None where it has none.
+    """
+
+    rows: str
+    action: str
+    condition: Condition | None
+
+
+@dataclass(frozen=True, slots=True)
+class Query:
+    """The query of INSERT, of CREATE TABLE … AS or of a view.
+
+    Attributes:
+        columns: the names of its columns as the engine compares them; None where one is not determined, as with `*`.
+        limits: LIMIT without ORDER BY.
+        is_whole_table: whether it returns every row of one table.
+        reads_target: whether it reads the table that the statement changes.
+    """
+
+    columns: tuple[str, ...] | None
+    limits: bool
+    is_whole_table: bool
+    reads_target: bool
+
+
 # What `ParsedStatement.moves` may hold.
 EVERY_MOVE = frozenset({"catalog", "namespace"})
 
@@ -400,9 +449,11 @@ class Options:
         using: the table format after USING, in lower case.
         location: the text of LOCATION, or of SET LOCATION.
         where: whether UPDATE, DELETE or OPTIMIZE has a WHERE; False means all rows.
+        condition: of the WHERE of UPDATE and DELETE, of INSERT … REPLACE WHERE, and of the ON of MERGE.
+        alias: the name of the target in a MERGE, as the engine compares it.
         or_alter: CREATE OR ALTER of Snowflake, CREATE OR REFRESH of Databricks.
         by_name: INSERT … BY NAME.
-        columns: the columns that an INSERT lists.
+        columns: the columns that an INSERT lists, or an UPDATE sets.
         partition: the text of PARTITION (…) of the statement.
         retain: the text after RETAIN of VACUUM, such as `168 HOURS`.
         dry_run: VACUUM … DRY RUN.
@@ -423,6 +474,8 @@ class Options:
     location: str | None = None
     comment: str | None = None
     where: bool = False
+    condition: Condition | None = None
+    alias: str | None = None
     by_name: bool = False
     columns: tuple[str, ...] = ()
     partition: str | None = None
@@ -447,8 +500,9 @@ class ParsedStatement:
         session: what it changes for the statements after it.
         selected: the name that USE or SET CATALOG selects, of the kind `options.kind`; None where it is computed.
         moves: which of the current `catalog` and `namespace` it changes, or may change.
-        inner: the statements of a script that run one by one, including those that are not understood; none if the script
-            cannot be divided into statements.
+        query: of INSERT, CREATE TABLE … AS and views.
+        inner: the statements of a script that run one by one, including those that are not understood, and the statement in the
+            literal of EXECUTE IMMEDIATE; none if the script cannot be divided into statements.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
         subject: what it names, also where it is not understood; only on Snowflake.
@@ -463,6 +517,7 @@ class ParsedStatement:
     selected: Name | None = None
     moves: frozenset[str] = frozenset()
     namespace: Name | None = None
+    query: Query | None = None
     inner: tuple[InnerStatement, ...] = ()
     understood: bool = True
     why: str = ""
@@ -481,10 +536,18 @@ class ParsedStatement:
 
 @dataclass(frozen=True, slots=True)
 class InnerStatement:
-    """A statement of a script."""
+    """A statement of a script, or the literal that EXECUTE IMMEDIATE runs.
+
+    Attributes:
+        place: the place of its first word in the text of the whole statement.
+        is_conditional: whether it runs only if a condition holds: inside IF, CASE, a loop or a handler, or after a statement that
+            may leave the script.
+    """
 
     text: str
     parsed: ParsedStatement
+    place: Place
+    is_conditional: bool = False
 
 
 def not_understood(why: str, inner: tuple[InnerStatement, ...] = ()) -> ParsedStatement:

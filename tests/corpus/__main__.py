@@ -5,6 +5,8 @@ from __future__ import annotations
 import sys
 from collections import Counter
 
+import click
+
 from tests.corpus.cases import cases
 
 counts: Counter[tuple[str, str]] = Counter()
@@ -12,14 +14,13 @@ for case in cases():
     if sys.argv[1:] and case.engine not in sys.argv[1:]:
         continue
     found = case.linted()
-    if case.is_hazard:
-        verdict = "found" if case.is_found(found) else "missed"
-    else:
-        verdict = "false alarm" if found else "silent"
+    verdict = ("missed", "found")[case.is_found(found)] if case.is_hazard else ("silent", "false alarm")[bool(found)]
     counts[case.engine, verdict] += 1
-    print(f"{case.engine:9} {verdict:11} {case.found_by:8} {case.name}")
+    click.echo(f"{case.engine:9} {verdict:11} {case.found_by:8} {case.name}")
     if verdict != "silent":
         for finding in found:
-            print(f"{'':21} {finding.code} ({finding.severity}) statement {finding.statement_index}: {finding.message}")
+            click.echo(
+                f"{'':21} {finding.code} ({finding.severity}) statement {finding.statement_index}: {finding.message}"
+            )
 for (engine, verdict), count in sorted(counts.items()):
-    print(f"{engine:9} {verdict:11} {count}")
+    click.echo(f"{engine:9} {verdict:11} {count}")

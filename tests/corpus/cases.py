@@ -54,7 +54,11 @@ class Case:
         try:
             return [finding for finding in findings(*files, facts=_FACTS[self.engine]) if finding.path == BRANCH]
         except MigrationFileError as error:  # A file that no command compiles.
-            return [Finding(error.code, Severity.ERROR, error.message, "", error.hint or "", BRANCH, 1, 1, None, None, (), None)]
+            return [
+                Finding(
+                    error.code, Severity.ERROR, error.message, "", error.hint or "", BRANCH, 1, 1, None, None, (), None
+                )
+            ]
 
     def is_found(self, found: Iterable[Finding]) -> bool:
         """Return whether one of the findings is about the hazard."""

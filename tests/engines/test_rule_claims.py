@@ -281,9 +281,90 @@ def expired_snapshot(lab: Lab) -> None:
     lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(3)}")
     before = f"SELECT count(*) FROM lake.a.t VERSION AS OF {snapshot}"
     assert lab.sql(before) == [(2,)]
-    lab.bad("MT101")
+    lab.sql(RULES["MT101"].bad.replace("2026-01-01", "2030-01-01"))
     with pytest.raises(Refused):
         lab.sql(before)
+
+
+def no_former_state(lab: Lab) -> None:
+    """No state before the last statement can be queried."""
+    [(snapshot,)] = lab.sql("SELECT snapshot_id FROM lake.a.t.snapshots")
+    lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(3)}")
+    lab.bad("MT108")
+    with pytest.raises(Refused):
+        lab.sql(f"SELECT count(*) FROM lake.a.t VERSION AS OF {snapshot}")
+
+
+def changed_rows(lab: Lab) -> None:
+    """No row keeps its name."""
+    lab.bad("DS110")
+    assert lab.column("name") == ["unknown"] * 2
+
+
+def _doubles(code: str) -> Callable[[Lab], None]:
+    def claim(lab: Lab) -> None:
+        lab.sql("CREATE TABLE lake.a.source USING iceberg AS SELECT * FROM lake.a.t")
+        lab.bad(code)
+        assert lab.column("id") == [1, 1, 2, 2]
+
+    return claim
+
+
+def merged_by_source(lab: Lab) -> None:
+    """A row that the source lacks is gone."""
+    lab.sql("CREATE TABLE lake.a.source USING iceberg AS SELECT * FROM lake.a.t WHERE id = 1")
+    lab.bad("DS112")
+    assert lab.column("id") == [1]
+
+
+def two_places(lab: Lab) -> None:
+    """The files of the table stay where they were."""
+    before = lab.sql("SELECT file_path FROM lake.a.t.files")
+    place = before[0][0].rpartition("/data/")[0]
+    lab.sql(RULES["DS118"].bad.replace("s3://bucket/new", f"{place}_new"))
+    assert lab.column("id") == [1, 2]
+    assert lab.sql("SELECT file_path FROM lake.a.t.files") == before
+
+
+def wrong_columns(lab: Lab) -> None:
+    """The column `name` has the values of `legacy`."""
+    lab.bad("DS122")
+    assert lab.sql("SELECT DISTINCT name FROM lake.a.v") == [("old",)]
+
+
+def recursive_view(lab: Lab) -> None:
+    """The view that exists is not replaced."""
+    lab.sql("CREATE VIEW lake.a.v AS SELECT id FROM lake.a.t")
+    with pytest.raises(Refused):
+        lab.bad("DS123")
+
+
+def dropped_view(lab: Lab) -> None:
+    """A query on the view fails."""
+    lab.sql("CREATE VIEW lake.a.v AS SELECT id FROM lake.a.t")
+    _unreadable_after("DS116", "SELECT id FROM lake.a.v")(lab)
+
+
+def narrower_view(lab: Lab) -> None:
+    """A query of the column fails."""
+    lab.bad("DS117")
+    with pytest.raises(Refused):
+        lab.sql("SELECT name FROM lake.a.v")
+
+
+def files_written_again(lab: Lab) -> None:
+    """All rows are kept, and no file is."""
+    before = lab.sql("SELECT file_path FROM lake.a.t.files")
+    lab.bad("MT106")
+    assert lab.column("id") == [1, 2]
+    assert not set(lab.sql("SELECT file_path FROM lake.a.t.files")).intersection(before)
+
+
+def no_row_changed(lab: Lab) -> None:
+    """The row without a name is still there."""
+    lab.sql("UPDATE lake.a.t SET name = NULL WHERE id = 1")
+    lab.bad("MT113")
+    assert lab.column("id") == [1, 2]
 
 
 def doubled_rows(lab: Lab) -> None:
@@ -321,6 +402,16 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "DS106": _no_rows_after("DS106"),
     "DS107": _no_rows_after("DS107"),
     "DS109": discarded_commit,
+    "DS110": changed_rows,
+    "DS111": _doubles("DS111"),
+    "DS112": merged_by_source,
+    "DS113": _doubles("DS113"),
+    "DS114": _refuses("DS114"),
+    "DS116": dropped_view,
+    "DS117": narrower_view,
+    "DS118": two_places,
+    "DS122": wrong_columns,
+    "DS123": recursive_view,
     "BC101": _unreadable_after("BC101", "SELECT name FROM lake.a.t"),
     "BC102": _unreadable_after("BC102", "SELECT * FROM lake.a.t"),
     "BC103": _refuses("BC103"),
@@ -347,6 +438,9 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "PR111": no_expiry,
     "MT101": expired_snapshot,
     "MT105": doubled_rows,
+    "MT106": files_written_again,
+    "MT108": no_former_state,
+    "MT113": no_row_changed,
 }
 
 

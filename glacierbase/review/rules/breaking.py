@@ -85,8 +85,8 @@ def _is_accepted(part: ColumnClause, step: Step) -> bool:
 
 def _is_added_again(part: ColumnClause, step: Step, file: File) -> bool:
     """Return whether an earlier statement drops the column, which is another finding."""
-    before = file.steps[: step.statement.index - 1]
-    return any(getattr(drop, "path", ()) == part.path for other in before for drop in of(other, "drop_column"))
+    drops = (drop for other in file.before(step) for drop in of(other, "drop_column"))
+    return any(getattr(drop, "path", ()) == part.path for drop in drops)
 
 
 @statement_rule(

@@ -12,7 +12,6 @@ from glacierbase.model.text import did_you_mean
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.object_names import NamedObject, named_object
 from glacierbase.sql.statement import Name, SessionEffect
 
 _TEXTS = texts("files")
@@ -50,8 +49,9 @@ def hard_coded_environment(file: File) -> Iterator[RuleFinding]:
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL109"])
 def mixed_statements(file: File) -> Iterator[RuleFinding]:
-    """Find the first statement that changes data in a file that also changes a schema."""
+    """Find the first statement that changes data in a file that also changes a schema; a table of the file may be filled."""
     read = [step for step in file.steps if step.parsed.understood and step.parsed.operation not in _NEITHER]
+    read = [step for step in read if step.parsed.operation not in _DML or not file.creates(step.target, step)]
     data = [step for step in read if step.parsed.operation in _DML]
     if data and len(data) < len(read):
         yield RuleFinding("this statement changes data, others of the file change the schema", data[0])
@@ -109,7 +109,9 @@ def session_cannot_be_restored(file: File) -> Iterator[RuleFinding]:
     """Find the first statement after which the file cannot be resumed, unless it is the last. A repeatable begins again."""
     if file.migration.is_repeatable:
         return
-    unclear = [step for step in file.steps[:-1] if step.parsed.session is SessionEffect.UNKNOWN]
+    last = file.steps[-1].statement.index if file.steps else 0
+    steps = (step for step in file.steps if step.statement.index != last)
+    unclear = [step for step in steps if step.parsed.session is SessionEffect.UNKNOWN]
     if unclear:
         yield RuleFinding("this statement may change the session in a way that cannot be repeated", unclear[0])
 
@@ -131,11 +133,9 @@ def unmanaged_table(file: File) -> Iterator[RuleFinding]:
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL116"])
 def drop_of_a_repeatable(file: File) -> Iterator[RuleFinding]:
     """Find statements of a versioned file that drop what a repeatable makes."""
-    for step in file.steps if file.facts.repeatables and not file.migration.is_repeatable else ():
-        dropped = named_object(step.statement.text, "DROP", file.facts.engine)
-        for kind, parts, name in file.facts.repeatables if dropped else ():
-            if dropped and dropped.may_be(NamedObject(kind, tuple(parts))):
-                yield RuleFinding(f"this statement drops what the repeatable {name} makes", step)
+    for step in file.steps if not file.migration.is_repeatable else ():
+        for name in file.repeatables_dropped(step):
+            yield RuleFinding(f"this statement drops what the repeatable {name} makes", step)
 
 
 RULES: tuple[Rule, ...] = (

@@ -24,8 +24,7 @@ _SWITCH = "hoodie.schema.on.read.enable"
 )
 def schema_on_read_needed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed and moved columns in a file that does not set `hoodie.schema.on.read.enable` before."""
-    before = file.steps[: step.statement.index - 1]
-    if not any(step.parsed.operation == "set" and _SWITCH in step.statement.text for step in before):
+    if not any(other.parsed.operation == "set" and _SWITCH in other.statement.text for other in file.before(step)):
         yield RuleFinding("renamed or moved columns", step)
 
 

@@ -4,22 +4,64 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import datetime, timedelta, timezone
+from itertools import pairwise
 
 from glacierbase.model.finding import Severity
-from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
+from glacierbase.model.text import first_of
+from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.sql.statement import Call
+from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.statement import Call, Reference
+from glacierbase.sql.tokens import words
 
 _TEXTS = texts("maintenance")
 _SAFE_HOURS = 168.0
 _HOURS = re.compile(r"(?i)\s*([0-9.]+)\s+HOURS?")
+_INSTANT = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
+_NOW = re.compile(r"(?i)\s*(?:current_timestamp|now|current_date)\s*(?:\(\s*\))?\s*")
+# Procedures after which two tables use the same files, or a table of another format is no more, with what follows.
+_SHARES = {
+    "migrate": "replaces the table by an Iceberg table; jobs that write its files as before lose their rows",
+    "snapshot": "makes a table on the files of the source, which loses rows when the source deletes files",
+    "add_files": "adds files that another table owns: either may delete them, and files that are added twice double rows",
+    "register_table": "makes a table of a metadata file, whose files a second catalog may change or delete",
+}
+# Snapshots are numbered by chance with 18 and 19 digits; versions of Delta count from 0.
+_SHORTEST_SNAPSHOT = 12
+_RANDOM = frozenset(
+    {"RAND", "RANDN", "RANDOM", "UUID", "UUID_STRING", "SHUFFLE", "MONOTONICALLY_INCREASING_ID", "RANDSTR"}
+)
+_CLOCKS = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP", "NOW", "SYSDATE", "GETDATE", "CURDATE"})
 
 
 @statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["MT101"])
 def expire_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CALL expire_snapshots."""
+    """Find CALL expire_snapshots that keeps the snapshots of some time."""
     for call in _calls(step, "expire_snapshots"):
-        yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
+        if not _expires_all(call):
+            yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
+
+
+@statement_rule("call", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["MT108"])
+def expire_all_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find CALL expire_snapshots up to the present."""
+    for call in _calls(step, "expire_snapshots"):
+        if _expires_all(call):
+            older = call.argument("older_than")
+            yield RuleFinding(f"expire_snapshots older than {older.text if older else ''}", step, call.place)
+
+
+def _expires_all(call: Call) -> bool:
+    """Return whether the procedure expires the snapshots up to now, or to a time in the future."""
+    older = call.argument("older_than")
+    if older is None:
+        return False
+    match = _INSTANT.search(older.text)
+    if match is None:
+        return _NOW.fullmatch(older.text) is not None
+    tomorrow = datetime.now(timezone.utc).date() + timedelta(days=1)
+    return match[0] > tomorrow.isoformat()
 
 
 @statement_rule("call", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["MT102"])
@@ -49,9 +91,94 @@ def vacuum_short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 @statement_rule("insert", severity=Severity.WARNING, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["MT105"])
 def insert_may_double(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find INSERT … SELECT from tables."""
-    if step.parsed.sources is None or step.parsed.sources:
+    """Find INSERT … SELECT from tables that does not read its own table, as one does that leaves out the rows that it has."""
+    query = step.parsed.query
+    if (step.parsed.sources is None or step.parsed.sources) and not (query and query.reads_target):
         yield RuleFinding("INSERT … SELECT", step)
+
+
+@statement_rule(
+    "replace_table",
+    formats=("iceberg", "delta"),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.RUN,
+    **_TEXTS["MT106"],
+)
+def replace_by_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find CREATE OR REPLACE TABLE of all rows that the table has."""
+    query = step.parsed.query
+    if query and query.reads_target and query.is_whole_table:
+        yield RuleFinding("CREATE OR REPLACE TABLE of the table's own rows", step)
+
+
+@file_rule(severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT107"])
+def snapshot_id_written_out(file: File) -> Iterator[RuleFinding]:
+    """Find ids of snapshots in statements on branches and tags, cherry-picks, and time travel, that no variable holds."""
+    for step in file.steps if file.facts.engine == SPARK.name else ():
+        numbers = [part.snapshot or "" for part in step.parsed.parts if isinstance(part, Reference)]
+        numbers += [argument.text for call in _calls(step, "cherrypick_snapshot") for argument in call.arguments]
+        tokens = words(step.statement.text, SPARK.name)
+        numbers += [tokens[at + 3] for at in range(len(tokens) - 3) if tokens[at : at + 3] == ("VERSION", "AS", "OF")]
+        for number in dict.fromkeys(numbers):
+            if number.isdigit() and len(number) >= _SHORTEST_SNAPSHOT and number in file.migration.text:
+                yield RuleFinding(f"the id of a snapshot, {number}, is written out", step)
+
+
+@statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT109"])
+def shared_files(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find procedures that make a table of the files of another one."""
+    for procedure, effect in _SHARES.items():
+        for call in _calls(step, procedure):
+            yield RuleFinding(f"CALL {'.'.join(call.procedure)} {effect}", step, call.place)
+
+
+@statement_rule(
+    "insert", "insert_overwrite", "insert_multi", "update", "merge", "create_table_as", "replace_table",
+    severity=Severity.WARNING,
+    proof=Proof.CITED,
+    **_TEXTS["MT110"],
+)  # fmt: skip
+def random_values(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find random values that are written to a table."""
+    called = _called(step, file) & _RANDOM
+    if called:
+        yield RuleFinding(f"values of {first_of(sorted(name.lower() for name in called), 2)}()", step)
+
+
+@statement_rule("delete", "update", severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["MT111"])
+def rows_by_the_clock(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find UPDATE and DELETE whose WHERE reads the clock."""
+    tokens = words(step.statement.text, file.facts.engine)
+    where = tokens[tokens.index("WHERE") :] if "WHERE" in tokens and step.parsed.options.where else ()
+    if clock := next((word for word in where if word in _CLOCKS), None):
+        yield RuleFinding(f"the rows depend on {clock.lower()}", step)
+
+
+@statement_rule(
+    "insert", "insert_overwrite", "create_table_as", "replace_table",
+    severity=Severity.WARNING,
+    proof=Proof.CITED,
+    **_TEXTS["MT112"],
+)  # fmt: skip
+def limit_without_order(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find rows that a LIMIT without ORDER BY chooses."""
+    if step.parsed.query and step.parsed.query.limits:
+        yield RuleFinding("LIMIT without ORDER BY", step)
+
+
+@statement_rule("delete", "update", severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["MT113"])
+def condition_never_holds(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find UPDATE and DELETE of no row."""
+    condition = step.parsed.options.condition
+    if condition and condition.holds is False:
+        yield RuleFinding(f"{step.parsed.operation.upper()} with a WHERE that holds for no row", step)
+
+
+def _called(step: Step, file: File) -> frozenset[str]:
+    """Return the functions that a statement calls, in capitals."""
+    tokens = words(step.statement.text, file.facts.engine)
+    return frozenset(word for word, following in pairwise(tokens) if following == "(")
 
 
 def _calls(step: Step, procedure: str) -> Iterator[Call]:
@@ -60,5 +187,7 @@ def _calls(step: Step, procedure: str) -> Iterator[Call]:
 
 
 RULES: tuple[Rule, ...] = (
-    expire_snapshots, remove_orphan_files, rewrite_of_a_whole_table, vacuum_short_retention, insert_may_double,
+    expire_snapshots, remove_orphan_files, rewrite_of_a_whole_table, vacuum_short_retention, insert_may_double, replace_by_itself,
+    snapshot_id_written_out, expire_all_snapshots, shared_files, random_values, rows_by_the_clock, limit_without_order,
+    condition_never_holds,
 )  # fmt: skip

@@ -89,11 +89,7 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
 
 def _set_from(step: Step, file: File) -> dict[str, str]:
     """Return the properties of the table that this statement or a later one of the file sets."""
-    later = [
-        later_step
-        for later_step in file.steps
-        if later_step.statement.index >= step.statement.index and later_step.target == step.target
-    ]
+    later = [later_step for later_step in (step, *file.after(step)) if later_step.target == step.target]
     return {
         property.key: property.value for other in later for property in _properties(other) if property.value is not None
     }

@@ -134,7 +134,7 @@ def test_an_allow_without_a_reason_allows_nothing_where_it_is_no_finding(shop: P
 
 def test_the_nearest_code_is_the_fix_of_an_unknown_one(shop: ProjectFolder) -> None:
     """A typing error in the code of an allow is found."""
-    shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DS1O3 no readers\n{COMMENT}")
+    shop.file("2_b.sql", f"-- GLACIERBASE_ALLOW: DSI03 no readers\n{COMMENT}")
     [finding] = found(shop)
     assert finding["fix"] == "did you mean DS103?"
 
@@ -260,6 +260,39 @@ def test_what_is_not_understood_is_listed(shop: ProjectFolder) -> None:
     assert "not understood, no rule applies: FROBNICATE" in shop.run("lint").stdout
 
 
+SCRIPTS = [
+    ("spark", "BEGIN\n  DROP TABLE lake.a.t;\nEND", [("DS101", 5)], []),
+    ("spark", "EXECUTE IMMEDIATE 'DROP TABLE lake.a.t'", [("DS101", 4)], []),
+    ("spark", "BEGIN\n  EXECUTE IMMEDIATE q;\n  DROP TABLE lake.a.t;\nEND", [("DS101", 6)], [(5, "EXECUTE IMMEDIATE q")]),
+    ("spark", "BEGIN IF a THEN CREATE TABLE lake.a.u (a INT); END IF;\nDROP TABLE lake.a.u; END", [("DS101", 5)], []),
+    ("spark", "BEGIN CREATE TABLE lake.a.u (a INT);\nDROP TABLE lake.a.u; END", [], []),
+    ("snowflake", "BEGIN\n  DROP TABLE lake.a.t;\nEND", [("DS101", 5)], []),
+    ("snowflake", "EXECUTE IMMEDIATE $$\nBEGIN\n  DROP TABLE lake.a.t;\nEND\n$$", [("DS101", 6)], []),
+    ("snowflake", "DECLARE q TEXT;\nBEGIN\n  EXECUTE IMMEDIATE :q;\nEND", [], [(6, "EXECUTE IMMEDIATE :q")]),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("engine", "sql", "codes", "unread"), SCRIPTS)
+def test_the_statements_of_a_script_reach_the_rules(
+    engine: str, sql: str, codes: list[tuple[str, int]], unread: list[tuple[int, str]], project: ProjectFolder
+) -> None:
+    """Each on its own line of the file; the ones that are not understood are listed. A table made under IF may not be new."""
+    conf = "{type: snowflake, conf: {connection: {database: lake}}}" if engine == "snowflake" else None
+    project.catalog(f"migrationExecutor: {conf}\n" if conf else CATALOG)
+    project.file("1_a.sql", sql)
+    entry = project.ask("lint").entry()
+    assert [(each["code"], each["line"]) for each in entry["findings"] if each["code"].startswith("DS")] == codes
+    assert [(each["line"], each["sql"]) for each in entry["not_understood"]] == unread
+
+
+def test_an_allow_above_a_script_is_for_every_statement_in_it(shop: ProjectFolder) -> None:
+    """The script is one statement of the file."""
+    shop.file(
+        "2_b.sql", "-- GLACIERBASE_ALLOW: DS101 nobody reads it\nBEGIN DROP TABLE lake.a.t; DROP TABLE lake.a.u; END"
+    )
+    assert [each["allowed"] for each in found(shop)] == ["nobody reads it"] * 2
+
+
 def test_values_of_a_hostile_file_are_shown_as_escapes(shop: ProjectFolder) -> None:
     """Neither a terminal nor a CI service executes the values, and no secret of the environment is printed."""
     name = "x\x1b[31m::set-env name=A::b"
@@ -361,7 +394,7 @@ def test_the_page_of_a_rule_is_printed_outside_of_a_project(project: ProjectFold
     for part in ("DS104  replace-columns  (error; iceberg only)", "Why: ", "Fix: ", "REPLACE COLUMNS (", "ADD COLUMN device",
                  "-- GLACIERBASE_ALLOW: DS104", "Source: https://"):  # fmt: skip
         assert part in done.stdout
-    unknown = run_here(project, "rules", "DS1O4")
+    unknown = run_here(project, "rules", "DSI04")
     assert (unknown.code, "did you mean DS104?" in unknown.stderr) == (2, True)
     assert {rule["code"] for rule in ask_here(project, "rules", "DS104", "TY101").document["rules"]} == {
         "DS104",

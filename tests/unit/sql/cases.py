@@ -136,6 +136,7 @@ SPARK: list[Case] = [
     ("CONVERT TO DELTA parquet.`/data/t`", "other", "parquet./data/t", ""),
     ("BEGIN IF (SELECT count(*) FROM s) > 0 THEN DELETE FROM t; ELSE DROP TABLE u; END IF; END", "script", "t u", "s"),
     ("outer: BEGIN WHILE x < 3 DO SET x = x + 1; INSERT INTO t VALUES (x); END WHILE; END outer", "script", "t", ""),
+    ("EXECUTE IMMEDIATE 'INSERT INTO t SELECT a FROM s WHERE a = ?' USING 1", "script", "t", "s"),
     (
         "BEGIN DECLARE EXIT HANDLER FOR SQLEXCEPTION BEGIN DELETE FROM u; END; UPDATE t SET a = 1; END",
         "script",
@@ -253,6 +254,9 @@ SNOWFLAKE: list[Case] = [
     ("PUT file:///tmp/x.csv @stage", "other", "", ""),
     ("DECLARE x INT; c CURSOR FOR SELECT a FROM s; BEGIN LET y := 1; INSERT INTO t SELECT :y FROM r; END", "script", "t", "s r"),
     ("BEGIN FOR i IN 1 TO 10 LOOP DELETE FROM t; END LOOP; EXCEPTION WHEN OTHER THEN DROP TABLE u; END", "script", "t u", ""),
+    ("BEGIN CASE x WHEN 1 THEN DELETE FROM t; ELSE DROP TABLE u; END; INSERT INTO v VALUES (1); END", "script", "t u v", ""),
+    ("BEGIN LET r RESULTSET := (DELETE FROM t); ASYNC (DELETE FROM u); AWAIT ALL; RETURN TABLE(r); END", "script", "t u", ""),
+    ("EXECUTE IMMEDIATE $$ DECLARE x INT; BEGIN DELETE FROM t; END; $$", "script", "t", ""),
     ("BEGIN TRANSACTION", "transaction", "", ""),
 ]  # fmt: skip
 
@@ -268,7 +272,8 @@ NOT_UNDERSTOOD: list[tuple[str, str]] = [
     ("spark", "SELEC 1"),
     ("spark", "DROP TABLE a; DROP TABLE b"),
     ("spark", "DROP TABLE IDENTIFIER('a' || 'b')"),
-    ("spark", "EXECUTE IMMEDIATE 'DROP TABLE t'"),
+    ("spark", "EXECUTE IMMEDIATE 'DROP TABLE ' || 't'"),
+    ("spark", "EXECUTE IMMEDIATE 'DROP TABLE ?' USING 't'"),
     ("spark", "EXPLAIN EXECUTE IMMEDIATE 'DROP TABLE t'"),
     ("spark", "BEGIN EXECUTE IMMEDIATE x; END"),
     ("spark", "BEGIN SELECT 1"),
@@ -292,7 +297,9 @@ NOT_UNDERSTOOD: list[tuple[str, str]] = [
     ("spark", "SELECT 'never closed"),
     ("spark", "DROP TABLE t; SELECT 1; --"),
     ("snowflake", "CALL my_procedure()"),
-    ("snowflake", "EXECUTE IMMEDIATE $$ DROP TABLE t $$"),
+    ("snowflake", "EXECUTE IMMEDIATE :statement"),
+    ("snowflake", "EXECUTE IMMEDIATE $$ BEGIN EXECUTE IMMEDIATE :statement; END $$"),
+    ("snowflake", "BEGIN LET r RESULTSET := (EXECUTE IMMEDIATE :statement); END"),
     ("snowflake", "SELECT 1 ->> SELECT * FROM $1"),
     ("snowflake", "WITH p AS PROCEDURE () RETURNS INT AS 'x' CALL p()"),
     ("snowflake", "DROP TABLE IDENTIFIER($name)"),

@@ -93,3 +93,29 @@ def test_a_script_holds_its_statements() -> None:
     unclear = read("BEGIN FROBNICATE; DROP TABLE u; END", "spark")
     assert [each.parsed.understood for each in unclear.inner] == [False, True]
     assert (unclear.understood, unclear.tables) == (False, ())
+
+
+CONDITIONAL = [
+    ("spark", "BEGIN DELETE FROM t; IF a THEN DROP TABLE u; END IF; DELETE FROM v; END", "010"),
+    ("spark", "BEGIN WHILE a DO DELETE FROM t; END WHILE; REPEAT DELETE FROM u; UNTIL b END REPEAT; DELETE FROM v; END", "110"),
+    ("spark", "BEGIN DECLARE EXIT HANDLER FOR x BEGIN DELETE FROM t; END; DELETE FROM u; END", "10"),
+    ("spark", "BEGIN DECLARE EXIT HANDLER FOR x DELETE FROM t; DELETE FROM u; END", "10"),
+    ("spark", "a: BEGIN IF b THEN LEAVE a; END IF; DELETE FROM t; END", "1"),
+    ("spark", "BEGIN IF a THEN EXECUTE IMMEDIATE 'DROP TABLE t'; END IF; END", "1"),
+    ("snowflake", "BEGIN FOR i IN c DO DELETE FROM t; END FOR; DELETE FROM u; EXCEPTION WHEN OTHER THEN DROP TABLE v; END", "101"),
+    ("snowflake", "EXECUTE IMMEDIATE $$ BEGIN IF (a) THEN DROP TABLE t; END IF; DROP TABLE u; END $$", "10"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("dialect", "sql", "expected"), CONDITIONAL)
+def test_a_script_says_which_of_its_statements_may_not_run(dialect: str, sql: str, expected: str) -> None:
+    """A statement under a condition, in a loop or a handler, or after one that may leave the script, does not surely run."""
+    assert "".join(str(int(inner.is_conditional)) for inner in read(sql, dialect).inner) == expected
+
+
+def test_a_statement_of_a_script_has_its_place_in_the_script() -> None:
+    """Places inside the literal of EXECUTE IMMEDIATE are also those in the whole text."""
+    sql = "BEGIN\n  DROP TABLE t;\n  EXECUTE IMMEDIATE 'ALTER TABLE t\n    DROP COLUMN a';\nEND"
+    first, second = read(sql, "spark").inner
+    assert (first.place, second.place) == ((2, 3), (3, 22))
+    assert second.parsed.parts[0].place == (4, 17)

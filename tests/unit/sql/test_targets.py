@@ -29,7 +29,7 @@ def test_all_tables_that_statements_change_are_recorded_once() -> None:
 
 def test_a_statement_that_is_not_understood_leaves_no_list() -> None:
     """An empty or short list would say that nothing else changed."""
-    assert recorded("DELETE FROM t; EXECUTE IMMEDIATE 'DELETE FROM u'") is None
+    assert recorded("DELETE FROM t; EXECUTE IMMEDIATE statement") is None
     assert recorded("CALL p()", "snowflake") is None
 
 
