@@ -310,12 +310,16 @@ class Condition:
         unless_null: columns that are compared with themselves; it does not hold for a row in which one of them is NULL.
         if_required: columns of `IS NOT NULL`; it holds for all rows if these can not be NULL.
         qualifiers: the first parts of the columns that it names; None if one has none.
+        is_uniform: whether it is the same for all rows, though not known: EXISTS of a query that refers to no row.
+        queried: the table whose own values `id IN (SELECT id FROM …)` compares; it holds for all rows if they are of that table.
     """
 
     holds: bool | None = None
     unless_null: frozenset[tuple[str, ...]] = frozenset()
     if_required: frozenset[tuple[str, ...]] = frozenset()
     qualifiers: frozenset[str] | None = None
+    is_uniform: bool = False
+    queried: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -341,12 +345,14 @@ class Query:
         columns: the names of its columns as the engine compares them; None where one is not determined, as with `*`.
         limits: LIMIT without ORDER BY.
         is_whole_table: whether it returns every row of one table.
+        is_filtered: whether it has a WHERE of its own.
         reads_target: whether it reads the table that the statement changes.
     """
 
     columns: tuple[str, ...] | None
     limits: bool
     is_whole_table: bool
+    is_filtered: bool
     reads_target: bool
 
 

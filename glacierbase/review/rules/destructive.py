@@ -336,6 +336,8 @@ def _all_rows(step: Step, file: File) -> str:
     options = step.parsed.options
     if not options.where:
         return "without WHERE"
+    if options.condition and options.condition.is_uniform:
+        return "with a WHERE that is the same for all rows: its EXISTS refers to none"
     if not _holds(options.condition, step, file):
         return ""
     columns = sorted(".".join(path) for path in options.condition.unless_null) if options.condition else []
@@ -345,6 +347,8 @@ def _all_rows(step: Step, file: File) -> str:
 
 def _holds(condition: Condition | None, step: Step, file: File) -> bool:
     """Return whether a condition holds for all rows of the table, but for NULL in columns that it compares with themselves."""
+    if condition and condition.queried:
+        return step.target is not None and condition.queried == step.target.key
     if condition is None or not condition.holds:
         return False
     table = file.known(step) if condition.if_required else None

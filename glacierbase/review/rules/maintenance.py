@@ -12,7 +12,7 @@ from glacierbase.model.text import first_of
 from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.statement import Call, Reference
+from glacierbase.sql.statement import Argument, Call, Reference
 from glacierbase.sql.tokens import words
 
 _TEXTS = texts("maintenance")
@@ -48,13 +48,19 @@ def expire_all_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL expire_snapshots up to the present."""
     for call in _calls(step, "expire_snapshots"):
         if _expires_all(call):
-            older = call.argument("older_than")
+            older = _older_than(call)
             yield RuleFinding(f"expire_snapshots older than {older.text if older else ''}", step, call.place)
+
+
+def _older_than(call: Call) -> Argument | None:
+    """Return the argument of this name, or the second one where the arguments have no names."""
+    positional = [argument for argument in call.arguments if argument.name is None]
+    return call.argument("older_than") or (positional[1] if len(positional) > 1 else None)
 
 
 def _expires_all(call: Call) -> bool:
     """Return whether the procedure expires the snapshots up to now, or to a time in the future."""
-    older = call.argument("older_than")
+    older = _older_than(call)
     if older is None:
         return False
     match = _INSTANT.search(older.text)
@@ -91,9 +97,10 @@ def vacuum_short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 @statement_rule("insert", severity=Severity.WARNING, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["MT105"])
 def insert_may_double(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find INSERT … SELECT from tables that does not read its own table, as one does that leaves out the rows that it has."""
+    """Find INSERT of all rows of other tables; a WHERE names the rows that a second run would double."""
     query = step.parsed.query
-    if (step.parsed.sources is None or step.parsed.sources) and not (query and query.reads_target):
+    is_limited = query and (query.is_filtered or query.reads_target)
+    if (step.parsed.sources is None or step.parsed.sources) and not is_limited:
         yield RuleFinding("INSERT … SELECT", step)
 
 
