@@ -55,7 +55,7 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
     """
     rest = {key: value for key, value in facts.items() if key != "place"}
     steps = _steps(compiled)
-    tables = TablesBefore(_followed(steps, facts.get("place"), kept) if compiled.dialect == SPARK.name else {})
+    tables = _followed(steps, facts.get("place"), kept) if compiled.dialect == SPARK.name else TablesBefore({})
     file = File(compiled.migration, steps, Facts(engine=compiled.dialect, **rest), tables)
     rules = all_rules() if dialect_of(compiled.dialect).has_rules else ()
     allows = allows_of(compiled.statements)
@@ -139,23 +139,23 @@ def _inside(statement: Statement, parsed: ParsedStatement) -> Iterator[Step]:
         yield Step(within, replace(inner.parsed, session=session), 0, inner.place, inner.is_conditional)
 
 
-def _followed(
-    steps: Sequence[Step], place: tuple[list[str], int] | None, kept: dict[str, Any]
-) -> dict[int, KnownTable]:
+def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: dict[str, Any]) -> TablesBefore:
     """Return what is known of the table that each statement changes, before it."""
     chain: _Chain | None = kept.get("chain")
     name, number = place or ([], 0)
     if place is None or chain is None or (chain.name, chain.number) != (name, number - 1):
         # A file of the chain is missing if it did not compile, or ended the process.
         chain = kept["chain"] = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
-    tables, by_number = chain.tables, {}
+    tables, by_number, inside = chain.tables, dict[int, KnownTable](), dict[int, tuple[str, ...]]()
     tables.start_file()
     for step in steps:
         if step.target and (known := tables.before(step.target)):
             by_number[step.number] = known
+        if step.parsed.operation == "drop_namespace" and step.parsed.namespace:
+            inside[step.number] = tables.inside(step.parsed.namespace)
         tables.follow(step.parsed, is_conditional=step.is_conditional)
     chain.number = number
-    return by_number
+    return TablesBefore(by_number, inside)
 
 
 def _nearest(allow: Allow) -> str:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any
 
 from glacierbase.model.finding import Severity
@@ -109,11 +110,15 @@ class TablesBefore:
         missing: the last names of the tables that a rule needed and no earlier statement declares.
     """
 
-    def __init__(self, by_number: Mapping[int, KnownTable]) -> None:
+    def __init__(
+        self, by_number: Mapping[int, KnownTable], inside: Mapping[int, Sequence[str]] = MappingProxyType({})
+    ) -> None:
         """Args:
         by_number: what is declared of the table that each statement changes, by the number of its step.
+        inside: the names of the tables and views in the namespace that each statement drops.
         """
         self._by_number = by_number
+        self._inside = inside
         self.missing: set[str] = set()
 
     def before(self, step: Step) -> KnownTable | None:
@@ -122,6 +127,12 @@ class TablesBefore:
         if table is None and step.target:
             self.missing.add(step.target.key[-1])
         return table
+
+    def inside(self, step: Step) -> Sequence[str]:
+        """Return the tables and views that are declared, before a statement, in the namespace that the statement drops."""
+        if step.parsed.namespace:
+            self.missing.add(step.parsed.namespace.key[-1])
+        return self._inside.get(step.number, ())
 
 
 @dataclass(frozen=True)

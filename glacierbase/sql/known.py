@@ -498,6 +498,11 @@ class KnownTables:
         """Return what is known of a table; None if nothing is."""
         return self._get(name.key) if self._is_clear(name.key) else None
 
+    def inside(self, namespace: Name) -> tuple[str, ...]:
+        """Return the last names of the tables and views that are known in a namespace."""
+        keys = (key for tables in self._tables.values() for key in tables)
+        return tuple(sorted(key[-1] for key in keys if key[:-1] == namespace.key))
+
     def follow(self, statement: ParsedStatement, *, is_conditional: bool = False) -> None:
         """Add what a statement declares; nothing is known of the tables of one that may not run."""
         operation, names = statement.operation, statement.targets

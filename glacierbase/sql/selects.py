@@ -18,10 +18,10 @@ def select(cursor: Cursor, *, reads_target: bool) -> Query:
         if columns and cursor.take("SELECT"):
             names = _columns(cursor)
             is_plain = words[:1] == ("SELECT",) and _is_whole_table(cursor)
-            return Query(names, _limits(cursor), is_plain, cursor.part_to_end().skip_to("WHERE"), reads_target)
+            return Query(names, _limits(cursor), is_plain, reads_target)
     except (UnsupportedClause, IndexError):
         pass
-    return Query(None, False, False, False, reads_target)
+    return Query(None, False, False, reads_target)
 
 
 def _definitions(cursor: Cursor) -> bool:

@@ -345,14 +345,12 @@ class Query:
         columns: the names of its columns as the engine compares them; None where one is not determined, as with `*`.
         limits: LIMIT without ORDER BY.
         is_whole_table: whether it returns every row of one table.
-        is_filtered: whether it has a WHERE of its own.
         reads_target: whether it reads the table that the statement changes.
     """
 
     columns: tuple[str, ...] | None
     limits: bool
     is_whole_table: bool
-    is_filtered: bool
     reads_target: bool
 
 

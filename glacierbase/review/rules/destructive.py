@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from glacierbase.model.finding import Severity
+from glacierbase.model.text import first_of
 from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.known import VIEW, view_columns
 from glacierbase.sql.statement import Call, ColumnClause, Condition, DropColumn, MergeClause, Part, Reference
+from glacierbase.sql.tokens import words
 
 _TEXTS = texts("destructive")
 _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot"})
@@ -215,10 +218,12 @@ def merge_by_source(step: Step, file: File) -> Iterator[RuleFinding]:
 
 
 @statement_rule("insert", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS113"])
-def insert_into_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
+def insert_into_itself(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT of rows that only the table itself provides."""
     query = step.parsed.query
-    if query and query.reads_target and step.parsed.sources == ():
+    is_alone = query and query.reads_target and step.parsed.sources == ()
+    # Time travel restores rows that are gone.
+    if is_alone and ("AS", "OF") not in pairwise(words(step.statement.text, file.facts.engine)):
         yield RuleFinding("INSERT of rows of the table into the table", step)
 
 
@@ -281,6 +286,20 @@ def set_location(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("SET LOCATION leaves the files of the table where they are; new ones go elsewhere", step)
     else:
         yield RuleFinding("SET LOCATION makes the table read other files; its rows are left behind", step)
+
+
+@statement_rule(
+    "drop_namespace",
+    formats=("iceberg", "delta", "hudi"),
+    severity=Severity.ERROR,
+    proof=Proof.CITED,
+    **_TEXTS["DS119"],
+)
+def drop_namespace_with_tables(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find DROP SCHEMA without CASCADE of a namespace in which earlier statements create tables and views."""
+    names = file.tables.inside(step)
+    if names and not step.parsed.options.cascade:
+        yield RuleFinding(f"DROP SCHEMA of a namespace with {first_of(names, 3)}", step)
 
 
 @statement_rule(
@@ -379,6 +398,6 @@ def _same_table(step: Step, other: Step) -> bool:
 RULES: tuple[Rule, ...] = (
     drop_table, drop_table_purge, drop_column, replace_columns, drop_and_add_again, create_or_replace_table, delete_all_rows,
     drop_namespace_cascade, commits_discarded, update_all_rows, merge_without_key, merge_by_source, insert_into_itself,
-    partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, rows_change_under_a_stream,
-    insert_out_of_order, view_reads_itself,
+    partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, drop_namespace_with_tables,
+    rows_change_under_a_stream, insert_out_of_order, view_reads_itself,
 )  # fmt: skip

@@ -27,8 +27,8 @@ _SHARES = {
     "add_files": "adds files that another table owns: either may delete them, and files that are added twice double rows",
     "register_table": "makes a table of a metadata file, whose files a second catalog may change or delete",
 }
-# Snapshots are numbered by chance with 18 and 19 digits; versions of Delta count from 0.
-_SHORTEST_SNAPSHOT = 12
+# Snapshots are numbered by chance with up to 19 digits; versions of Delta count from 0.
+_SNAPSHOT = re.compile(r"\d{12,}")
 _RANDOM = frozenset(
     {"RAND", "RANDN", "RANDOM", "UUID", "UUID_STRING", "SHUFFLE", "MONOTONICALLY_INCREASING_ID", "RANDSTR"}
 )
@@ -96,11 +96,13 @@ def vacuum_short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 
 @statement_rule("insert", severity=Severity.WARNING, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["MT105"])
-def insert_may_double(step: Step, _file: File) -> Iterator[RuleFinding]:
+def insert_may_double(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT of all rows of other tables; a WHERE names the rows that a second run would double."""
     query = step.parsed.query
-    is_limited = query and (query.is_filtered or query.reads_target)
-    if (step.parsed.sources is None or step.parsed.sources) and not is_limited:
+    reads_others = step.parsed.sources is None or bool(step.parsed.sources)
+    if not reads_others or (query and query.reads_target):
+        return
+    if "WHERE" not in words(step.statement.text, file.facts.engine):
         yield RuleFinding("INSERT … SELECT", step)
 
 
@@ -123,13 +125,17 @@ def replace_by_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
 def snapshot_id_written_out(file: File) -> Iterator[RuleFinding]:
     """Find ids of snapshots in statements on branches and tags, cherry-picks, and time travel, that no variable holds."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
-        numbers = [part.snapshot or "" for part in step.parsed.parts if isinstance(part, Reference)]
-        numbers += [argument.text for call in _calls(step, "cherrypick_snapshot") for argument in call.arguments]
-        tokens = words(step.statement.text, SPARK.name)
-        numbers += [tokens[at + 3] for at in range(len(tokens) - 3) if tokens[at : at + 3] == ("VERSION", "AS", "OF")]
-        for number in dict.fromkeys(numbers):
-            if number.isdigit() and len(number) >= _SHORTEST_SNAPSHOT and number in file.migration.text:
+        written = {number for number in _SNAPSHOT.findall(step.statement.text) if number in file.migration.text}
+        for number in dict.fromkeys(_snapshots(step)) if written else ():
+            if number in written:
                 yield RuleFinding(f"the id of a snapshot, {number}, is written out", step)
+
+
+def _snapshots(step: Step) -> Iterator[str]:
+    yield from (part.snapshot or "" for part in step.parsed.parts if isinstance(part, Reference))
+    yield from (argument.text for call in _calls(step, "cherrypick_snapshot") for argument in call.arguments)
+    tokens = words(step.statement.text, SPARK.name)
+    yield from (tokens[at + 3] for at in range(len(tokens) - 3) if tokens[at : at + 3] == ("VERSION", "AS", "OF"))
 
 
 @statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT109"])

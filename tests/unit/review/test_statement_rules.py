@@ -32,6 +32,7 @@ HAZARDS = [
     ("TRUNCATE TABLE lake.a.t PARTITION (day = '2026-01-01')", "DS114"),
     (f"{VIEW};\nALTER VIEW lake.a.v AS SELECT id, upper(name) AS upper_name FROM lake.a.t", "DS117"),
     (f"{VIEW};\nCREATE OR REPLACE VIEW lake.a.v (id, title) AS SELECT id, name FROM lake.a.t", "DS117"),
+    ("DROP NAMESPACE lake.a", "DS119"),
     ("INSERT INTO lake.a.t SELECT name, id, day, amount FROM lake.a.source", "DS122"),
     ("INSERT INTO lake.a.t (name, id) SELECT id, name FROM lake.a.source", "DS122"),
     ("CREATE OR REPLACE TABLE lake.a.t USING iceberg AS SELECT * FROM lake.a.t WHERE id > 0", "DS106"),
@@ -76,6 +77,9 @@ EVERYDAY = [
     "DELETE FROM lake.a.t WHERE id IN (SELECT id FROM lake.a.t) AND name IS NULL",
     "ALTER TABLE lake.a.t CREATE BRANCH audit;\nINSERT INTO lake.a.t.branch_audit VALUES (1, 'a', NULL, 1.0);\n"
     "CALL lake.system.fast_forward('a.t', 'main', 'audit');\nALTER TABLE lake.a.t DROP BRANCH audit",
+    "WITH s AS (SELECT * FROM lake.a.source WHERE day = DATE '2026-11-01') INSERT INTO lake.a.t BY NAME SELECT * FROM s",
+    "INSERT INTO lake.a.t SELECT * FROM lake.a.t TIMESTAMP AS OF '2026-11-01 00:00:00' WHERE day = DATE '2026-11-01'",
+    "DROP NAMESPACE lake.b",
     "INSERT INTO lake.a.t VALUES (1, 'a', DATE '2026-11-01', 1.0)",
     "INSERT INTO lake.a.t (id, name) VALUES (1, 'a')",
     "CREATE TABLE lake.a.u (id BIGINT, name STRING) USING iceberg;\nINSERT INTO lake.a.u SELECT id, name FROM lake.a.t",

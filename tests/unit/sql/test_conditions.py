@@ -98,4 +98,3 @@ def test_a_query_shows_its_columns_and_whether_it_keeps_all_rows(
     query = read(sql, "spark").query
     assert query is not None
     assert (query.columns, query.limits, query.is_whole_table, query.reads_target) == (columns, limits, is_whole, reads)
-    assert query.is_filtered is sql.endswith("WHERE a")
