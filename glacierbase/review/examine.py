@@ -20,9 +20,9 @@ from glacierbase.review.catalogue import all_rules, is_built_in
 from glacierbase.review.results import REPLAY_CODES
 from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore, of
 from glacierbase.sql.dialects import dialect_of
-from glacierbase.sql.known import KnownTables
+from glacierbase.sql.known import KnownTable, KnownTables
 from glacierbase.sql.object_names import named_object
-from glacierbase.sql.statement import ColumnClause, ParsedStatement, SessionEffect
+from glacierbase.sql.statement import ColumnClause, ParsedStatement, SessionEffect, Subject
 
 NAME, FOLLOW, MAKES = f"{__name__}:examine", f"{__name__}:follow", f"{__name__}:makes"
 # The limit for the text of a statement that is not understood.
@@ -140,22 +140,25 @@ def _inside(statement: Statement, parsed: ParsedStatement) -> Iterator[Step]:
 
 
 def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: dict[str, Any]) -> TablesBefore:
-    """Return what is known before each statement: of the table that it changes, and of the object that it names."""
+    """Return what is known before each statement: of the table that it changes, of the object and the namespace that it names."""
     chain: _Chain | None = kept.get("chain")
     name, number = place or ([], 0)
     if place is None or chain is None or (chain.name, chain.number) != (name, number - 1):
         # A file of the chain is missing if it did not compile, or ended the process.
         chain = kept["chain"] = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
-    tables, by_number, made = chain.tables, {}, {}
+    tables, by_number, made = chain.tables, dict[int, KnownTable](), dict[int, Subject]()
+    inside: dict[int, tuple[str, ...]] = {}
     tables.start_file()
     for step in steps:
         if step.target and (known := tables.before(step.target)):
             by_number[step.number] = known
         if subject := tables.made(step.parsed.subject):
             made[step.number] = subject
+        if step.parsed.operation == "drop_namespace" and step.parsed.namespace:
+            inside[step.number] = tables.inside(step.parsed.namespace)
         tables.follow(step.parsed, is_conditional=step.is_conditional)
     chain.number = number
-    return TablesBefore(by_number, made)
+    return TablesBefore(by_number, made, inside)
 
 
 def _nearest(allow: Allow) -> str:

@@ -253,10 +253,26 @@ def _findings(group: _Group, replayed: Replay) -> Iterator[Finding]:
 
 
 def _losses(file: FileSummary, replayed: Replay) -> Iterator[tuple[TableChange, Difference]]:
-    """Yield the destructive differences of tables of the base: tables that the branch creates hold no data yet."""
+    """Yield the destructive differences of tables and columns of the base: what the branch creates holds no data yet."""
+    new = set(_new_columns(file, replayed))
     for change in replayed.by_file.get(file.migration.key, ()):
         if change.before and change.before.uuid in replayed.existing:
-            yield from ((change, difference) for difference in change.diff if difference.destructive)
+            for difference in change.diff:
+                if difference.destructive and (change.before.uuid, difference.what, difference.name) not in new:
+                    yield change, difference
+
+
+def _new_columns(file: FileSummary, replayed: Replay) -> Iterator[tuple[str | None, str, str]]:
+    """Yield the columns that files of the branch before this one add, each with the id of its table."""
+    for key, changes in replayed.by_file.items():
+        if key == file.migration.key:
+            return
+        for change in changes:
+            added = (
+                difference for difference in change.diff if difference.what == "column" and difference.before is None
+            )
+            uuid = change.after.uuid if change.after else None
+            yield from ((uuid, "column", difference.name) for difference in added)
 
 
 def _finding(

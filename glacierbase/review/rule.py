@@ -109,13 +109,20 @@ class TablesBefore:
         missing: the last names of the tables that a rule needed and no earlier statement declares.
     """
 
-    def __init__(self, by_number: Mapping[int, KnownTable], made: Mapping[int, Subject]) -> None:
+    def __init__(
+        self,
+        by_number: Mapping[int, KnownTable],
+        made: Mapping[int, Subject],
+        inside: Mapping[int, Sequence[str]],
+    ) -> None:
         """Args:
         by_number: what is declared of the table that each statement changes, by the number of its step.
         made: what the last CREATE of the object that a statement of Snowflake names says, by the number of its step.
+        inside: the names of the tables and views in the namespace that each statement drops.
         """
         self._by_number = by_number
         self._made = made
+        self._inside = inside
         self.missing: set[str] = set()
 
     def made(self, step: Step) -> Subject | None:
@@ -131,6 +138,12 @@ class TablesBefore:
         if table is None and step.target:
             self.missing.add(step.target.key[-1].lower())
         return table
+
+    def inside(self, step: Step) -> Sequence[str]:
+        """Return the tables and views that are declared, before a statement, in the namespace that the statement drops."""
+        if step.parsed.namespace:
+            self.missing.add(step.parsed.namespace.key[-1])
+        return self._inside.get(step.number, ())
 
 
 @dataclass(frozen=True)

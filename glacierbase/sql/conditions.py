@@ -5,6 +5,7 @@ What is not decided depends on the rows. No expression is evaluated but comparis
 
 from __future__ import annotations
 
+from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
@@ -20,6 +21,9 @@ _KEYWORDS = frozenset(
         "HOUR", "HOURS", "MONTH", "MONTHS", "YEAR", "YEARS", "(", ")", ",", "+", "-", "*", "/", "%", "|", "'", '"', *_SIGNS,
     }
 )  # fmt: skip
+# Words by which a query in EXISTS may refer to the row outside, or return no row.
+_REFERS = frozenset({"WHERE", "ON", "USING", "HAVING", "LIMIT", "LATERAL", "UNNEST", "EXPLODE"})
+_RANDOM = frozenset({"RAND", "RANDN", "RANDOM", "UUID", "UUID_STRING", "NEXTVAL", "SHUFFLE"})
 _UNDECIDED = Condition()
 _ALWAYS, _NEVER = Condition(holds=True), Condition(holds=False)
 
@@ -31,7 +35,7 @@ def condition(cursor: Cursor) -> Condition:
         decided = _any(cursor, 0)
     except (UnsupportedClause, IndexError):
         decided = _UNDECIDED
-    return Condition(decided.holds, decided.unless_null, decided.if_required, qualifiers)
+    return replace(decided, qualifiers=qualifiers)
 
 
 def _any(cursor: Cursor, depth: int) -> Condition:
@@ -39,6 +43,8 @@ def _any(cursor: Cursor, depth: int) -> Condition:
     if depth > _DEEPEST or "CASE" in cursor.words():
         return _UNDECIDED
     results = [_all(part, depth) for part in _split(cursor, "OR")]
+    if len(results) == 1:
+        return results[0]
     holding = [result for result in results if result.holds]
     if holding:
         return min(holding, key=lambda result: len(result.unless_null) + len(result.if_required))
@@ -48,6 +54,8 @@ def _any(cursor: Cursor, depth: int) -> Condition:
 def _all(cursor: Cursor, depth: int) -> Condition:
     """Return the result of conditions with AND."""
     results = [_single(part, depth) for part in _split(cursor, "AND")]
+    if len(results) == 1:
+        return results[0]
     if any(result.holds is False for result in results):
         return _NEVER
     if not all(result.holds for result in results):
@@ -78,6 +86,8 @@ def _single(cursor: Cursor, depth: int) -> Condition:
         return _UNDECIDED
     if len(words) == 1:
         return {"TRUE": _ALWAYS, "FALSE": _NEVER, "NULL": _NEVER}.get(words[0], _number(words[0]))
+    if words[:2] == ("EXISTS", "("):
+        return Condition(is_uniform=not _REFERS.intersection(words)) if words[-1] == ")" else _UNDECIDED
     if any(word in _SIGNS for word in words):
         return _comparison(cursor)
     return _test(cursor)
@@ -106,6 +116,8 @@ def _comparison(cursor: Cursor) -> Condition:
         return _compared(values[0], sign, values[1])
     column = _column(left)
     if column is None or column != _column(right):
+        column = _expression(left, right)
+    if column is None:
         return _UNDECIDED
     if sign == "<=>":
         return _ALWAYS
@@ -147,6 +159,18 @@ def _column(cursor: Cursor) -> tuple[str, ...] | None:
     return None if names.word() or key[0].isdigit() else key
 
 
+def _expression(left: Cursor, right: Cursor) -> tuple[str, ...] | None:
+    """Return the text of two equal expressions that call nothing random."""
+    texts = [" ".join(_text(side).split()) for side in (left, right)]
+    return (texts[0],) if texts[0] == texts[1] and _RANDOM.isdisjoint(left.words()) else None
+
+
+def _text(cursor: Cursor) -> str:
+    rest = cursor.part_to_end()
+    rest.skip_all()
+    return rest.text_since(0)
+
+
 def _test(cursor: Cursor) -> Condition:
     """Decide `a IS NOT NULL`, `a LIKE '%'` and `a NOT IN (…, NULL)`."""
     column = cursor.names()
@@ -155,6 +179,8 @@ def _test(cursor: Cursor) -> Condition:
     if cursor.take("LIKE") and cursor.is_string():
         is_any = set(cursor.string().replace("\\", "")) == {"%"}
         return Condition(True, frozenset({column})) if is_any and not cursor.word() else _UNDECIDED
+    if cursor.take("IN", "(", "SELECT"):
+        return _queried(cursor, column)
     if cursor.take("NOT", "IN", "("):
         words = cursor.words()
         has_null = any(
@@ -162,6 +188,16 @@ def _test(cursor: Cursor) -> Condition:
         )
         return _NEVER if has_null and "SELECT" not in words and words[-1:] == (")",) else _UNDECIDED
     return _UNDECIDED
+
+
+def _queried(cursor: Cursor, column: tuple[str, ...]) -> Condition:
+    """Decide `id IN (SELECT id FROM t)`, which holds for all rows of t in which id is not NULL."""
+    cursor.take("DISTINCT")
+    selected = cursor.names()
+    cursor.expect("FROM")
+    table = cursor.table()
+    is_all = selected[-1] == column[-1] and cursor.words() == (")",)
+    return Condition(None, frozenset({column}), queried=table.key) if is_all else _UNDECIDED
 
 
 def _qualifiers(cursor: Cursor) -> frozenset[str] | None:

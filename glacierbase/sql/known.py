@@ -521,6 +521,11 @@ class KnownTables:
         """Return what the last CREATE of the same object names; None where there is none. Only on Snowflake."""
         return next((made for made in reversed(self._objects) if subject and made.is_same_object(subject)), None)
 
+    def inside(self, namespace: Name) -> tuple[str, ...]:
+        """Return the last names of the tables and views that are known in a namespace."""
+        keys = (key for tables in self._tables.values() for key in tables)
+        return tuple(sorted(key[-1] for key in keys if key[:-1] == namespace.key))
+
     def follow(self, statement: ParsedStatement, *, is_conditional: bool = False) -> None:
         """Add what a statement declares; nothing is known of the tables of one that may not run."""
         operation, names = statement.operation, statement.targets

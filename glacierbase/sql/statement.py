@@ -310,12 +310,16 @@ class Condition:
         unless_null: columns that are compared with themselves; it does not hold for a row in which one of them is NULL.
         if_required: columns of `IS NOT NULL`; it holds for all rows if these can not be NULL.
         qualifiers: the first parts of the columns that it names; None if one has none.
+        is_uniform: whether it is the same for all rows, though not known: EXISTS of a query that refers to no row.
+        queried: the table whose own values `id IN (SELECT id FROM …)` compares; it holds for all rows if they are of that table.
     """
 
     holds: bool | None = None
     unless_null: frozenset[tuple[str, ...]] = frozenset()
     if_required: frozenset[tuple[str, ...]] = frozenset()
     qualifiers: frozenset[str] | None = None
+    is_uniform: bool = False
+    queried: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

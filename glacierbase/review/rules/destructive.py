@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from itertools import pairwise
 
 from glacierbase.model.finding import Severity
+from glacierbase.model.text import first_of
 from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.known import VIEW, view_columns
 from glacierbase.sql.statement import Call, ColumnClause, Condition, DropColumn, MergeClause, Part, Reference
+from glacierbase.sql.tokens import words
 
 _TEXTS = texts("destructive")
 _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot"})
@@ -221,10 +224,12 @@ def merge_by_source(step: Step, file: File) -> Iterator[RuleFinding]:
 
 
 @statement_rule("insert", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS113"])
-def insert_into_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
+def insert_into_itself(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT of rows that only the table itself provides."""
     query = step.parsed.query
-    if query and query.reads_target and step.parsed.sources == ():
+    is_alone = query and query.reads_target and step.parsed.sources == ()
+    # Time travel restores rows that are gone.
+    if is_alone and ("AS", "OF") not in pairwise(words(step.statement.text, file.facts.engine)):
         yield RuleFinding("INSERT of rows of the table into the table", step)
 
 
@@ -290,6 +295,20 @@ def set_location(step: Step, file: File) -> Iterator[RuleFinding]:
 
 
 @statement_rule(
+    "drop_namespace",
+    formats=("iceberg", "delta", "hudi"),
+    severity=Severity.ERROR,
+    proof=Proof.CITED,
+    **_TEXTS["DS119"],
+)
+def drop_namespace_with_tables(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find DROP SCHEMA without CASCADE of a namespace in which earlier statements create tables and views."""
+    names = file.tables.inside(step)
+    if names and not step.parsed.options.cascade:
+        yield RuleFinding(f"DROP SCHEMA of a namespace with {first_of(names, 3)}", step)
+
+
+@statement_rule(
     "update",
     "delete",
     "merge",
@@ -342,6 +361,8 @@ def _all_rows(step: Step, file: File) -> str:
     options = step.parsed.options
     if not options.where:
         return "without WHERE"
+    if options.condition and options.condition.is_uniform:
+        return "with a WHERE that is the same for all rows: its EXISTS refers to none"
     if not _holds(options.condition, step, file):
         return ""
     columns = sorted(".".join(path) for path in options.condition.unless_null) if options.condition else []
@@ -351,6 +372,8 @@ def _all_rows(step: Step, file: File) -> str:
 
 def _holds(condition: Condition | None, step: Step, file: File) -> bool:
     """Return whether a condition holds for all rows of the table, but for NULL in columns that it compares with themselves."""
+    if condition and condition.queried:
+        return step.target is not None and condition.queried == step.target.key
     if condition is None or not condition.holds:
         return False
     table = file.known(step) if condition.if_required else None
@@ -381,6 +404,6 @@ def _same_table(step: Step, other: Step) -> bool:
 RULES: tuple[Rule, ...] = (
     drop_table, drop_table_purge, drop_column, replace_columns, drop_and_add_again, create_or_replace_table, delete_all_rows,
     drop_namespace_cascade, commits_discarded, update_all_rows, merge_without_key, merge_by_source, insert_into_itself,
-    partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, rows_change_under_a_stream,
-    insert_out_of_order, view_reads_itself,
+    partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, drop_namespace_with_tables,
+    rows_change_under_a_stream, insert_out_of_order, view_reads_itself,
 )  # fmt: skip

@@ -12,7 +12,7 @@ from glacierbase.model.text import first_of
 from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.statement import Call, Reference
+from glacierbase.sql.statement import Argument, Call, Reference
 from glacierbase.sql.tokens import words
 
 _TEXTS = texts("maintenance")
@@ -27,8 +27,8 @@ _SHARES = {
     "add_files": "adds files that another table owns: either may delete them, and files that are added twice double rows",
     "register_table": "makes a table of a metadata file, whose files a second catalog may change or delete",
 }
-# Snapshots are numbered by chance with 18 and 19 digits; versions of Delta count from 0.
-_SHORTEST_SNAPSHOT = 12
+# Snapshots are numbered by chance with up to 19 digits; versions of Delta count from 0.
+_SNAPSHOT = re.compile(r"\d{12,}")
 _RANDOM = frozenset(
     {"RAND", "RANDN", "RANDOM", "UUID", "UUID_STRING", "SHUFFLE", "MONOTONICALLY_INCREASING_ID", "RANDSTR"}
 )
@@ -48,13 +48,19 @@ def expire_all_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL expire_snapshots up to the present."""
     for call in _calls(step, "expire_snapshots"):
         if _expires_all(call):
-            older = call.argument("older_than")
+            older = _older_than(call)
             yield RuleFinding(f"expire_snapshots older than {older.text if older else ''}", step, call.place)
+
+
+def _older_than(call: Call) -> Argument | None:
+    """Return the argument of this name, or the second one where the arguments have no names."""
+    positional = [argument for argument in call.arguments if argument.name is None]
+    return call.argument("older_than") or (positional[1] if len(positional) > 1 else None)
 
 
 def _expires_all(call: Call) -> bool:
     """Return whether the procedure expires the snapshots up to now, or to a time in the future."""
-    older = call.argument("older_than")
+    older = _older_than(call)
     if older is None:
         return False
     match = _INSTANT.search(older.text)
@@ -90,10 +96,13 @@ def vacuum_short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 
 @statement_rule("insert", severity=Severity.WARNING, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["MT105"])
-def insert_may_double(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find INSERT … SELECT from tables that does not read its own table, as one does that leaves out the rows that it has."""
+def insert_may_double(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find INSERT of all rows of other tables; a WHERE names the rows that a second run would double."""
     query = step.parsed.query
-    if (step.parsed.sources is None or step.parsed.sources) and not (query and query.reads_target):
+    reads_others = step.parsed.sources is None or bool(step.parsed.sources)
+    if not reads_others or (query and query.reads_target):
+        return
+    if "WHERE" not in words(step.statement.text, file.facts.engine):
         yield RuleFinding("INSERT … SELECT", step)
 
 
@@ -116,13 +125,17 @@ def replace_by_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
 def snapshot_id_written_out(file: File) -> Iterator[RuleFinding]:
     """Find ids of snapshots in statements on branches and tags, cherry-picks, and time travel, that no variable holds."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
-        numbers = [part.snapshot or "" for part in step.parsed.parts if isinstance(part, Reference)]
-        numbers += [argument.text for call in _calls(step, "cherrypick_snapshot") for argument in call.arguments]
-        tokens = words(step.statement.text, SPARK.name)
-        numbers += [tokens[at + 3] for at in range(len(tokens) - 3) if tokens[at : at + 3] == ("VERSION", "AS", "OF")]
-        for number in dict.fromkeys(numbers):
-            if number.isdigit() and len(number) >= _SHORTEST_SNAPSHOT and number in file.migration.text:
+        written = {number for number in _SNAPSHOT.findall(step.statement.text) if number in file.migration.text}
+        for number in dict.fromkeys(_snapshots(step)) if written else ():
+            if number in written:
                 yield RuleFinding(f"the id of a snapshot, {number}, is written out", step)
+
+
+def _snapshots(step: Step) -> Iterator[str]:
+    yield from (part.snapshot or "" for part in step.parsed.parts if isinstance(part, Reference))
+    yield from (argument.text for call in _calls(step, "cherrypick_snapshot") for argument in call.arguments)
+    tokens = words(step.statement.text, SPARK.name)
+    yield from (tokens[at + 3] for at in range(len(tokens) - 3) if tokens[at : at + 3] == ("VERSION", "AS", "OF"))
 
 
 @statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT109"])

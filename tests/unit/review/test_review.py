@@ -218,6 +218,17 @@ def test_a_table_that_the_branch_creates_holds_nothing_to_lose(branch: ProjectFo
     assert [file.kind for file in result.files] == ["metadata only", "metadata only"]
 
 
+def test_a_column_that_the_branch_adds_holds_nothing_to_lose(branch: ProjectFolder) -> None:
+    """A later file of the branch may drop it, and no other column."""
+    branch.file("0002_add.sql", ADD)
+    branch.file("0003_drop.sql", f"ALTER TABLE {TABLE} DROP COLUMN x")
+    [result] = reviewed(branch)
+    assert (result.error, result.findings) == (None, ())
+    branch.file("0004_drop.sql", DROP)
+    [result] = reviewed(branch)
+    assert codes(result) == [("error", "DS103")]
+
+
 def test_a_dropped_table_is_a_loss(branch: ProjectFolder) -> None:
     """A dropped table is a finding with the code of the rule about dropped tables."""
     branch.file("0002_drop.sql", f"DROP TABLE {TABLE}")

@@ -21,8 +21,10 @@ NEVER = [
     "'a' = 'b'",
 ]
 DEPENDS = [
-    "a = 1", "a = b", "a > 0 AND true", "id IN (SELECT id FROM s)", "CASE WHEN a OR true OR b THEN 1 END = 1",
-    "day BETWEEN 1 AND 2", "NOT a = a", "length(a) = length(a)", "a IN (1, NULL)", "a NOT IN (1, 2)", "a = 'x OR 1 = 1'",
+    "a = 1", "a = b", "a > 0 AND true", "id IN (SELECT id FROM s) AND true", "id IN (SELECT b FROM s)",
+    "CASE WHEN a OR true OR b THEN 1 END = 1",
+    "day BETWEEN 1 AND 2", "NOT a = a", "rand() = rand()",
+    "EXISTS (SELECT 1 FROM s WHERE s.id = id)", "a IN (1, NULL)", "a NOT IN (1, 2)", "a = 'x OR 1 = 1'",
     "a = -a", "1 = '1'", "a IS NULL", "NOT (a = NULL)", "date '2026-01-01' = day",
 ]  # fmt: skip
 
@@ -48,6 +50,9 @@ def test_a_column_that_is_compared_with_itself_is_an_exception_for_null() -> Non
     """IS NOT NULL holds for all rows only where the column is required."""
     assert where("id = id AND t.a >= t.a").unless_null == {("id",), ("t", "a")}
     assert where("a LIKE '%'").unless_null == {("a",)}
+    assert where("length(a)  = length(a)").unless_null == {("length(a)",)}
+    queried = where("id IN (SELECT id FROM t)")
+    assert (queried.holds, queried.unless_null, queried.queried) == (None, {("id",)}, ("t",))
     condition = where("id IS NOT NULL")
     assert (condition.holds, condition.unless_null, condition.if_required) == (True, frozenset(), {("id",)})
 
