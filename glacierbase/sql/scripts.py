@@ -176,7 +176,10 @@ class Script:
 
     def _read_since(self, start: int) -> ParsedStatement:
         """Return what the statement from this position to the next token does."""
-        parsed = self._read(self._cursor.part(start))
+        try:
+            parsed = self._read(self._cursor.part(start))
+        except UnsupportedClause as why:
+            parsed = not_understood(str(why))
         self._inner.append(InnerStatement(self._cursor.text_since(start), parsed))
         return parsed
 
