@@ -177,9 +177,22 @@ _PROTECTION = (
 )  # fmt: skip
 
 
+_HIDES = ("MASKING POLICY", "ROW ACCESS POLICY")
+# `SET BODY -> val` has the words SET, BODY, -, > and val.
+_ONE_WORD = 5
+
+
 @_rule("SF110", Severity.ERROR)
 def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find policies that are detached, unless the same statement attaches another one."""
+    """Find policies that are detached, unless the same statement attaches another one, and policies that hide nothing."""
+    if subject.verb == "ALTER" and subject.kind in _HIDES and subject.words[:2] == ("SET", "BODY"):
+        if (
+            re.fullmatch(r"[A-Z_]\w*", subject.words[-1])
+            and len(subject.words) == _ONE_WORD
+            and subject.words[-1] != "NULL"
+        ):
+            yield from _finding(step, f"{subject.kind}", f"the body {subject.words[-1]} hides nothing")
+        return
     for words in _PROTECTION if subject.verb == "ALTER" else ():
         is_exchanged = words[-1] == "POLICY" and (subject.has("ADD", *words[1:]) or subject.has("SET", *words[1:]))
         if subject.has(*words) and not is_exchanged:
@@ -624,17 +637,29 @@ def background_service(subject: Subject, step: Step, _file: File) -> Iterator[Ru
 
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+# Words that are names only in quotes. https://docs.snowflake.com/en/sql-reference/reserved-keywords
+_RESERVED = frozenset(
+    {
+        "ALL", "ALTER", "AND", "ANY", "AS", "BETWEEN", "BY", "CASE", "CAST", "CHECK", "COLUMN", "CONNECT", "CONSTRAINT", "CREATE",
+        "CROSS", "CURRENT", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "DELETE", "DISTINCT", "DROP",
+        "ELSE", "EXISTS", "FALSE", "FOLLOWING", "FOR", "FROM", "FULL", "GRANT", "GROUP", "HAVING", "ILIKE", "IN", "INCREMENT",
+        "INNER", "INSERT", "INTERSECT", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LOCALTIME", "LOCALTIMESTAMP", "MINUS",
+        "NATURAL", "NOT", "NULL", "OF", "ON", "OR", "ORDER", "QUALIFY", "REGEXP", "REVOKE", "RIGHT", "RLIKE", "ROW", "ROWS",
+        "SAMPLE", "SCHEMA", "SELECT", "SET", "SOME", "START", "TABLE", "TABLESAMPLE", "THEN", "TO", "TRIGGER", "TRUE", "TRY_CAST",
+        "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "VIEW", "WHEN", "WHENEVER", "WHERE", "WITH",
+    }
+)  # fmt: skip
 
 
 @_rule("SF136")
 def case_sensitive_name(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find new tables, views and columns with a quoted name in lower or mixed case."""
+    """Find new tables, views and columns with a quoted name in lower or mixed case. Iceberg's other engines need such names."""
     names = [subject.name] if subject.verb == "CREATE" and subject.kind in ("TABLE", "VIEW") and subject.name else []
     for name in names if not subject.replaces else ():
         if _needs_quotes(name.parts[-1], name.key[-1]):
             yield RuleFinding(f'the name "{name.parts[-1]}" is found only in quotes, in this case', step)
-    known = file.known(step) if step.target and "add_column" in step.operations else None
-    if known and any(key != key.upper() for key in known.columns or ()):
+    known = file.known(step) if "add_column" in step.operations else None
+    if "ICEBERG TABLE" in subject.kind or (known and any(key != key.upper() for key in known.columns or ())):
         return
     for part in of(step, "add_column"):
         if isinstance(part, ColumnClause) and part.key and _needs_quotes(part.path[-1], part.key[-1]):
@@ -643,7 +668,7 @@ def case_sensitive_name(subject: Subject, step: Step, file: File) -> Iterator[Ru
 
 def _needs_quotes(text: str, key: str) -> bool:
     """Return whether a name was quoted only for its case."""
-    return bool(_PLAIN.fullmatch(text)) and text == key != key.upper()
+    return bool(_PLAIN.fullmatch(text)) and text == key != key.upper() and text.upper() not in _RESERVED
 
 
 RULES: tuple[Rule, ...] = (

@@ -52,6 +52,8 @@ HAZARDS = [
     ("", "ALTER TABLE db.s.u DROP ALL ROW ACCESS POLICIES", "SF110"),
     ("", "ALTER VIEW db.s.v UNSET AGGREGATION POLICY", "SF110"),
     ("", "ALTER ACCOUNT UNSET NETWORK_POLICY", "SF110"),
+    ("", "ALTER MASKING POLICY db.s.mask SET BODY -> val", "SF110"),
+    ("", "ALTER ROW ACCESS POLICY db.s.r SET BODY -> TRUE", "SF110"),
     ("", "ALTER TAG db.s.pii UNSET MASKING POLICY db.s.mask", "SF110"),
     ("", "ALTER TABLE db.s.orders SET DATA_RETENTION_TIME_IN_DAYS = 0", "SF111"),
     ("", "ALTER DATABASE db SET DATA_RETENTION_TIME_IN_DAYS=0", "SF111"),
@@ -172,6 +174,16 @@ HARMLESS = [
     "USE SCHEMA db.s; ALTER TABLE orders ADD COLUMN device TEXT",
     "INSERT INTO db.s.states (id, name) VALUES (1, 'new'), (2, 'api-key = ''none''')",
     "UNDROP TABLE db.s.orders",
+    'ALTER TABLE db.s.orders ADD COLUMN "order" TEXT',
+    'ALTER ICEBERG TABLE db.s.i ADD COLUMN "deviceId" STRING',
+    "ALTER TABLE db.s.orders ALTER COLUMN name SET DATA TYPE VARCHAR(200)",
+    "COMMENT ON COLUMN db.s.orders.name IS 'see https://wiki.example.com/a:b?x=1 and api_key = none'",
+    "CREATE TABLE db.s.api (id NUMBER, api_key_id TEXT, password_hash TEXT, secret_name TEXT DEFAULT 'none')",
+    "CREATE PIPE db.s.p AS COPY INTO db.s.orders FROM @db.s.files ON_ERROR = SKIP_FILE",
+    "CREATE ALERT db.s.a WAREHOUSE = w SCHEDULE = '1 minute' IF (EXISTS (SELECT 1 FROM db.s.orders)) THEN CALL db.s.p()",
+    "CREATE EXTERNAL TABLE db.s.e WITH LOCATION = @db.s.files FILE_FORMAT = (TYPE = PARQUET) AUTO_REFRESH = TRUE",
+    "ALTER TABLE db.s.orders SUSPEND RECLUSTER",
+    "ALTER SESSION SET QUERY_TAG = 'x'; ALTER TABLE db.s.orders ADD COLUMN region TEXT",
 ]  # fmt: skip
 
 
