@@ -34,6 +34,7 @@ from glacierbase.sql.statement import (
 )
 
 Path: TypeAlias = tuple[str, ...]
+_WORD = re.compile(r"\w+")
 # A quoted part of a name. With a dot in one, the text of a path does not tell its parts.
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 # What Iceberg appends to a column's name for the name of a partition field.
@@ -98,6 +99,7 @@ class KnownTable:
         identifiers: the paths of the identifier fields.
         properties: set by statements.
         unset: the keys of properties that statements removed.
+        clustering: the words of the clustering key in capitals, among them its columns.
         subject: what the statement that creates it names; only on Snowflake.
     """
 
@@ -109,6 +111,7 @@ class KnownTable:
     identifiers: tuple[Path, ...] | None = None
     properties: Mapping[str, str] | None = None
     unset: frozenset[str] = frozenset()
+    clustering: tuple[str, ...] = ()
     subject: Subject | None = None
 
     def column(self, path: Path) -> KnownColumn | None:
@@ -193,8 +196,8 @@ def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable
     identifiers = tuple(part.key for part in parts if isinstance(part, ColumnClause) and part.primary_key)
     table = KnownTable(using, columns or None, _all_known(fields), former, (), identifiers, properties, unset)
     for part in parts:
-        if isinstance(part, Constraint):
-            table = _add_constraint(table, part)
+        if isinstance(part, (Constraint, Fields)):
+            table = _CHANGES[part.operation](table, part)
     return replace(table, subject=statement.subject)
 
 
@@ -454,6 +457,11 @@ def _unset_property(table: KnownTable, part: Part) -> KnownTable:
     return replace(_with_property(table, part.key, None), unset=table.unset | {part.key})
 
 
+def _cluster(table: KnownTable, part: Part) -> KnownTable:
+    assert isinstance(part, Fields)
+    return replace(table, clustering=tuple(_WORD.findall(" ".join(part.fields).upper())))
+
+
 def _same(table: KnownTable, _part: Part) -> KnownTable:
     return table
 
@@ -471,7 +479,7 @@ _CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
     "drop_identifier_fields": _drop_identifiers, "set_properties": _set_property, "unset_properties": _unset_property,
     "alter_column_comment": _alter_column, "alter_column_position": _alter_column, "alter_column_default": _alter_column,
     "add_constraint": _add_constraint, "drop_constraint": _drop_constraint, "call": _called,
-    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag", "cluster_by"), _same), "other": _other,
+    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag"), _same), "cluster_by": _cluster, "other": _other,
 }  # fmt: skip
 
 

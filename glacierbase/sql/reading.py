@@ -36,24 +36,26 @@ def read_statement(sql: str, dialect: str) -> ParsedStatement:
     try:
         cursor = Cursor(sql, dialect)
         if cursor.holds_template():
-            return not_understood("a template that is not rendered")
-        return read_tokens(cursor)
+            raise UnsupportedClause("a template that is not rendered")
+        return read_words(cursor)
+    except UnsupportedClause as why:
+        return not_understood(str(why))
     except MigrationFileError as error:
         return not_understood(error.message)
 
 
-def read_tokens(cursor: Cursor) -> ParsedStatement:
-    """Return what the statement that begins here does; it may be marked as not understood."""
+def read_words(cursor: Cursor) -> ParsedStatement:
+    """Read a statement that begins here and ends with the tokens; it may be marked as not understood."""
     subject = subject_of(copy(cursor)) if cursor.dialect is SNOWFLAKE else None
     try:
-        parsed = read_words(cursor)
+        parsed = _understood(cursor)
     except UnsupportedClause as why:
         parsed = not_understood(str(why))
     return replace(parsed, subject=subject) if subject else parsed
 
 
-def read_words(cursor: Cursor) -> ParsedStatement:
-    """Read a statement that begins here and ends with the tokens.
+def _understood(cursor: Cursor) -> ParsedStatement:
+    """Read a statement.
 
     Raises:
         UnsupportedClause: its operation or its tables cannot be determined.
@@ -62,7 +64,7 @@ def read_words(cursor: Cursor) -> ParsedStatement:
         pass
     word = cursor.word()
     if _starts_script(cursor):
-        return _ended(Script(cursor, read_tokens).parsed(), cursor)
+        return _ended(Script(cursor, read_words).parsed(), cursor)
     if cursor.dialect.name not in _HEADS and word not in cursor.dialect.heads:
         raise UnsupportedClause(f"a statement of {cursor.dialect.name} that begins with {word or 'nothing'}")
     if word in _QUERY_STARTS:
@@ -95,7 +97,7 @@ def _explain(cursor: Cursor) -> ParsedStatement:
     cursor.take_any("EXTENDED", "CODEGEN", "COST", "FORMATTED", "LOGICAL")
     if cursor.word() in ("EXPLAIN", "EXECUTE") or _starts_script(cursor):
         raise UnsupportedClause(f"EXPLAIN {cursor.word()}")
-    return ParsedStatement("explain", (), read_words(cursor).sources)
+    return ParsedStatement("explain", (), _understood(cursor).sources)
 
 
 def _execute(cursor: Cursor) -> ParsedStatement:

@@ -313,8 +313,18 @@ def change_feed_off(step: Step, file: File) -> Iterator[RuleFinding]:
     yield from _switched("DL118", step, file)
 
 
+@statement_rule("drop_column", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL119"])
+def drop_clustering_column(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find dropped columns by which the table is clustered."""
+    known = file.known(step)
+    for part in of(step, "drop_column"):
+        if known and isinstance(part, DropColumn) and part.key[-1].upper() in known.clustering:
+            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: the table is clustered by it", step, part.place)
+
+
 RULES: tuple[Rule, ...] = (
     column_mapping_is_off, enable_column_mapping, protocol_upgrade, type_widening_is_off, check_reads_the_table, truncate_history,
     short_retention, append_only_changed, cluster_partitioned_table, cluster_existing_table, restore_table,
     constraint_dropped, column_of_change_feed, rewrite_of_a_whole_table, convert_to_delta, shallow_clone, change_feed_off,
+    drop_clustering_column,
 )  # fmt: skip

@@ -20,10 +20,24 @@ _OVERWRITE_MODE = "spark.sql.sources.partitionoverwritemode"
 
 
 @statement_rule("drop_table", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS101"])
-def drop_table(step: Step, _file: File) -> Iterator[RuleFinding]:
+def drop_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP TABLE without PURGE."""
     if not step.parsed.options.purge:
-        yield RuleFinding("DROP TABLE", step)
+        yield RuleFinding(f"DROP TABLE{_undrop(step, file)}", step)
+
+
+def _undrop(step: Step, file: File) -> str:
+    """Return whether Snowflake restores the table; empty for other engines.
+
+    https://docs.snowflake.com/en/sql-reference/sql/undrop-table
+    """
+    subject, known = step.parsed.subject, file.known(step)
+    if subject is None:
+        return ""
+    days = ((known and known.properties) or {}).get("DATA_RETENTION_TIME_IN_DAYS")
+    if subject.kind == "EXTERNAL TABLE" or days == "0":
+        return "; there is no UNDROP" + (", its retention is 0" if days else "")
+    return f"; UNDROP {subject.kind} restores it within its retention, {f'{days} days' if days else 'a day by default'}"
 
 
 @statement_rule("drop_table", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS102"])

@@ -12,7 +12,7 @@ from glacierbase.review.rules import texts
 from glacierbase.sql.column_types import types_of
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE
-from glacierbase.sql.statement import AlterColumn, ColumnClause, Fields, Subject
+from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Fields, Subject
 
 _TEXTS = texts("snowflake")
 _CheckSubject = Callable[[Subject, Step, File], Iterable[RuleFinding]]
@@ -46,9 +46,13 @@ def _finding(step: Step, what: str, consequence: str, **rest: Any) -> Iterator[R
 
 def _is_new(subject: Subject, step: Step, file: File) -> bool:
     """Return whether the object lives only as long as the session, or an earlier statement of the file creates it."""
-    before = (other.parsed.subject for other in file.steps if other.statement.index < step.statement.index)
+    before = (other.parsed.subject for other in file.steps[: file.steps.index(step)])
     creates = (other for other in before if other and other.verb == "CREATE")
     return subject.is_temporary or any(other.is_same_object(subject) for other in creates)
+
+
+def _after(step: Step, file: File) -> tuple[Step, ...]:
+    return file.steps[file.steps.index(step) + 1 :]
 
 
 @_rule("SF101", Severity.ERROR, spares=True)
@@ -173,9 +177,22 @@ _PROTECTION = (
 )  # fmt: skip
 
 
+_HIDES = ("MASKING POLICY", "ROW ACCESS POLICY")
+# `SET BODY -> val` has the words SET, BODY, -, > and val.
+_ONE_WORD = 5
+
+
 @_rule("SF110", Severity.ERROR)
 def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find policies that are detached, unless the same statement attaches another one."""
+    """Find policies that are detached, unless the same statement attaches another one, and policies that hide nothing."""
+    if subject.verb == "ALTER" and subject.kind in _HIDES and subject.words[:2] == ("SET", "BODY"):
+        if (
+            re.fullmatch(r"[A-Z_]\w*", subject.words[-1])
+            and len(subject.words) == _ONE_WORD
+            and subject.words[-1] != "NULL"
+        ):
+            yield from _finding(step, f"{subject.kind}", f"the body {subject.words[-1]} hides nothing")
+        return
     for words in _PROTECTION if subject.verb == "ALTER" else ():
         is_exchanged = words[-1] == "POLICY" and (subject.has("ADD", *words[1:]) or subject.has("SET", *words[1:]))
         if subject.has(*words) and not is_exchanged:
@@ -192,6 +209,8 @@ _RETENTION = "DATA_RETENTION_TIME_IN_DAYS"
 def time_travel_reduced(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find a retention of 0, and one lower than earlier statements declare."""
     days, before = subject.setting(_RETENTION), _before(step, file, _RETENTION)
+    if subject.has("UNSET", _RETENTION):
+        days = "1"  # The default of an account.
     if not (days or "").isdigit() or not {"TRANSIENT", "TEMPORARY", "TEMP"}.isdisjoint(subject.modifiers):
         return
     if days == "0" or (subject.verb == "ALTER" and before and before.isdigit() and int(days or 0) < int(before)):
@@ -241,8 +260,7 @@ def temporary_table_without_use(subject: Subject, step: Step, file: File) -> Ite
     """Find temporary tables that no later statement of the file names."""
     if subject.verb != "CREATE" or subject.kind != "TABLE" or not subject.is_temporary or not step.target:
         return
-    later = [other for other in file.steps if other.statement.index > step.statement.index]
-    if not any(_may_use(other, step.target.key) for other in later):
+    if not any(_may_use(other, step.target.key) for other in _after(step, file)):
         yield from _finding(step, "TEMPORARY TABLE", "it is gone when the session of this file ends, with its rows")
 
 
@@ -281,8 +299,10 @@ _CONSTANT = re.compile(
 
 
 @_rule("SF117", Severity.ERROR, spares=True)
-def default_refused(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+def default_refused(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find defaults that Snowflake refuses for the columns of an existing table."""
+    if "add_column" in step.operations and (subject.has("AUTOINCREMENT") or subject.has("IDENTITY")):
+        yield RuleFinding("ADD COLUMN with AUTOINCREMENT, whose values are not constant", step)
     for part in step.parsed.parts:
         default = part.default if isinstance(part, (ColumnClause, AlterColumn)) else None
         if default is None or not isinstance(part, (ColumnClause, AlterColumn)):
@@ -442,6 +462,8 @@ def _widely(subject: Subject) -> str:
         return "ALL"
     if subject.has("TO", "ROLE", "PUBLIC") or subject.words[-2:] == ("TO", "PUBLIC"):
         return "to PUBLIC, which every user has"
+    if subject.has("TO", "SHARE"):
+        return "to a share, which other accounts read"
     return next((f"the role {admin}" for admin in _ADMINS if subject.words[:2] == ("ROLE", admin)), "") or (
         "MANAGE GRANTS" if subject.has("MANAGE", "GRANTS") else ""
     )
@@ -489,7 +511,9 @@ def account_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleF
         "INTEGRATION",
         "SHARE",
     )
-    is_created = subject.verb == "CREATE" and kind in ("USER", "NETWORK POLICY", "SHARE") and not subject.replaces
+    is_created = (
+        subject.verb == "CREATE" and kind in ("USER", "NETWORK POLICY", "SHARE", "INTEGRATION") and not subject.replaces
+    )
     is_unset = any(subject.has(*words) for words in _PROTECTION) or subject.setting(_RETENTION) == "0"
     if (is_altered or is_created) and not is_unset and not _is_described(subject):
         yield from _finding(step, f"{subject.verb} {subject.kind}", "it acts on the whole account, beyond this catalog")
@@ -535,12 +559,21 @@ _STARTED = ("TASK", "ALERT", "DYNAMIC TABLE")
 
 
 def _is_started_later(subject: Subject, step: Step, file: File) -> bool:
-    later = (other.parsed.subject for other in file.steps if other.statement.index > step.statement.index)
+    later = (other.parsed.subject for other in _after(step, file))
     same = (other for other in later if other and other.is_same_object(subject))
     return any(
         other.words[:1] == ("RESUME",) or other.setting("PIPE_EXECUTION_PAUSED") == "FALSE" or other.verb == "DROP"
         for other in same
     ) or any("SYSTEM$TASK_DEPENDENTS_ENABLE" in other.statement.text.upper() for other in file.steps)
+
+
+@_rule("SF132", Severity.ERROR)
+def drop_clustering_column(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find dropped columns of the clustering key."""
+    known = file.known(step) if "drop_column" in step.operations else None
+    for part in of(step, "drop_column"):
+        if known and isinstance(part, DropColumn) and part.key[-1] in known.clustering:
+            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: the clustering key uses it", step, part.place)
 
 
 @_rule("SF133")
@@ -577,18 +610,56 @@ def clone_of_the_past(subject: Subject, step: Step, _file: File) -> Iterator[Rul
         yield from _finding(step, "CLONE of a past state, for", "it fails where the state is older than the retention")
 
 
+@_rule("SF137")
+def rename_namespace(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ALTER SCHEMA and ALTER DATABASE … RENAME TO."""
+    if subject.verb == "ALTER" and subject.kind in ("SCHEMA", "DATABASE") and subject.has("RENAME", "TO"):
+        broken = "views, tasks, pipes and jobs that write the old name fail, for every object inside"
+        yield from _finding(step, f"ALTER {subject.kind} … RENAME", broken)
+
+
+@_rule("SF138")
+def stage_location(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ALTER STAGE … SET URL."""
+    if subject.verb == "ALTER" and subject.kind == "STAGE" and subject.setting("URL") is not None:
+        yield from _finding(
+            step, "SET URL of the stage", "loads from it read other files, whether these were loaded or not"
+        )
+
+
+@_rule("SF139", spares=True)
+def background_service(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ADD SEARCH OPTIMIZATION."""
+    if subject.verb == "ALTER" and subject.has("ADD", "SEARCH", "OPTIMIZATION"):
+        yield from _finding(
+            step, "ADD SEARCH OPTIMIZATION of", "its structures are built and kept in the background, for credits"
+        )
+
+
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+# Words that are names only in quotes. https://docs.snowflake.com/en/sql-reference/reserved-keywords
+_RESERVED = frozenset(
+    {
+        "ALL", "ALTER", "AND", "ANY", "AS", "BETWEEN", "BY", "CASE", "CAST", "CHECK", "COLUMN", "CONNECT", "CONSTRAINT", "CREATE",
+        "CROSS", "CURRENT", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "DELETE", "DISTINCT", "DROP",
+        "ELSE", "EXISTS", "FALSE", "FOLLOWING", "FOR", "FROM", "FULL", "GRANT", "GROUP", "HAVING", "ILIKE", "IN", "INCREMENT",
+        "INNER", "INSERT", "INTERSECT", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LOCALTIME", "LOCALTIMESTAMP", "MINUS",
+        "NATURAL", "NOT", "NULL", "OF", "ON", "OR", "ORDER", "QUALIFY", "REGEXP", "REVOKE", "RIGHT", "RLIKE", "ROW", "ROWS",
+        "SAMPLE", "SCHEMA", "SELECT", "SET", "SOME", "START", "TABLE", "TABLESAMPLE", "THEN", "TO", "TRIGGER", "TRUE", "TRY_CAST",
+        "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "VIEW", "WHEN", "WHENEVER", "WHERE", "WITH",
+    }
+)  # fmt: skip
 
 
 @_rule("SF136")
 def case_sensitive_name(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find new tables, views and columns with a quoted name in lower or mixed case."""
+    """Find new tables, views and columns with a quoted name in lower or mixed case. Iceberg's other engines need such names."""
     names = [subject.name] if subject.verb == "CREATE" and subject.kind in ("TABLE", "VIEW") and subject.name else []
     for name in names if not subject.replaces else ():
         if _needs_quotes(name.parts[-1], name.key[-1]):
             yield RuleFinding(f'the name "{name.parts[-1]}" is found only in quotes, in this case', step)
-    known = file.known(step) if step.target and "add_column" in step.operations else None
-    if known and any(key != key.upper() for key in known.columns or ()):
+    known = file.known(step) if "add_column" in step.operations else None
+    if "ICEBERG TABLE" in subject.kind or (known and any(key != key.upper() for key in known.columns or ())):
         return
     for part in of(step, "add_column"):
         if isinstance(part, ColumnClause) and part.key and _needs_quotes(part.path[-1], part.key[-1]):
@@ -597,7 +668,7 @@ def case_sensitive_name(subject: Subject, step: Step, file: File) -> Iterator[Ru
 
 def _needs_quotes(text: str, key: str) -> bool:
     """Return whether a name was quoted only for its case."""
-    return bool(_PLAIN.fullmatch(text)) and text == key != key.upper()
+    return bool(_PLAIN.fullmatch(text)) and text == key != key.upper() and text.upper() not in _RESERVED
 
 
 RULES: tuple[Rule, ...] = (
@@ -606,5 +677,6 @@ RULES: tuple[Rule, ...] = (
     no_fail_safe, temporary_table_without_use, clustering_changed, add_required_column, default_refused, set_not_null,
     type_change_refused, fewer_digits, secure_view_lost, copy_loads_again, copy_deletes_files, copy_skips_rows,
     ownership_without_grants, wide_grant, compute_changed, account_changed, administrator_in_use, runs_at_once, stays_stopped,
-    tag_removed, setting_of_session, clone_of_the_past, case_sensitive_name,
+    tag_removed, drop_clustering_column, setting_of_session, clone_of_the_past, case_sensitive_name,
+    rename_namespace, stage_location, background_service,
 )  # fmt: skip

@@ -52,6 +52,8 @@ HAZARDS = [
     ("", "ALTER TABLE db.s.u DROP ALL ROW ACCESS POLICIES", "SF110"),
     ("", "ALTER VIEW db.s.v UNSET AGGREGATION POLICY", "SF110"),
     ("", "ALTER ACCOUNT UNSET NETWORK_POLICY", "SF110"),
+    ("", "ALTER MASKING POLICY db.s.mask SET BODY -> val", "SF110"),
+    ("", "ALTER ROW ACCESS POLICY db.s.r SET BODY -> TRUE", "SF110"),
     ("", "ALTER TAG db.s.pii UNSET MASKING POLICY db.s.mask", "SF110"),
     ("", "ALTER TABLE db.s.orders SET DATA_RETENTION_TIME_IN_DAYS = 0", "SF111"),
     ("", "ALTER DATABASE db SET DATA_RETENTION_TIME_IN_DAYS=0", "SF111"),
@@ -95,6 +97,13 @@ HAZARDS = [
     ("", "ALTER SESSION SET ERROR_ON_NONDETERMINISTIC_MERGE = FALSE", "SF134"),
     ("", "CREATE TABLE db.s.old CLONE db.s.orders BEFORE (STATEMENT => '8e5d0ca9')", "SF135"),
     ("", 'CREATE TABLE db.s."Orders" (id NUMBER)', "SF136"),
+    ("", "ALTER SCHEMA db.s RENAME TO db.s2", "SF137"),
+    ("", "ALTER STAGE db.s.ext SET URL = 's3://b/y'", "SF138"),
+    ("", "ALTER TABLE db.s.orders ADD SEARCH OPTIMIZATION", "SF139"),
+    ("", "ALTER TABLE db.s.orders ADD COLUMN n NUMBER AUTOINCREMENT", "SF117"),
+    (ORDERS + " DATA_RETENTION_TIME_IN_DAYS = 30", "ALTER TABLE db.s.orders UNSET DATA_RETENTION_TIME_IN_DAYS", "SF111"),
+    ("", "GRANT SELECT ON TABLE db.s.orders TO SHARE partner", "SF126"),
+    ("", "DROP TABLE db.s.orders", "DS101"),
     (ORDERS, "ALTER TABLE db.s.orders DROP COLUMN note", "DS103"),
     (ORDERS, "ALTER TABLE db.s.orders DROP COLUMN note; ALTER TABLE db.s.orders ADD COLUMN note TEXT", "DS105"),
     (ORDERS, "TRUNCATE TABLE db.s.orders", "DS107"),
@@ -102,7 +111,7 @@ HAZARDS = [
     ("", "CREATE STAGE db.s.e URL='azure://b' CREDENTIALS=(AZURE_SAS_TOKEN='?sv=2016&sig=abc')", "FL113"),
     ("", "CREATE STAGE db.s.e URL='s3://b' ENCRYPTION=(MASTER_KEY='eSxX0jzYfIamtnBKOEOwq80Au6NbSgPH5r4BDDwOaO8=')", "FL113"),
     ("", "CREATE SECRET db.s.git TYPE = PASSWORD USERNAME = 'x' PASSWORD = 'ghp_0123456789abcdefghijABCDEFGHIJ012345'", "FL113"),
-    ("", "CREATE NOTIFICATION INTEGRATION n TYPE=WEBHOOK WEBHOOK_URL='https://x:s3cr3t@hooks.example.com/a'", "FL113"),
+    ("", "CREATE STAGE db.s.e URL = 'https://loader:s3cr3t@files.example.com/a'", "FL113"),
 ]  # fmt: skip
 
 
@@ -165,6 +174,16 @@ HARMLESS = [
     "USE SCHEMA db.s; ALTER TABLE orders ADD COLUMN device TEXT",
     "INSERT INTO db.s.states (id, name) VALUES (1, 'new'), (2, 'api-key = ''none''')",
     "UNDROP TABLE db.s.orders",
+    'ALTER TABLE db.s.orders ADD COLUMN "order" TEXT',
+    'ALTER ICEBERG TABLE db.s.i ADD COLUMN "deviceId" STRING',
+    "ALTER TABLE db.s.orders ALTER COLUMN name SET DATA TYPE VARCHAR(200)",
+    "COMMENT ON COLUMN db.s.orders.name IS 'see https://wiki.example.com/a:b?x=1 and api_key = none'",
+    "CREATE TABLE db.s.api (id NUMBER, api_key_id TEXT, password_hash TEXT, secret_name TEXT DEFAULT 'none')",
+    "CREATE PIPE db.s.p AS COPY INTO db.s.orders FROM @db.s.files ON_ERROR = SKIP_FILE",
+    "CREATE ALERT db.s.a WAREHOUSE = w SCHEDULE = '1 minute' IF (EXISTS (SELECT 1 FROM db.s.orders)) THEN CALL db.s.p()",
+    "CREATE EXTERNAL TABLE db.s.e WITH LOCATION = @db.s.files FILE_FORMAT = (TYPE = PARQUET) AUTO_REFRESH = TRUE",
+    "ALTER TABLE db.s.orders SUSPEND RECLUSTER",
+    "ALTER SESSION SET QUERY_TAG = 'x'; ALTER TABLE db.s.orders ADD COLUMN region TEXT",
 ]  # fmt: skip
 
 
@@ -188,3 +207,30 @@ def test_the_message_says_what_is_lost_and_whether_undrop_restores_it() -> None:
     )
     (schema,) = findings("DROP SCHEMA db.s", facts=SNOWFLAKE)
     assert "UNDROP SCHEMA restores it within its retention" in schema.message
+
+
+@pytest.mark.parametrize(
+    ("before", "sql", "message"),
+    [
+        ("", "DROP TABLE db.s.t", "DROP TABLE; UNDROP TABLE restores it within its retention, a day by default"),
+        (
+            " DATA_RETENTION_TIME_IN_DAYS = 30",
+            "DROP TABLE db.s.t",
+            "DROP TABLE; UNDROP TABLE restores it within its retention, 30 days",
+        ),
+        (" DATA_RETENTION_TIME_IN_DAYS = 0", "DROP TABLE db.s.t", "DROP TABLE; there is no UNDROP, its retention is 0"),
+        ("", "DROP EXTERNAL TABLE db.s.e", "DROP TABLE; there is no UNDROP"),
+    ],
+)  # fmt: skip
+def test_a_dropped_table_is_restored_by_undrop_within_its_own_retention(before: str, sql: str, message: str) -> None:
+    """The retention is known from the statement that creates the table."""
+    *_, finding = findings(f"CREATE TABLE db.s.t (id NUMBER){before}", sql, facts=SNOWFLAKE)
+    assert finding.message == message
+
+
+def test_a_column_of_the_clustering_key_is_known_from_earlier_files() -> None:
+    """DROP CLUSTERING KEY before it makes the drop possible."""
+    create = "CREATE TABLE db.s.t (id NUMBER, day DATE) CLUSTER BY (TO_DATE(day))"
+    drop = "ALTER TABLE db.s.t DROP COLUMN day"
+    assert "SF132" in codes(create, drop, facts=SNOWFLAKE)
+    assert "SF132" not in codes(create, "ALTER TABLE db.s.t DROP CLUSTERING KEY", drop, facts=SNOWFLAKE)
