@@ -48,6 +48,8 @@ _LABEL = re.compile(r"(?=.{6,16}\S) *\w+(?: \w+)? {2,}")
 _LEAST_WIDTH = 20
 # The number of cells, the longest ones, that determine the width of a column.
 _MEASURED = 20
+# How many lines more than alone a cell may need in a column; beyond, a row is a record.
+_MORE_LINES = 4
 _GAP = "  "
 _MORE = " …"
 # Chinese, Japanese and Korean have no blanks between words.
@@ -56,9 +58,10 @@ _WIDE = "[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U000
 _TOKEN = re.compile(
     rf"`[^`]*`\S*\s*|(?:^|(?<=: )|(?<=  ))(?:glacierbase|git) [^;]*;?\s*|{_WIDE}\s*|(?:(?!{_WIDE})[^\s@])+@*\s*|[\s@]+"
 )
-# Characters after which a word is broken if the columns are too wide otherwise; dates are not broken.
+_WORD_TOKEN = re.compile(r"\S*\s+|\S+")
+# Characters after which a long word is broken if the columns are too wide otherwise; dates are not broken.
 _FINE_TOKEN = re.compile(r".*?(?:[\s.,</]|-(?!\d))+|.+")
-_PATH_TOKEN = re.compile(r"[^/_]*[/_]+|[^/_]+")
+_PATH_TOKEN = re.compile(r"[^/]*/+|[^/]+")
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +71,13 @@ class _Styled:
     Attributes:
         tokens: the parts that it can be broken into.
         is_prose: whether it may be shortened if it repeats the cell above it. Names and times may not.
+        is_path: whether the parts are folders and a file, which are whole.
     """
 
     tokens: Sequence[str]
     style: str = _PLAIN
     is_prose: bool = False
+    is_path: bool = False
 
     @property
     def widest(self) -> int:
@@ -83,8 +88,8 @@ class _Styled:
         return max((cell_len(token.rstrip()) for token in self.tokens), default=0)
 
     def finer(self) -> _Styled:
-        """Return the cell with its words broken after punctuation: a type or the name of a property is one word."""
-        return replace(self, tokens=[part for token in self.tokens for part in _finer(token)])
+        """Return the cell with its long words broken after punctuation: a type or the name of a property is one word."""
+        return self if self.is_path else replace(self, tokens=[part for token in self.tokens for part in _finer(token)])
 
 
 class Screen:
@@ -101,7 +106,17 @@ class Screen:
 
     def show(self, lines: Iterable[Line], indent: str = "") -> str:
         """Return the lines as text for this terminal."""
-        return "\n".join(part for line in lines for part in self._shown(line, indent))
+        return "\n".join(self._parts(lines, indent))
+
+    def _parts(self, lines: Iterable[Line], indent: str) -> Iterator[str]:
+        """Yield the lines for this terminal. The empty line after a record is left out at the end, and before another one."""
+        ends_record = False
+        for line in lines:
+            parts = list(self._shown(line, indent))
+            if ends_record and parts[0]:
+                yield ""
+            ends_record = isinstance(line, Table) and not parts[-1]
+            yield from parts[:-1] if ends_record else parts
 
     def _shown(self, line: Line, indent: str) -> Iterator[str]:
         if isinstance(line, Table):
@@ -140,14 +155,38 @@ class Screen:
         return self._in_colour(margin[0], _DIM) + text[margin.end() :] if margin else text
 
     def _table(self, table: Table, indent: str) -> Iterator[str]:
+        """Yield the lines of a table: in columns if they fit the width, else a record or a line per row."""
         whole = self._cells(table)
         room = self._width - len(indent) - len(_GAP) * (len(whole[0]) - 1)
+        most = max(cell.widest for row in whole for cell in row) // max(room, 1) + _MORE_LINES if table.header else None
         for rows in (whole, [[cell.finer() for cell in row] for row in whole]):
-            if widths := _column_widths(list(zip(*rows, strict=True)), room):
+            if widths := _column_widths(list(zip(*rows, strict=True)), room, most):
                 for above, row in zip([None, *rows], rows, strict=False):
                     yield from self._row(row, widths, indent, above)
                 return
-        yield from (line for row in whole for line in self._as_line(row, indent))
+        yield from self._records(table, indent) if table.header else self._as_lines(whole, indent)
+
+    def _records(self, table: Table, indent: str) -> Iterator[str]:
+        """Yield for each row its fields that are not empty, and an empty line. A first field without a name is a title."""
+        names = [text_of(name) for name in table.header]
+        margin = indent if names[0] else f"{indent}{_GAP}"
+        hanging = max(len(margin) + max(map(cell_len, names)) + len(_GAP), len(_HANGING))
+        labels = [f"{margin}{name}{' ' * (hanging - len(margin) - cell_len(name))}" for name in names]
+        if not names[0]:
+            labels[0] = indent
+        for row in table.rows:
+            for label, cell in zip(labels, row, strict=True):
+                if cell:
+                    yield from self._field(label, self._cell(cell, ""), hanging)
+            yield ""
+
+    def _field(self, label: str, cell: _Styled, hanging: int) -> Iterator[str]:
+        """Yield the lines of a field of a record. Long types and names are broken after punctuation."""
+        room = self._width - hanging
+        tokens = cell.tokens if cell.narrowest <= room else cell.finer().tokens
+        first, *others = _broken(tokens, self._width - cell_len(label), room)
+        yield f"{self._in_colour(label, _DIM) if label.strip() else label}{self._in_colour(first, cell.style)}"
+        yield from (f"{' ' * hanging}{self._in_colour(other, cell.style)}" for other in others)
 
     def _row(
         self, row: Sequence[_Styled], widths: Sequence[int], indent: str, above: Sequence[_Styled] | None
@@ -163,9 +202,10 @@ class Screen:
             )
             yield f"{indent}{line}".rstrip()
 
-    def _as_line(self, row: Sequence[_Styled], indent: str) -> Iterator[str]:
-        """Yield a row of a table that is too wide for the terminal as one wrapped line."""
-        return self._wrapped(_GAP.join("".join(cell.tokens) for cell in row if cell.tokens), indent)
+    def _as_lines(self, rows: Iterable[Sequence[_Styled]], indent: str) -> Iterator[str]:
+        """Yield each row as one wrapped line."""
+        for row in rows:
+            yield from self._wrapped(_GAP.join("".join(cell.tokens) for cell in row if cell.tokens), indent)
 
     def _cells(self, table: Table) -> list[list[_Styled]]:
         columns = list(zip(*table.rows, strict=True))
@@ -182,7 +222,7 @@ class Screen:
         if isinstance(cell, Mark):
             return _Styled([text], _style_of(text))
         if isinstance(cell, Location):
-            return _Styled(_tokens(text.removeprefix(folder), _PATH_TOKEN))
+            return _Styled(_tokens(text.removeprefix(folder), _PATH_TOKEN), is_path=True)
         return _Styled(_tokens(text), is_prose=True)
 
     def _in_colour(self, text: str, style: str) -> str:
@@ -207,7 +247,9 @@ def _tokens(text: str, pattern: re.Pattern[str] = _TOKEN) -> list[str]:
 
 
 def _finer(token: str) -> list[str]:
-    return [token] if token.startswith(("`", "glacierbase ", "git ")) else _tokens(token, _FINE_TOKEN)
+    if token.startswith(("`", "glacierbase ", "git ")):
+        return [token]
+    return _tokens(token, _FINE_TOKEN if cell_len(token) > _LEAST_WIDTH else _WORD_TOKEN)
 
 
 def _first_of(lines: list[str], cell: _Styled, above: _Styled, width: int) -> list[str]:
@@ -230,12 +272,17 @@ def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:
     return [line.rstrip() for line in lines]
 
 
-def _column_widths(columns: Sequence[Sequence[_Styled]], room: int) -> list[int]:
-    """Return the widths of columns within `room` with the fewest lines per row; none if `room` is too small."""
+def _column_widths(columns: Sequence[Sequence[_Styled]], room: int, most: int | None) -> list[int]:
+    """Return the widths of columns within `room` with the fewest lines per row; none if there are no such widths.
+
+    Args:
+        most: how many lines a row may have. None is any number, and a long word may exceed the width in the last column.
+    """
     largest = [nlargest(_MEASURED, column, key=lambda cell: cell.widest) for column in columns]
     narrowest = [max(cell.narrowest for cell in column) for column in columns]
-    narrowest[-1] = min(narrowest[-1], _LEAST_WIDTH)  # A longer word, such as a path, may exceed the width there.
-    for lines in count(1):
+    if most is None:
+        narrowest[-1] = min(narrowest[-1], _LEAST_WIDTH)
+    for lines in count(1) if most is None else range(1, most + 1):
         widths = [_width_for(lines, cells, least) for cells, least in zip(largest, narrowest, strict=True)]
         if sum(widths) <= room:
             return [*widths[:-1], max(widths[-1], min(room - sum(widths[:-1]), largest[-1][0].widest))]

@@ -1,7 +1,7 @@
 """The screens of the commonest commands, as a terminal shows them, from values that never change.
 
-`tests/unit/output/golden/` holds each of them at 80 and 120 columns, in colours (`.ansi`) and without (`.txt`). After a change of
-what they show, look at the difference and write them again:
+`tests/unit/output/golden/` holds each of them at 60, 80 and 120 columns, in colours (`.ansi`) and without (`.txt`). After a
+change of what they show, look at the difference and write them again:
 
     python -m tests.unit.output.screens
 """
@@ -32,10 +32,13 @@ from glacierbase.apply.results import (
 )
 from glacierbase.cli.program import cli
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFailed, MigrationFileError, SeveralErrors
+from glacierbase.history.shapes import ChangeOrigin
+from glacierbase.inspect.blame import BlamedLine, BlameResult
 from glacierbase.inspect.compare.compare import Side, compare
 from glacierbase.inspect.compare.results import CompareResult
 from glacierbase.inspect.compare.state import StateResult, TableParts, TableState, VersionState
 from glacierbase.inspect.history import HistoryResult, outcomes
+from glacierbase.inspect.lineage import Since
 from glacierbase.inspect.results import Check, DoctorResult, StatusResult
 from glacierbase.inspect.show import ShownRun, ShownStatement, ShowResult
 from glacierbase.model.access import NamespaceAccess, Protection
@@ -43,12 +46,12 @@ from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, Event, State
 from glacierbase.model.printable import Show
 from glacierbase.model.result import LockHolder, Result, Status
-from glacierbase.output.documents import text_document, text_errors
+from glacierbase.output.documents import Lines, text_document, text_errors
 from glacierbase.output.screen import Screen
 from glacierbase.output.side_by_side import side_by_side
 
 GOLDEN = Path(__file__).parent / "golden"
-WIDTHS = (80, 120)
+WIDTHS = (60, 80, 120)
 NOW = datetime(2026, 11, 22, 16, 56, 7, tzinfo=timezone.utc)
 _ESCAPE = re.compile(r"\x1b\[[0-9;]*m")
 _NAMES = ("create_sleep_events", "raise_commit_retries", "add_the_device_column_to_events", "drop_legacy_flag")
@@ -198,6 +201,30 @@ _CASE = made(
 )  # fmt: skip
 
 
+_SINCE = Since(_VERSIONS[2], _at(days=2), "Data Platform Team", _WHY[2], ChangeOrigin.MIGRATION)
+_CREATED = replace(_SINCE, version=_VERSIONS[0], at=_at(days=20), description=_WHY[0])
+_OUTSIDE = Since(None, _at(days=1), None, None, ChangeOrigin.OUTSIDE, at_most=True)
+
+
+def _blamed(kind: str, name: str, type_: str, since: Since, change: str = "", *, required: bool = False) -> BlamedLine:
+    return BlamedLine(
+        kind, name, type_, since.version, since.at, since.author, since.description, since.is_outside, required, change,
+        (), since, None,
+    )  # fmt: skip
+
+
+_BLAMED = BlameResult(
+    "analytics", "prod", table="lake.sleep.events",
+    lines_=(
+        _blamed("column", "user_id", "bigint", _CREATED, required=True),
+        _blamed("column", "device", "struct<model:string,firmware:struct<version:string,build:int>>", _SINCE, "was string"),
+        _blamed("column", "device.firmware", "struct<version:string,build:int>", _SINCE),
+        _blamed("column", "debug_flag", "string", _OUTSIDE),
+        _blamed("partition", "user_bucket", "bucket(16, user_id)", _CREATED),
+        _blamed("property", "write.parquet.bloom-filter-enabled.column.user_id", "true", _CREATED),
+    ),
+    next="keep, undo or ignore what no migration made: `glacierbase drift --table lake.sleep.events`",
+)  # fmt: skip
 _STATE = VersionState(
     _VERSIONS[0], _WHY[0], State.APPLIED, _at(days=20), AppliedBy.RUN, 2, 2, None, ("v1:sha256:8c1f03aa",), "r1",
     has_file=True, squash=None, tables=("lake.sleep.events",),
@@ -239,9 +266,11 @@ def _compared() -> CompareResult:
     )
 
 
-def _of(*results: Result, errors: tuple[GlacierbaseError, ...] = ()) -> Callable[[Show], str]:
+def _of(
+    *results: Result, errors: tuple[GlacierbaseError, ...] = (), lines: Lines | None = None
+) -> Callable[[Show], str]:
     def shown(show: Show) -> str:
-        summary = MigrateResult.summary if isinstance(results[0], MigrateResult) else None
+        summary = MigrateResult.summary if isinstance(results[0], MigrateResult) else lines
         return "\n".join([text_document(results, summary, show), *([text_errors(errors, show)] if errors else [])])
 
     return shown
@@ -268,7 +297,9 @@ SCREENS: dict[str, Callable[[Show], str]] = {
     ),
     "compare": _of(_compared()),
     "history": _of(HistoryResult("analytics", "prod", events=_EVENTS, outcomes=outcomes(_EVENTS), total=len(_EVENTS))),
+    "history-events": _of(HistoryResult("analytics", "prod", events=_EVENTS), lines=HistoryResult.event_lines),
     "show": _of(_SHOWN),
+    "blame": _of(_BLAMED),
     "plan": _of(PlanResult("analytics", "prod", plan=(_PLANNED,))),
     "validate-errors": lambda show: text_errors((_INVALID,), show),
     "doctor": _of(DoctorResult("analytics", "prod", checks=_CHECKS, access=_ACCESS)),

@@ -20,7 +20,7 @@ from glacierbase.output.screen import Screen
 from glacierbase.secrets import register
 from tests.support.hostile import FORGED, PAYLOAD, check_inert, check_safe
 from tests.unit.output.planted import planted
-from tests.unit.output.screens import GOLDEN, NOW, SCREENS, screens
+from tests.unit.output.screens import GOLDEN, NOW, SCREENS, WIDTHS, screens
 from tests.unit.output.test_output import KINDS
 
 PROSE = "Device names are needed by the 2027 firmware report of the hardware team"
@@ -50,12 +50,56 @@ def test_a_table_fits_the_width_and_breaks_no_word(width: int) -> None:
     assert len(lines) > len(ROWS) + 1 or width == 200
 
 
-def test_a_table_that_cannot_fit_becomes_a_wrapped_line_per_row() -> None:
-    """The words stay whole, and the later lines of a row are deeper."""
+def test_a_table_that_cannot_fit_becomes_records_with_a_field_per_line() -> None:
+    """The words stay whole, the later lines of a field are deeper, an empty line separates records, and none follows the last."""
     lines = shown([Table(HEADER, tuple(ROWS))], 40)
     assert max(map(len, lines)) <= 40
-    assert [line for line in lines if not line.startswith(" ")][1].split()[:1] == [ROWS[0][0]]
+    records = "\n".join(lines).split("\n\n")
+    assert len(records) == len(ROWS)
+    for record, row in zip(records, ROWS, strict=True):
+        names = [line.split("  ")[0] for line in record.split("\n") if not line.startswith(" ")]
+        assert names == list(HEADER)
+        assert record.startswith(f"version      {row[0]}\n")
+        assert {str(row[1]), *PROSE.split()} <= set(record.split())
+    assert shown([Table(HEADER, tuple(ROWS)), "next"], 40)[-2:] == ["", "next"]
+    assert shown([Table(HEADER, tuple(ROWS)), "", "next"], 40)[-3:-2] != [""]
+
+
+def test_a_table_without_names_that_cannot_fit_becomes_a_wrapped_line_per_row() -> None:
+    """The words stay whole, and the later lines of a row are deeper."""
+    lines = shown([Table((), tuple(row[:-1] for row in ROWS))], 40)
+    assert max(map(len, lines)) <= 40
+    assert lines[0].split()[:1] == [ROWS[0][0]]
     assert {"firmware", "out_of_order", *PROSE.split()} <= set(" ".join(lines).split())
+
+
+def test_a_record_has_the_first_field_without_a_name_as_title_and_no_empty_field() -> None:
+    """A later field without a name is below the one before it."""
+    rows = [(Mark("device.firmware"), "string", None, Mark("differs"), PROSE), (Mark("b"), "bigint", "2", "", "")]
+    assert shown(table(("", "type", "size", "", "description"), rows), 34)[:4] == [
+        "device.firmware", "  type         string", "               differs", "  description  Device names are",
+    ]  # fmt: skip
+    assert shown(table(("", "type", "size", "", "description"), rows), 34)[-3:] == [
+        "b", "  type         bigint", "  size         2",
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize("width", [20, 40, 60, 80, 120])
+def test_a_path_is_broken_behind_a_slash_only(width: int) -> None:
+    """The name of a file is whole, also where it is wider than the terminal."""
+    name = "20261120103000_add_the.device-column_to_events.sql"
+    files = table(("version", "author", "path"), [("1", "ann", Location(f"migrations/analytics/{name}"))])
+    for lines in (shown(files, width), shown([Table((), files[0].rows)], width)):  # type: ignore[union-attr]
+        assert sum(line.endswith(name) for line in lines) == 1
+
+
+def test_a_column_of_many_lines_becomes_a_field_of_a_record() -> None:
+    """Text that is a narrow column beside wide ones is read with difficulty."""
+    row = ("20261120103000", "x" * 22, "y" * 22, PROSE)
+    assert shown(table(("version", "one", "two", "why"), [row]), 80)[3].startswith(
+        "why      Device names are needed by"
+    )
+    assert len(shown(table(("version", "one", "two", "why"), [row]), 110)) == 3
 
 
 def test_long_names_are_broken_behind_punctuation_where_the_columns_do_not_fit_otherwise() -> None:
@@ -215,13 +259,15 @@ def test_a_colour_stands_at_a_word(word: str) -> None:
 @pytest.mark.parametrize("name", SCREENS)
 def test_the_screens_are_the_golden_ones(name: str) -> None:
     """After a change, look at the difference and run `python -m tests.unit.output.screens`."""
-    found = {file: text for file, text in screens() if file.startswith((f"{name}-80", f"{name}-120"))}
+    found = {file: text for file, text in screens() if file.rpartition("-")[0] == name}
     assert found == {file: (GOLDEN / file).read_text("utf-8") for file in found}
-    for width in (80, 120):
+    for width in WIDTHS:
         plain = found[f"{name}-{width}.txt"]
         assert SGR.sub("", found[f"{name}-{width}.ansi"]) == plain
-        whole = [line for line in plain.split("\n") if not re.search(r"ADD COLUMN|\.sql|(next|or) .*--as", line)]
-        assert max(map(cell_len, whole)) <= width
+        # SQL, paths and commands are whole; the help is always of the usual width.
+        whole = r"^ {4}\||\.sql|(next|or) .*--as|`glacierbase [^`]*`"
+        lines = [line for line in plain.split("\n") if not re.search(whole, line)]
+        assert max(map(cell_len, lines)) <= (80 if name == "help" else width)
         assert not any(line != line.rstrip() for line in plain.split("\n"))
 
 
