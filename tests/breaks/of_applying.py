@@ -20,6 +20,13 @@ BREAKS = (
         ),
     ),
     Break(
+        "an unset reference of one catalog stops the others",
+        "project/each.py",
+        "            failed[file.name, environment] = error\n            continue\n",
+        "            raise error\n",
+        "unit/project/test_each.py::test_a_catalog_whose_references_have_no_value_does_not_block_another",
+    ),
+    Break(
         "the lock is not proven",
         "apply/runner.py",
         "            self._held.lock.prove()\n",
