@@ -89,13 +89,21 @@ class CatalogChoice:
         _check_same(chosen)
         return chosen, skipped
 
-    def protected(self, catalogs: Collection[str], root: Path) -> tuple[str, ...]:
+    def protected(self, catalogs: Collection[str], root: Path, *, everywhere: bool = False) -> tuple[str, ...]:
         """Return the environments of the named catalogs that are `protected`.
+
+        Args:
+            everywhere: of all environments; default the chosen one.
 
         Raises:
             ConfigurationError: as `in_environment`.
         """
-        chosen, _ = self.in_environment(catalogs)
+        if everywhere:
+            chosen: Sequence[tuple[CatalogFile, str]] = [
+                (file, env) for file in self.named(catalogs) for env in file.environments
+            ]
+        else:
+            chosen, _ = self.in_environment(catalogs)
         return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, root)))
 
     def in_every_environment(self, catalogs: Collection[str]) -> list[tuple[CatalogFile, tuple[str, ...]]]:

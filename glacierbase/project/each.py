@@ -110,6 +110,15 @@ class Catalogs:
             results[answer.environment].append(answer)
         return results
 
+    def everywhere(self, catalogs: Collection[str]) -> tuple[list[Target], Failures]:
+        """Return the one named catalog, or the only one, in each of its environments, and the errors of those that cannot be read.
+
+        Raises:
+            ConfigurationError: as `CatalogChoice.only`.
+        """
+        file = self.choice.only(catalogs)
+        return self._targets([(file, environment) for environment in file.environments])
+
     def _targets(self, chosen: Sequence[tuple[CatalogFile, str]], *options: bool) -> tuple[list[Target], Failures]:
         """Return the catalogs that can be read, and the errors of the others.
 

@@ -238,7 +238,8 @@ class Project:
         Args:
             versions: versions of one catalog; default all that need a decision.
             as_: `done` or `not-done` (an unknown outcome), `done` (a failed file's statement, completed by hand), `abandoned`
-                (the file ends here), `edited` (an applied file's new checksum), `removed` (a file deleted on purpose).
+                (the file ends here), `edited` (an applied file's new checksum), `removed` (a file deleted on purpose);
+                `withdrawn` (no statement took effect in any environment), which returns a result for each environment.
             reason: why; recorded, and required to record anything.
             environment_was: accept a history of this environment: the environment was renamed, or the tables were cloned.
             engine_stopped: confirm that the engine of the lost run has stopped; recorded.
@@ -251,6 +252,14 @@ class Project:
         """
         from glacierbase.apply.repair import RepairRequest
 
+        if as_ == "withdrawn":
+            if environment_was is not None:
+                what = "--as withdrawn and --environment-was exclude each other"
+                raise ConfigurationError("CONFLICTING_OPTIONS", what, "use one of them")
+            from glacierbase.apply.withdraw import Withdrawal, withdraw
+
+            withdrawal = Withdrawal.of(versions, reason, dry_run, lock_timeout)
+            return withdraw(*self._catalogs.everywhere(catalogs), withdrawal, self.scope)
         request = RepairRequest.of(versions, as_, reason, environment_was, engine_stopped, dry_run)
         if request.changes_history:
             self._catalogs.choice.only(catalogs)
@@ -666,9 +675,13 @@ class Project:
         return type_of(loaded).spark_conf(loaded)
 
     @_on_named_catalogs
-    def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the environments that a run would change and that are `protected` in a catalog file."""
-        return self._catalogs.choice.protected(catalogs, self.root)
+    def protected(self, catalogs: Collection[str] = (), *, everywhere: bool = False) -> tuple[str, ...]:
+        """Return the environments that a run would change and that are `protected` in a catalog file.
+
+        Args:
+            everywhere: whether it would change all environments.
+        """
+        return self._catalogs.choice.protected(catalogs, self.root, everywhere=everywhere)
 
     def _on_files(self, name: str, catalogs: Collection[str], **options: Any) -> Results[Any]:
         """Run a command that reads the files of all catalogs together."""

@@ -34,6 +34,27 @@ BREAKS = (
         "unit/inspect/test_doctor.py::test_a_store_that_needs_no_engine_is_read_before_the_engine_starts",
     ),
     Break(
+        "a version that is applied in one environment is withdrawn in the others",
+        "apply/withdraw.py",
+        "    _check(histories, files, scope)\n",
+        "",
+        "unit/apply/test_withdraw.py::test_nothing_is_recorded_where_a_statement_took_effect_in_one_environment",
+    ),
+    Break(
+        "a version is withdrawn by a history that was read without the lock",
+        "apply/withdraw.py",
+        "                    _check({environment: history}, files, scope)\n",
+        "",
+        "unit/apply/test_withdraw.py::test_a_version_that_is_applied_before_the_lock_is_acquired_is_refused_there",
+    ),
+    Break(
+        "a withdrawn version that never ran makes lower ones late",
+        "history/records.py",
+        "number for number, record in versions.items() if record.is_started",
+        "number for number in versions",
+        "unit/apply/test_withdraw.py::test_a_file_below_it_that_is_pending_elsewhere_is_not_out_of_order",
+    ),
+    Break(
         "the lock is not proven",
         "apply/runner.py",
         "            self._held.lock.prove()\n",
