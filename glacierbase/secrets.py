@@ -48,6 +48,8 @@ _SECRET_KEY = re.compile(
     r"|(?:account|access|api|encryption|sse)[._-]?key"
     r"|(?<![a-z])sas(?![a-z])"  # A shared access signature; not a part of `cassandra` or `sasl`.
 )
+# The value of such a key is the path of a file, which is shown; `${secret:…}` and `${file:…}` in it are masked all the same.
+_PATH_KEY = re.compile(r"(?i:(?:[._-]|key|token)(?:file|path|file[._-]path))$|[a-z](?:File|Path)$")
 # Spark puts the values of these keys on the command line of a JVM; those of `hooks` are a command line.
 _COMMAND_LINE_KEY = re.compile(r"(?:extra|default)(?:JavaOptions|ClassPath|LibraryPath)$|^hooks\.")
 
@@ -193,7 +195,7 @@ def register_setting(key: str, value: str) -> None:
 
 def is_secret(key: str) -> bool:
     """Return whether the value of a key of this name is a secret."""
-    return _SECRET_KEY.search(key) is not None
+    return _SECRET_KEY.search(key) is not None and not _PATH_KEY.search(key)
 
 
 def reaches_command_line(key: str) -> bool:

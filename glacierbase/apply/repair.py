@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.results import RepairCase, RepairResult
-from glacierbase.apply.transitions import NewState, Resolution, after, choices
+from glacierbase.apply.transitions import WITHDRAWN, NewState, Resolution, after, choices, why_not_withdrawn
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.history.details import details_of
@@ -85,7 +85,9 @@ class RepairRequest:
         possible = [resolution.value for resolution in Resolution]
         if as_ not in (None, *possible):
             raise ConfigurationError(
-                "INVALID_VALUE", f"{as_} is not an outcome that can be recorded", f"use one of {', '.join(possible)}"
+                "INVALID_VALUE",
+                f"{as_} is not an outcome that can be recorded",
+                f"use one of {', '.join((*possible, WITHDRAWN))}",
             )
         check_not_empty("environment_was", environment_was)
         if as_ or environment_was:
@@ -182,7 +184,7 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
     with recording() as change, target.opened() as opened:
         state = read_state(opened, was)
         if not state.history.events:
-            raise _not_repairable(
+            raise not_repairable(
                 f"catalog {target.catalog.name} has no history, so its environment cannot have changed"
             )
         with locked(opened, state, lock_timeout, environment=was) as held:
@@ -201,7 +203,7 @@ def _cases(opened: OpenCatalog, history: History, keys: Collection[Key]) -> tupl
     unknown = [key for key in keys if key not in records]
     if unknown:
         kind = "repeatable" if isinstance(unknown[0], str) else "version"
-        raise _not_repairable(f"the history of {target.catalog.name} has no {kind} {unknown[0]}")
+        raise not_repairable(f"the history of {target.catalog.name} has no {kind} {unknown[0]}")
     wanted = [key for key in records if (key in keys if keys else states[key] in _UNDECIDED)]
     in_order = sorted(wanted, key=lambda key: (isinstance(key, str), key))
     return tuple(_case(opened, records[key], states[key]) for key in in_order)
@@ -218,6 +220,8 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
         evidence = _evidence(opened, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
     possible = tuple(choice.value for choice in choices(state))
+    if state in (State.FAILED, State.INTERRUPTED) and not record.is_repeatable and not why_not_withdrawn(record):
+        possible = (*possible, WITHDRAWN)
     suggested = Resolution.DONE if evidence.took_effect else Resolution.NOT_DONE
     return RepairCase(
         version=record.version or None,
@@ -323,11 +327,12 @@ def resolution_entry(target: Target, state: State, record: Record, decision: Dec
         step = _step_at_stop(target, record)
         done = step[-1].index if step else done + 1
     recorded = new_state.state(record.state, is_last=done == record.statements_total)
-    file = _edited_file(target, record) if new_state is NewState.ACCEPTED else _recorded_file(record)
+    file = _edited_file(target, record) if new_state is NewState.ACCEPTED else recorded_file(record)
     return repaired(file, recorded, done, decision.resolution.value, decision.reason, decision.engine_stopped)
 
 
-def _recorded_file(record: Record) -> FileColumns:
+def recorded_file(record: Record) -> FileColumns:
+    """Return the columns of a file as its history has them."""
     return FileColumns(
         version=record.version or None,
         description=record.started.description,
@@ -345,7 +350,8 @@ def _edited_file(target: Target, record: Record) -> FileColumns:
     return replace(FileColumns.of(compiled), version=record.version, statement_total=record.statements_total)
 
 
-def _not_repairable(what: str) -> ConfigurationError:
+def not_repairable(what: str) -> ConfigurationError:
+    """Return the error for what cannot be repaired."""
     return ConfigurationError(
         "NOT_REPAIRABLE", f"{what}; nothing was recorded", f"`{command('status')}` lists all versions"
     )

@@ -265,7 +265,8 @@ class RepairCase(Identified):
     def lines(self) -> list[str]:
         """Return the facts, the evidence and the commands that record each choice."""
         if self.repaired_as:
-            return [f"recorded: {self.what} as {self.repaired_as}"]
+            deleting = self.commands if self.repaired_as == "withdrawn" else ()
+            return [f"recorded: {self.what} as {self.repaired_as}", *(f"  next      {line}" for line in deleting)]
         lines = [self._headline(), *(f"  {name:<9} {value}" for name, value in self._facts().items() if value)]
         if self.state is State.UNKNOWN:
             lines += [f"  evidence  {evidence}" for evidence in self.evidence or ("none: look at the table",)]
@@ -282,7 +283,7 @@ class RepairCase(Identified):
         return {
             "file": self.path,
             "error": self.error_message,
-            "run": f"{self.run_id} of {self.os_user} on {self.host}",
+            "run": f"{self.run_id} of {self.os_user} on {self.host}" if self.run_id else None,
             "ci": self.ci_url,
             "at": time_of(self.since),
             "query tag": self.query_tag,

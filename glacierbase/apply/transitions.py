@@ -8,7 +8,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import Enum
 
+from glacierbase.history.records import Record
 from glacierbase.model.migration import State
+from glacierbase.model.text import counted
+
+# The decision that is recorded in every environment, which the table below does not have: it depends on the history of each.
+WITHDRAWN = "withdrawn"
 
 
 class Resolution(str, Enum):
@@ -82,6 +87,18 @@ def after(state: State, resolution: Resolution) -> NewState | str:
 def choices(state: State) -> tuple[Resolution, ...]:
     """Return the decisions that are possible for a version in this state."""
     return tuple(resolution for resolution in Resolution if isinstance(after(state, resolution), NewState))
+
+
+def why_not_withdrawn(record: Record) -> str | None:
+    """Return why a version cannot be withdrawn, because of its history in one environment; None where it can be."""
+    if record.state is State.UNKNOWN:
+        return _SETTLE_FIRST
+    if record.state is State.RUNNING:
+        return _RUNNING
+    if record.state is State.APPLIED:
+        return "it is applied"
+    done = record.statements_done
+    return f"{counted(done, 'statement')} of {record.statements_total} took effect" if done else None
 
 
 def table() -> list[tuple[str, str, str]]:

@@ -17,23 +17,30 @@ class CatalogChoice:
 
     Attributes:
         folder: the folder of the catalog files.
+        default: the names of the catalogs of a command that names none; empty for all.
     """
 
     folder: Path
     files: Sequence[CatalogFile]
     environment: str | None
+    default: tuple[str, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
         """The names of all catalogs."""
         return tuple(file.name for file in self.files)
 
+    def given(self, catalogs: str | Collection[str]) -> Collection[str]:
+        """Return the names that a caller gave, or the default."""
+        return ((catalogs,) if isinstance(catalogs, str) else catalogs) or self.default
+
     def named(self, catalogs: Collection[str]) -> list[CatalogFile]:
-        """Return the files of the named catalogs, or all files if no name is given.
+        """Return the files of the named catalogs; without a name, those of the default.
 
         Raises:
             ConfigurationError: `UNKNOWN_CATALOG`, `NO_CATALOG`.
         """
+        catalogs = self.given(catalogs)
         for name in catalogs:
             if name not in self.names:
                 raise ConfigurationError(
@@ -56,7 +63,9 @@ class CatalogChoice:
         chosen = self.named(catalogs)
         if len(chosen) > 1:
             raise ConfigurationError(
-                "CATALOG_NOT_CHOSEN", f"there are several: {', '.join(self.names)}", "add --catalog NAME"
+                "CATALOG_NOT_CHOSEN",
+                f"there are several: {', '.join(file.name for file in chosen)}",
+                "add --catalog NAME",
             )
         return chosen[0]
 
@@ -80,13 +89,21 @@ class CatalogChoice:
         _check_same(chosen)
         return chosen, skipped
 
-    def protected(self, catalogs: Collection[str], root: Path) -> tuple[str, ...]:
+    def protected(self, catalogs: Collection[str], root: Path, *, everywhere: bool = False) -> tuple[str, ...]:
         """Return the environments of the named catalogs that are `protected`.
+
+        Args:
+            everywhere: of all environments; default the chosen one.
 
         Raises:
             ConfigurationError: as `in_environment`.
         """
-        chosen, _ = self.in_environment(catalogs)
+        if everywhere:
+            chosen: Sequence[tuple[CatalogFile, str]] = [
+                (file, env) for file in self.named(catalogs) for env in file.environments
+            ]
+        else:
+            chosen, _ = self.in_environment(catalogs)
         return tuple(dict.fromkeys(env for file, env in chosen if file.is_protected(env, root)))
 
     def in_every_environment(self, catalogs: Collection[str]) -> list[tuple[CatalogFile, tuple[str, ...]]]:

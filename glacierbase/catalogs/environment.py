@@ -11,7 +11,7 @@ from glacierbase.catalogs.blocks import drift_rules, lint_options, management
 from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import KEYS, unknown_engine
-from glacierbase.catalogs.references import References, resolved
+from glacierbase.catalogs.references import References, resolved, with_unset_joined
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
@@ -73,7 +73,7 @@ class EnvironmentReader:
             management=self._management(),
             probe_as=self._probe_as(),
         )
-        raise_all(self._errors[:MOST_ERRORS])
+        raise_all(with_unset_joined(self._errors)[:MOST_ERRORS])
         return catalog
 
     def _option(self, path: str, value_type: ValueType | None = None) -> Any:

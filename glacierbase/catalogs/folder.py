@@ -14,7 +14,7 @@ from pathlib import Path
 from glacierbase.catalogs.blocks import listed_headers
 from glacierbase.catalogs.catalogfile import SHARED, catalog_name, load_catalog_file
 from glacierbase.catalogs.environment import EnvironmentReader
-from glacierbase.catalogs.references import ExternalValues, Placeholders, RealValues, References
+from glacierbase.catalogs.references import ExternalValues, KnownValues, Placeholders, RealValues, References
 from glacierbase.catalogs.yamlfile import MappingNode, ScalarNode, YamlPlace, is_null, merge, yaml_files
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.model.catalog import Catalog
@@ -51,16 +51,20 @@ class CatalogFile:
     def required_headers(self) -> tuple[str, ...]:
         return tuple(name for name, is_required in self.headers.items() if is_required)
 
-    def for_environment(self, environment: str, root: Path, *, resolve: bool = True) -> Catalog:
+    def for_environment(
+        self, environment: str, root: Path, *, resolve: bool = True, requires_values: bool = True
+    ) -> Catalog:
         """Return the catalog in one of its environments; the references of other environments are not resolved.
 
         Args:
             resolve: read environment variables and files; if False, placeholders replace them, and are valid everywhere.
+            requires_values: refuse a reference without a value; if False, a placeholder replaces it.
 
         Raises:
             ConfigurationError, SeveralErrors: `UNSET_REFERENCE`, `INVALID_VALUE` and the like, all of them.
         """
-        reader = self._reader(environment, root, RealValues(root) if resolve else Placeholders())
+        values = RealValues(root) if requires_values else KnownValues(root)
+        reader = self._reader(environment, root, values if resolve else Placeholders())
         return replace(reader.catalog(self.path, self.name, environment), required_headers=self.required_headers)
 
     def is_protected(self, environment: str, root: Path) -> bool:

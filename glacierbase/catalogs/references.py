@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -219,9 +219,47 @@ class Placeholders:
         return any(word in text for word in self._written)
 
 
-def unset(place: YamlPlace, name: str, hint: str, what: str = "is not set") -> ConfigurationError:
+class KnownValues(Placeholders):
+    """Values as `RealValues` reads them; words in place of those that are not set."""
+
+    def __init__(self, root: Path) -> None:
+        super().__init__()
+        self._real = RealValues(root)
+
+    def value(self, kind: str, name: str, place: YamlPlace) -> str:
+        try:
+            return self._real.value(kind, name, place)
+        except ConfigurationError as error:
+            if error.code != "UNSET_REFERENCE":
+                raise
+            return super().value(kind, name, place)
+
+
+def unset(place: YamlPlace, name: str, hint: str, what: str = "is not set", **data: Any) -> ConfigurationError:
     """Return the error for a reference without a value."""
-    return place.error("UNSET_REFERENCE", f"${{{name}}} {what}", hint)
+    return place.error("UNSET_REFERENCE", f"${{{name}}} {what}", hint, **data)
+
+
+def with_unset_joined(errors: Sequence[GlacierbaseError]) -> list[GlacierbaseError]:
+    """Return the errors, those about environment variables that are not set as one for each file."""
+    by_file: dict[str | None, list[GlacierbaseError]] = {}
+    for error in errors:
+        by_file.setdefault(error.data["path"] if "references" in error.data else None, []).append(error)
+    others = by_file.pop(None, [])
+    return [*map(_joined, by_file.values()), *others]
+
+
+def _joined(errors: Sequence[GlacierbaseError]) -> GlacierbaseError:
+    """Return the error about all environment variables of one file that are not set."""
+    references = tuple(dict.fromkeys(name for error in errors for name in error.data["references"]))
+    if len(references) == 1:
+        return errors[0]
+    names = dict.fromkeys(reference.partition(":")[2] for reference in references)
+    what = f"{', '.join(f'${{{reference}}}' for reference in references)} are not set"
+    place = YamlPlace(errors[0].data["path"], errors[0].data["line"])
+    return place.error(
+        "UNSET_REFERENCE", what, f"set the environment variables {', '.join(names)}", references=references
+    )
 
 
 def too_many_secrets(place: YamlPlace) -> ConfigurationError:
@@ -235,7 +273,8 @@ def _from_environment(kind: str, name: str, place: YamlPlace) -> str:
     value = os.environ.get(name) if name.isprintable() else None
     # CI services pass an empty value for a secret that does not exist.
     if value is None or (kind == "secret" and not value):
-        raise unset(place, f"{kind}:{name}", f"set the environment variable {name}")
+        reference = f"{kind}:{name}"
+        raise unset(place, reference, f"set the environment variable {name}", references=(reference,))
     if kind == "secret":
         _mask(value, place)
     return value

@@ -187,9 +187,11 @@ class YamlPlace:
     file: str
     line: int
 
-    def error(self, code: str, what: str, hint: str) -> ConfigurationError:
+    def error(self, code: str, what: str, hint: str, **data: Any) -> ConfigurationError:
         """Return a configuration error whose message begins with this place."""
-        return ConfigurationError(code, f"{self.file}, line {self.line}: {what}", hint, path=self.file, line=self.line)
+        return ConfigurationError(
+            code, f"{self.file}, line {self.line}: {what}", hint, path=self.file, line=self.line, **data
+        )
 
 
 @dataclass(frozen=True, slots=True)

@@ -135,7 +135,7 @@ def plan(options: CommandOptions, output: str | None, **selection: Any) -> None:
 @click.option(
     "--as",
     "as_",
-    type=click.Choice(["done", "not-done", "abandoned", "edited", "removed"]),
+    type=click.Choice(["done", "not-done", "abandoned", "edited", "removed", "withdrawn"]),
     help="The outcome to record. Default: only show what is known.",
 )
 @click.option("--reason", metavar="TEXT", help="How you found out; recorded in the history.")
@@ -155,7 +155,9 @@ def repair(options: CommandOptions, versions: Sequence[str], lock_timeout: float
     Without --as, show what is known of them: the statement, who ran it and when, and the evidence of it in the engine. Default:
     all that need a decision.
 
-    The state after each decision; any other --as is refused:
+    --as withdrawn ends a version in every environment of the catalog, where no statement of it took effect in any of them.
+
+    The state after each other decision; any other --as is refused:
 
     \b
     state        --as       state afterwards
@@ -172,7 +174,7 @@ def repair(options: CommandOptions, versions: Sequence[str], lock_timeout: float
 
     with options.reporting() as report, options.loaded() as project:
         if not yes and (decision["as_"] or decision["environment_was"]):
-            protected = project.protected(options.catalogs)
+            protected = project.protected(options.catalogs, everywhere=decision["as_"] == "withdrawn")
             options.terminal.check_keyboard(protected)
             has_cases = not decision["environment_was"]
             cases = project.repair(versions, options.catalogs, dry_run=True, **decision) if has_cases else ()

@@ -83,8 +83,9 @@ def rebase(options: CommandOptions, base: str | None, dry_run: bool, commit: boo
         from glacierbase.model.text import counted
 
         rename = COMMANDS["rebase"].load()
-        folders = {name: project.folder(name) for name in (*project.catalogs, *options.catalogs)}
-        planned = rename(project.root, folders, options.catalogs, base, dry_run=True, commit=False)
+        catalogs = options.catalogs or project.default_catalogs
+        folders = {name: project.folder(name) for name in (*project.catalogs, *catalogs)}
+        planned = rename(project.root, folders, catalogs, base, dry_run=True, commit=False)
         if dry_run:
             report.results = planned
             return
@@ -92,7 +93,7 @@ def rebase(options: CommandOptions, base: str | None, dry_run: bool, commit: boo
         agreed = commit or (
             count > 0 and options.terminal.agrees(f"commit the renames, too ({counted(count, 'tracked file')})")
         )
-        report.results = rename(project.root, folders, options.catalogs, base, dry_run=False, commit=agreed)
+        report.results = rename(project.root, folders, catalogs, base, dry_run=False, commit=agreed)
 
 
 @cli.command()

@@ -72,8 +72,11 @@ class CommandOptions:
     @contextmanager
     def loaded(self, environment: str | None = None) -> Iterator[Project]:
         """Load the project, as `load`. Commands in messages of the block repeat the caller's choice."""
+        from glacierbase.model.command import on_catalog
+
         project = self.load(environment)
-        with project.scope.in_use():
+        names = self.catalogs or project.default_catalogs
+        with project.scope.in_use(), on_catalog(names[0] if len(names) == 1 else None):
             yield project
 
     def reporting(self, lines: Lines | None = None) -> AbstractContextManager[Report]:
@@ -201,7 +204,7 @@ _CATALOGS = click.option(
     "--catalog",
     "catalogs",
     multiple=True,
-    help="A catalog; repeat for several. Default: all.",
+    help="A catalog; repeat for several. Default: all. [env: GLACIERBASE_CATALOG]",
     shell_complete=complete_catalog,
 )
 

@@ -35,7 +35,8 @@ class Record(Identified):
         before: the version of that statement's table then; None where it was not recorded.
         session: the session in which that statement was about to start; None where it was not recorded.
         squashes: the files that the file replaced when it was last started, where it is a squash.
-        is_removed: whether `repair --as removed` recorded that its file was deleted on purpose.
+        is_removed: whether `repair --as removed` recorded that its file was deleted on purpose, or `--as withdrawn` that its file
+            is not needed.
         name: of a repeatable; empty for a version.
     """
 
@@ -58,6 +59,16 @@ class Record(Identified):
     name: str = ""
 
     @property
+    def is_withdrawn(self) -> bool:
+        """Whether `repair --as withdrawn` ended the version, which has had no effect."""
+        return details_of(self.last).resolution == "withdrawn"
+
+    @property
+    def is_started(self) -> bool:
+        """Whether the version was run or recorded as applied: all but one that was withdrawn before."""
+        return self.started.event != EventType.REPAIRED
+
+    @property
     def has_query_tags(self) -> bool:
         """Whether the engine that ran it keeps a log in which each statement carries its tag."""
         return details_of(self.started).has_query_tags
@@ -72,7 +83,7 @@ class History:
         late: fence and sequence of the events of runs that had lost the lock: what they announce never ran.
         records: of the versions, by number.
         repeatables: the records of the repeatables, by name.
-        newest: the highest of these numbers; 0 when there is none.
+        newest: the highest number of a version that was started; 0 when there is none.
         fence, sequence: those of the newest event that is not late; 0 when there is none.
         jumped_over: version numbers that a run with `--only` skipped.
         mentions: by fence and sequence of an event, one for each of its table records.
@@ -136,7 +147,7 @@ def fold(events: Iterable[Event], held_fence: int | None = None) -> History:
         events=tuple(ordered),
         late=late,
         records=versions,
-        newest=max(versions, default=0),
+        newest=max((number for number, record in versions.items() if record.is_started), default=0),
         fence=head.fence if head else 0,
         sequence=head.sequence if head else 0,
         jumped_over=frozenset(jumped_over),
@@ -207,7 +218,7 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
         state=state,
         started=started,
         outcome=record.outcome if record is not None and repairs else event,
-        repair=event if repairs else None,
+        repair=event if kind == EventType.REPAIRED else None,
         last=event,
         statements_done=done,
         statements_total=total,
@@ -239,10 +250,10 @@ def _applied(record: Record | None, event: Event, state: State) -> tuple[datetim
 
 
 def _is_removed(record: Record | None, kind: str, details: Details) -> bool:
-    """Return whether the file was deleted on purpose; a run or an edit of the file shows that it was restored."""
+    """Return whether the file may be gone; a run or an edit of the file shows that it was restored."""
     if kind != EventType.REPAIRED or details.resolution == "edited":
         return False
-    return details.resolution == "removed" or (record is not None and record.is_removed)
+    return details.resolution in ("removed", "withdrawn") or (record is not None and record.is_removed)
 
 
 def check_environment(history: History, catalog: str, environment: str) -> None:

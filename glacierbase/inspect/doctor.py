@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
+from functools import partial
 from threading import Barrier
 
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
@@ -25,7 +26,7 @@ from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.command import command
 from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
-from glacierbase.stores.choice import ddl, renaming_warnings
+from glacierbase.stores.choice import ddl, opens_without_engine, renaming_warnings
 
 # The race for the lock: sessions, and rounds.
 _SESSIONS, _ROUNDS = 4, 3
@@ -53,10 +54,17 @@ def examine(target: Target, report: Callable[[NamespaceAccess], object] = lambda
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
     yield _checked("files", lambda: f"{len(target.compile(target.files))} migrations render and split")
     with closing(target.engine()) as engine:
-        connection = _checked_connection(engine)
-        yield connection
-        if connection.error is None:
-            yield from _examine_history(target, engine, report)
+        # A store that needs no engine answers in a second, and starting Spark takes many.
+        steps = [partial(_checked_connection, engine), partial(_checked_history, target, engine)]
+        for step in reversed(steps) if opens_without_engine(catalog) else steps:
+            check = step()
+            yield check
+            if check.error:
+                return
+        opened = OpenCatalog(target, engine, target.open_store(catalog, engine))
+        yield from _examine_store(opened)
+        for access in namespaces_access(opened):
+            report(access)
 
 
 def _checked_connection(engine: Engine) -> Check:
@@ -68,14 +76,8 @@ def _checked_connection(engine: Engine) -> Check:
     return Check("connection", f"{engine.name} as {engine.principal}, in {time.monotonic() - started:.1f} s")
 
 
-def _examine_history(target: Target, engine: Engine, report: Callable[[NamespaceAccess], object]) -> Iterator[Check]:
-    history = _checked("history", lambda: _summary(target, target.open_store(target.catalog, engine)))
-    yield history
-    if history.error is None:
-        opened = OpenCatalog(target, engine, target.open_store(target.catalog, engine))
-        yield from _examine_store(opened)
-        for access in namespaces_access(opened):
-            report(access)
+def _checked_history(target: Target, engine: Engine) -> Check:
+    return _checked("history", lambda: _summary(target, target.open_store(target.catalog, engine)))
 
 
 def _summary(target: Target, store: Store) -> str:

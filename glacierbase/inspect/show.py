@@ -188,6 +188,13 @@ def next_step(status: Status) -> str:
     """Return the next step for a version or repeatable in this state; empty when there is nothing to do."""
     if status.is_repeatable and status.state is State.FAILED:
         return f"remove the cause and run `{command('migrate')}` again; or correct the file, which then runs from its beginning"
+    if status.state_name == "withdrawn":
+        return "delete the file if it is still here" if status.path else ""
+    if status.state is State.FAILED and not status.statements_done:
+        withdrawn = (
+            f"or `{repair_as(status.label, 'withdrawn')}` (no environment has applied anything of it: it ends in all)"
+        )
+        return f"{_NEXT[State.FAILED](status.label)}; {withdrawn}"
     next_of = _NEXT.get(status.state)
     return next_of(status.label) if next_of else ""
 

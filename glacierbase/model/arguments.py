@@ -21,6 +21,16 @@ def given(name: str, value: str | Path | None, variable: str) -> str | None:
     return None if value is None else str(value)
 
 
+def names_given(variable: str) -> tuple[str, ...]:
+    """Return the names in an environment variable, which commas separate; none where it is not set.
+
+    Raises:
+        ConfigurationError: `EMPTY_VALUE`.
+    """
+    names = (name.strip() for name in (given(variable, None, variable) or "").split(","))
+    return tuple(filter(None, names))
+
+
 def check_not_empty(name: str, value: str | Path | None) -> None:
     """Refuse an empty value: it usually comes from a variable that is not set."""
     if value is not None and not str(value).strip():

@@ -170,9 +170,11 @@ class Status(Identified):
 
     @property
     def state_name(self) -> str:
-        """The state for display: `baselined` if the version was recorded as applied and did not run."""
-        is_baselined = self.state is State.APPLIED and self.applied_by is AppliedBy.BASELINE
-        return "baselined" if is_baselined else str(self.state)
+        """The state for display: `baselined` if the version was recorded as applied and did not run; `withdrawn`."""
+        if self.state is State.APPLIED and self.applied_by is AppliedBy.BASELINE:
+            return "baselined"
+        is_withdrawn = self.state is State.ABANDONED and self.repaired and self.repaired.resolution == "withdrawn"
+        return "withdrawn" if is_withdrawn else str(self.state)
 
     @property
     def progress(self) -> str:

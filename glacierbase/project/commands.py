@@ -28,6 +28,7 @@ class Command(NamedTuple):
         section: the section in the list of commands; None for an action of another command.
         function: `module:name` in this package; takes keyword arguments. None where the command line alone has it.
         result: `module:name` of the type of its results; None where its document is about no catalog.
+        needs_values: whether it contacts the catalog, so that every reference in the catalog file must have a value.
         reads_files: whether an error in a migration file ends the command; otherwise files are read when they are needed.
     """
 
@@ -35,6 +36,7 @@ class Command(NamedTuple):
     function: str | None = None
     result: str | None = None
     reads_files: bool = True
+    needs_values: bool = True
 
     def load(self) -> Callable[..., Any]:
         """Import the function, and return it."""
@@ -65,7 +67,7 @@ COMMANDS: Mapping[str, Command] = {
     "lint": Command(Section.CHECK, "review.lint:lint", "review.results:LintResult"),
     "rules": Command(Section.CHECK),
     "review": Command(Section.CHECK, "review.review:review", "review.results:ReviewResult"),
-    "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult"),
+    "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
     "schemas": Command(Section.CHECK),
     "migrate": Command(Section.APPLY, "apply.migrator:migrate", "apply.results:MigrateResult"),
     "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),

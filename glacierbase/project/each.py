@@ -7,16 +7,15 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
-from glacierbase.errors import GlacierbaseError, Interrupted, collected, raise_all
+from glacierbase.errors import GlacierbaseError, Interrupted, SeveralErrors, collected, joined
 from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import DeferredMigrations, load_migrations, migration_files
 from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.command import Scope, on_catalog
-from glacierbase.model.migration import Migration
 from glacierbase.model.result import Result, Results, raise_first
 from glacierbase.project.commands import Command
 from glacierbase.run.held import HeldLocks
@@ -24,7 +23,11 @@ from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, result
 from glacierbase.stores.choice import opens_without_engine
 
+# The errors of the catalogs that cannot be read, by name and environment.
+Failures: TypeAlias = dict[tuple[str, str], GlacierbaseError]
+
 _LACKS_ENVIRONMENT = "it does not have this environment"
+_NOTHING_RAN_HERE = "nothing ran on this catalog"
 # How many catalogs are read at the same time.
 _AT_ONCE = 8
 
@@ -66,8 +69,9 @@ class Catalogs:
         """
         function, kind = command.load(), command.result_type()
         chosen, skipped = self.choice.in_environment(catalogs)
-        targets = self._targets(chosen, command.reads_files)
+        targets, failed = self._targets(chosen, not command.reads_files, command.needs_values)
         results = [kind(file.name, self.scope.environment or "", skipped=_LACKS_ENVIRONMENT) for file in skipped]
+        results += [kind(name, environment, error=error) for (name, environment), error in failed.items()]
         for target in targets:
             empty = kind(target.catalog.name, target.catalog.environment)
             with self._collecting(results, empty, catalogs, _planned(target, targets)):
@@ -86,7 +90,7 @@ class Catalogs:
         """
         function, kind = command.load(), command.result_type()
         chosen = {name: replace(self.choice, environment=name).in_environment(catalogs) for name in environments}
-        targets = self._targets([pair for pairs, _ in chosen.values() for pair in pairs])
+        targets, failed = self._targets([pair for pairs, _ in chosen.values() for pair in pairs])
 
         def run(target: Target) -> Result:
             target_results: list[Result] = []
@@ -100,12 +104,34 @@ class Catalogs:
             name: [kind(file.name, name, skipped=_LACKS_ENVIRONMENT) for file in files]
             for name, (_, files) in chosen.items()
         }
+        for (name, environment), error in failed.items():
+            results[environment].append(kind(name, environment, error=error))
         for answer in _run_together(targets, run):
             results[answer.environment].append(answer)
         return results
 
-    def _targets(self, chosen: Sequence[tuple[CatalogFile, str]], reads_files: bool = True) -> list[Target]:
-        return load_targets(self.root, chosen, self.held_locks, self.choice.names, not reads_files)
+    def everywhere(self, catalogs: Collection[str]) -> tuple[list[Target], Failures]:
+        """Return the one named catalog, or the only one, in each of its environments, and the errors of those that cannot be read.
+
+        Raises:
+            ConfigurationError: as `CatalogChoice.only`.
+        """
+        file = self.choice.only(catalogs)
+        return self._targets([(file, environment) for environment in file.environments])
+
+    def _targets(self, chosen: Sequence[tuple[CatalogFile, str]], *options: bool) -> tuple[list[Target], Failures]:
+        """Return the catalogs that can be read, and the errors of the others.
+
+        Args:
+            options: the last arguments of `load_targets`.
+        """
+        failed: Failures = {}
+        targets = load_targets(self.root, chosen, self.held_locks, self.choice.names, failed, *options)
+        if targets:
+            for error in failed.values():
+                for part in error.errors if isinstance(error, SeveralErrors) else (error,):
+                    part.state = _NOTHING_RAN_HERE
+        return targets, failed
 
     @contextmanager
     def _collecting(
@@ -148,32 +174,35 @@ def load_targets(
     chosen: Iterable[tuple[CatalogFile, str]],
     held: HeldLocks,
     names: Collection[str],
+    failed: Failures,
     is_deferred: bool = False,
+    needs_values: bool = True,
 ) -> list[Target]:
     """Return the chosen catalogs, each in its environment, with their migrations and a run.
 
     Args:
         held: the list of locks that the runs hold.
         names: the names of all catalogs of the project.
+        failed: gets all errors of each catalog that cannot be read.
         is_deferred: read migration files at first use; they are not checked here.
-
-    Raises:
-        ConfigurationError, MigrationFileError, SeveralErrors: all that is wrong in all of them.
+        needs_values: refuse a reference without a value; if False, a placeholder replaces it.
     """
     targets: list[Target] = []
-    read: dict[str, tuple[Sequence[Migration], Sequence[Migration]]] = {}
     files = migration_files(root)
-    errors: list[GlacierbaseError] = []
+    loads = {
+        file.stem: cache(partial(load_migrations, root / "migrations" / file.stem, root, files, file.headers))
+        for file, _ in chosen
+    }
     for file, environment in chosen:
-        if file.stem not in read:
-            load = cache(partial(load_migrations, root / "migrations" / file.stem, root, files, file.headers))
-            read[file.stem] = DeferredMigrations(load, versioned), DeferredMigrations(load, repeatables)
-            errors += [] if is_deferred else load()[1]
+        load = loads[file.stem]
+        errors: list[GlacierbaseError] = [] if is_deferred else [*load()[1]]
         with collected(errors):
-            catalog = file.for_environment(environment, root)
-            # One run per target: run id, version and index identify a statement, also in a table that catalogs share.
-            siblings, (migrations, others) = set(names) - {file.name}, read[file.stem]
-            targets.append(Target(catalog, migrations, Run.here(root, held), siblings, repeatables=others))
-    # Catalogs share a file: an error in it is reported once.
-    raise_all(list({error.message: error for error in errors}.values()))
+            catalog = file.for_environment(environment, root, requires_values=needs_values)
+        if error := joined(errors):
+            failed[file.name, environment] = error
+            continue
+        # One run per target: run id, version and index identify a statement, also in a table that catalogs share.
+        siblings, migrations = set(names) - {file.name}, DeferredMigrations(load, versioned)
+        others = DeferredMigrations(load, repeatables)
+        targets.append(Target(catalog, migrations, Run.here(root, held), siblings, repeatables=others))
     return targets

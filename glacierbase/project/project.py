@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import replace
+from functools import wraps
+from inspect import signature
 from pathlib import Path
 from threading import Event as Flag
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Concatenate, ParamSpec, TypeVar
 
 from glacierbase.apply.plan import Selection
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.executors import type_of
-from glacierbase.model.arguments import check_reason, check_role, given, key_given, version_given
+from glacierbase.model.arguments import check_reason, check_role, given, key_given, names_given, version_given
 from glacierbase.model.command import Scope, command, on_catalog, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
@@ -49,6 +51,25 @@ if TYPE_CHECKING:
     from glacierbase.review.results import LintResult, ReviewResult
     from glacierbase.squash.squash import SquashResult
 
+P = ParamSpec("P")
+T = TypeVar("T")
+
+
+def _on_named_catalogs(method: Callable[Concatenate[Any, P], T]) -> Callable[Concatenate[Any, P], T]:
+    """Run a method of a project in its scope. Its argument `catalogs` may be one name; without a name it gets the default."""
+    parameters = signature(method)
+
+    @wraps(method)
+    def run(project: Project, /, *args: P.args, **kwargs: P.kwargs) -> T:
+        call = parameters.bind(project, *args, **kwargs)
+        names = project._catalogs.choice.given(call.arguments.get("catalogs", ()))
+        call.arguments["catalogs"] = names
+        with on_catalog(next(iter(names)) if len(names) == 1 else None):
+            return method(*call.args, **call.kwargs)
+
+    return with_own_scope(run)
+
+
 # The command by which `report` reads each catalog.
 _PAGE = Command(None, "report.data:page_of", "report.results:PageResult")
 
@@ -57,14 +78,15 @@ class Project:
     """The catalogs and migrations below one root.
 
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes
-    `catalogs`, the names of the catalogs to run it for (default: all), and returns one result per catalog, in order of name. If a
-    catalog fails, the method still runs the others, then raises the first error, with all results in the error's attribute
-    `results`.
+    `catalogs`, the names of the catalogs to run it for, or one name (default: `default_catalogs`), and returns one result per
+    catalog, in order of name. If a catalog fails, also because a reference in its file has no value, the method still runs the
+    others, then raises the first error, with all results in the error's attribute `results`.
 
     Attributes:
         held_locks: the locks that runs of this project hold now.
         secrets: those of its catalog files; masked in all values that its methods return, raise, log and record.
         scope: the project and the environment that the caller gave; commands in messages repeat them.
+        default_catalogs: the names in `GLACIERBASE_CATALOG`, which commas separate; empty for all catalogs.
     """
 
     def __init__(self, root: Path, files: Sequence[CatalogFile], scope: Scope, secrets: Secrets) -> None:
@@ -72,7 +94,8 @@ class Project:
         self.secrets = secrets
         self.scope = scope
         self.held_locks = HeldLocks()
-        choice = CatalogChoice(root / "catalogs", files, scope.environment)
+        self.default_catalogs = names_given("GLACIERBASE_CATALOG")
+        choice = CatalogChoice(root / "catalogs", files, scope.environment, self.default_catalogs)
         self._catalogs = Catalogs(root, choice, scope, self.held_locks)
 
     @classmethod
@@ -92,7 +115,7 @@ class Project:
         with secrets.in_use(), scope.in_use():
             return cls(root, load_project(root), scope, secrets)
 
-    @with_own_scope
+    @_on_named_catalogs
     def migrate(
         self,
         catalogs: Collection[str] = (),
@@ -127,12 +150,12 @@ class Project:
             COMMANDS["migrate"], catalogs, spark, cancelled, selection=selection, lock_timeout=lock_timeout, given=given
         )
 
-    @with_own_scope
+    @_on_named_catalogs
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:
         """Return what the next `migrate` would apply. Writes nothing."""
         return self._catalogs.run(COMMANDS["pending"], catalogs, spark)
 
-    @with_own_scope
+    @_on_named_catalogs
     def plan(
         self,
         catalogs: Collection[str] = (),
@@ -152,7 +175,7 @@ class Project:
             write_plan(output, plans)
         return plans
 
-    @with_own_scope
+    @_on_named_catalogs
     def render(
         self, versions: Collection[str] = (), catalogs: Collection[str] = (), *, resolve: bool = False
     ) -> tuple[RenderResult, ...]:
@@ -164,7 +187,7 @@ class Project:
         """
         return self._on_files("render", catalogs, versions=versions, resolve=resolve)
 
-    @with_own_scope
+    @_on_named_catalogs
     def validate(
         self, catalogs: Collection[str] = (), *, base: str | None = None, resolve: bool = False
     ) -> tuple[ValidateResult, ...]:
@@ -179,7 +202,7 @@ class Project:
         """
         return self._on_files("validate", catalogs, base=base, resolve=resolve)
 
-    @with_own_scope
+    @_on_named_catalogs
     def review(self, base: str, catalogs: Collection[str] = ()) -> tuple[ReviewResult, ...]:
         """Replay migrations on a throw-away copy, and return the changes of tables by those that the git ref `base` lacks.
 
@@ -193,7 +216,7 @@ class Project:
         """
         return self._on_files("review", catalogs, base=base)
 
-    @with_own_scope
+    @_on_named_catalogs
     def lint(self, catalogs: Collection[str] = (), *, base: str | None = None) -> tuple[LintResult, ...]:
         """Return the findings of the rules in all files, or in those that the git ref `base` lacks. Contacts nothing.
 
@@ -202,7 +225,7 @@ class Project:
         """
         return self._on_files("lint", catalogs, base=base)
 
-    @with_own_scope
+    @_on_named_catalogs
     def repair(
         self,
         versions: Collection[str] = (),
@@ -215,7 +238,8 @@ class Project:
         Args:
             versions: versions of one catalog; default all that need a decision.
             as_: `done` or `not-done` (an unknown outcome), `done` (a failed file's statement, completed by hand), `abandoned`
-                (the file ends here), `edited` (an applied file's new checksum), `removed` (a file deleted on purpose).
+                (the file ends here), `edited` (an applied file's new checksum), `removed` (a file deleted on purpose);
+                `withdrawn` (no statement took effect in any environment), which returns a result for each environment.
             reason: why; recorded, and required to record anything.
             environment_was: accept a history of this environment: the environment was renamed, or the tables were cloned.
             engine_stopped: confirm that the engine of the lost run has stopped; recorded.
@@ -228,12 +252,20 @@ class Project:
         """
         from glacierbase.apply.repair import RepairRequest
 
+        if as_ == "withdrawn":
+            if environment_was is not None:
+                what = "--as withdrawn and --environment-was exclude each other"
+                raise ConfigurationError("CONFLICTING_OPTIONS", what, "use one of them")
+            from glacierbase.apply.withdraw import Withdrawal, withdraw
+
+            withdrawal = Withdrawal.of(versions, reason, dry_run, lock_timeout)
+            return withdraw(*self._catalogs.everywhere(catalogs), withdrawal, self.scope)
         request = RepairRequest.of(versions, as_, reason, environment_was, engine_stopped, dry_run)
         if request.changes_history:
             self._catalogs.choice.only(catalogs)
         return self._catalogs.run(COMMANDS["repair"], catalogs, spark, request=request, lock_timeout=lock_timeout)
 
-    @with_own_scope
+    @_on_named_catalogs
     def unlock(
         self,
         catalogs: Collection[str] = (),
@@ -255,7 +287,7 @@ class Project:
             COMMANDS["unlock"], catalogs, spark, reason=reason, force=force, rebuild=rebuild, dry_run=dry_run
         )
 
-    @with_own_scope
+    @_on_named_catalogs
     def baseline(
         self,
         to: str,
@@ -277,7 +309,7 @@ class Project:
             COMMANDS["baseline"], catalogs, spark, to=number, reason=reason, accept=accept, lock_timeout=lock_timeout
         )
 
-    @with_own_scope
+    @_on_named_catalogs
     def import_tables(
         self,
         tables: Collection[str] = (),
@@ -315,7 +347,7 @@ class Project:
             self._catalogs.run(COMMANDS["import-tables"], catalogs, spark, choice=choice, wanted=wanted)
         )
 
-    @with_own_scope
+    @_on_named_catalogs
     def import_project(
         self,
         tool: str,
@@ -345,8 +377,7 @@ class Project:
             check_reason(reason)
         from glacierbase.adopt.importing import import_files
 
-        with on_catalog(next(iter(catalogs), None)):
-            imported = import_files(self.root, self.folder(chosen.name), tool, path, author=author, dry_run=dry_run)
+        imported = import_files(self.root, self.folder(chosen.name), tool, path, author=author, dry_run=dry_run)
         if not baseline:
             return Results([imported.result])
         try:
@@ -358,7 +389,7 @@ class Project:
             error.results = (replace(imported.result, error=error),)
             raise
 
-    @with_own_scope
+    @_on_named_catalogs
     def squash(
         self, to: str, catalogs: Collection[str] = (), *, author: str, dry_run: bool = False, commit: bool = False
     ) -> tuple[SquashResult, ...]:
@@ -378,7 +409,7 @@ class Project:
             COMMANDS["squash"], catalogs, to=number, author=author, dry_run=dry_run, commit=commit
         )
 
-    @with_own_scope
+    @_on_named_catalogs
     def drift_adopt(
         self, catalogs: Collection[str] = (),
         *, tables: Collection[str] = (), reason: str, author: str, lock_timeout: float = 0,
@@ -399,7 +430,7 @@ class Project:
             COMMANDS["drift-adopt"], catalogs, tables=tables, reason=reason, author=author, lock_timeout=lock_timeout
         )
 
-    @with_own_scope
+    @_on_named_catalogs
     def drift_revert(
         self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str, author: str
     ) -> tuple[DriftFileResult, ...]:
@@ -408,7 +439,7 @@ class Project:
         self._catalogs.choice.only(catalogs)
         return self._catalogs.run(COMMANDS["drift-revert"], catalogs, tables=tables, reason=reason, author=author)
 
-    @with_own_scope
+    @_on_named_catalogs
     def drift_ignore(
         self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str
     ) -> tuple[DriftIgnoreResult, ...]:
@@ -417,12 +448,12 @@ class Project:
         self._catalogs.choice.only(catalogs)
         return self._catalogs.run(COMMANDS["drift-ignore"], catalogs, tables=tables, reason=reason)
 
-    @with_own_scope
+    @_on_named_catalogs
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:
         """Resolve dependencies and build Spark's class archive ahead of time, in the user's cache. Contacts no catalog."""
         return self._catalogs.run(COMMANDS["warm"], catalogs)
 
-    @with_own_scope
+    @_on_named_catalogs
     def report(
         self, output: str | Path, environments: Sequence[str] = (), catalogs: Collection[str] = (), *, spark: Any = None
     ) -> tuple[ReportResult, ...]:
@@ -446,7 +477,7 @@ class Project:
         )
         return results
 
-    @with_own_scope
+    @_on_named_catalogs
     def compare(self, environments: Sequence[str], catalogs: Collection[str] = ()) -> tuple[CompareResult, ...]:
         """Return whether environments have had the same updates: the same files applied, and the same tables. Writes nothing.
 
@@ -463,7 +494,7 @@ class Project:
         )
         return results
 
-    @with_own_scope
+    @_on_named_catalogs
     def export_state(
         self, output: str | Path, catalogs: Collection[str] = (), *, spark: Any = None
     ) -> tuple[StateResult, ...]:
@@ -481,12 +512,12 @@ class Project:
         write_states(output, states)
         return states
 
-    @with_own_scope
+    @_on_named_catalogs
     def status(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[StatusResult, ...]:
         """Return the state of every version, and the lock holder. Writes nothing."""
         return self._catalogs.run(COMMANDS["status"], catalogs, spark)
 
-    @with_own_scope
+    @_on_named_catalogs
     def history(
         self,
         catalogs: Collection[str] = (),
@@ -511,7 +542,7 @@ class Project:
         results = self._catalogs.run(COMMANDS["history"], catalogs, spark, filters=filters)
         return results if filters.table is None else filters.table.check(results)
 
-    @with_own_scope
+    @_on_named_catalogs
     def show(self, version: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[ShowResult, ...]:
         """Return the details of one version or repeatable. Writes nothing.
 
@@ -523,7 +554,7 @@ class Project:
         key = key_given(version)
         return check_known(self._catalogs.run(COMMANDS["show"], catalogs, spark, key=key), version)
 
-    @with_own_scope
+    @_on_named_catalogs
     def schema(
         self,
         table: str,
@@ -548,7 +579,7 @@ class Project:
         wanted = Wanted.given(at, diff, sql)
         return search.check(self._catalogs.run(COMMANDS["schema"], catalogs, spark, search=search, wanted=wanted))
 
-    @with_own_scope
+    @_on_named_catalogs
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:
         """Return who changed each column, partition field and property of a table last, when and why. Writes nothing.
 
@@ -566,7 +597,7 @@ class Project:
         search = TableSearch(table)
         return search.check(self._catalogs.run(COMMANDS["blame"], catalogs, spark, search=search))
 
-    @with_own_scope
+    @_on_named_catalogs
     def drift(
         self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), spark: Any = None
     ) -> tuple[DriftResult, ...]:
@@ -584,7 +615,7 @@ class Project:
         choice = TableChoice(tables)
         return choice.check(self._catalogs.run(COMMANDS["drift"], catalogs, spark, choice=choice))
 
-    @with_own_scope
+    @_on_named_catalogs
     def doctor(
         self, catalogs: Collection[str] = (), *, print_ddl: bool = False, spark: Any = None
     ) -> tuple[DoctorResult, ...]:
@@ -596,9 +627,10 @@ class Project:
         Raises:
             GlacierbaseError: the first error; `results` holds all checks.
         """
-        return self._catalogs.run(COMMANDS["doctor"], catalogs, spark, print_ddl=print_ddl)
+        row = COMMANDS["doctor"]._replace(needs_values=not print_ddl)
+        return self._catalogs.run(row, catalogs, spark, print_ddl=print_ddl)
 
-    @with_own_scope
+    @_on_named_catalogs
     def access(
         self, catalogs: Collection[str] = (), *, migrator: str, writers: Collection[str], flavour: str | None = None
     ) -> tuple[AccessResult, ...]:
@@ -642,10 +674,14 @@ class Project:
         loaded = file.for_environment(environment, self.root)
         return type_of(loaded).spark_conf(loaded)
 
-    @with_own_scope
-    def protected(self, catalogs: Collection[str] = ()) -> tuple[str, ...]:
-        """Return the environments that a run would change and that are `protected` in a catalog file."""
-        return self._catalogs.choice.protected(catalogs, self.root)
+    @_on_named_catalogs
+    def protected(self, catalogs: Collection[str] = (), *, everywhere: bool = False) -> tuple[str, ...]:
+        """Return the environments that a run would change and that are `protected` in a catalog file.
+
+        Args:
+            everywhere: whether it would change all environments.
+        """
+        return self._catalogs.choice.protected(catalogs, self.root, everywhere=everywhere)
 
     def _on_files(self, name: str, catalogs: Collection[str], **options: Any) -> Results[Any]:
         """Run a command that reads the files of all catalogs together."""

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
-from glacierbase.model.command import command, from_here
+from glacierbase.model.command import command, from_here, on_catalog
 from glacierbase.model.differences import Change, TableChange
 from glacierbase.model.finding import Finding
 from glacierbase.model.migration import Identified
@@ -49,7 +49,8 @@ def origin(root: Path, name: str, catalogs: Iterable[str], base: str | None) -> 
     arguments += [part for catalog in catalogs for part in ("--catalog", catalog)]
     top = work_tree(root)
     folder = os.path.relpath(root.resolve(), top) if top else from_here(".")
-    return Origin(command(name, *arguments), Path(folder).as_posix())
+    with on_catalog(None):
+        return Origin(command(name, *arguments), Path(folder).as_posix())
 
 
 @dataclass(frozen=True, slots=True)

@@ -40,6 +40,8 @@ _KINDS: dict[str, type[EngineError]] = {
 _LONGEST = 300
 # SQLite's error if another connection locks the file for longer than the busy time-out.
 _LOCKED = "database is locked"
+# What PyIceberg sends without a token.
+_WITHOUT_TOKEN = "Bearer None"
 # The errors of SQLite and PostgreSQL for a SQL catalog without its own tables.
 _EMPTY_CATALOG = re.compile(r"no such table: iceberg_|relation \"iceberg_\w+\" does not exist")
 
@@ -78,7 +80,50 @@ def _mapped(error: Exception) -> EngineError:
     kind = next((_KINDS[name] for name in classes if name in _KINDS), OutcomeUnknown)
     if _EMPTY_CATALOG.search(text):
         kind = TableNotFound
-    return kind(type(innermost).__name__, message)
+    response = _refusal(error)
+    if response is None:
+        return kind(type(innermost).__name__, message)
+    meaning, hint = _login(response)
+    message = ": ".join(filter(None, (meaning, mask(_words(response))[:_LONGEST])))
+    return kind(type(innermost).__name__, message, hint=hint)
+
+
+def _refusal(error: BaseException | None) -> Any:
+    """Return the answer of an HTTP server that refused a login or a request; None for other errors."""
+    while error is not None:
+        response = getattr(error, "response", None)
+        if getattr(response, "status_code", None) in (401, 403):
+            return response
+        error = error.__cause__
+    return None
+
+
+def _login(response: Any) -> tuple[str, str]:
+    """Return what the refusal means, and the keys of the catalog that may be wrong."""
+    url, status = str(response.request.url).partition("?")[0], response.status_code
+    if status == 403:
+        meaning = "the server knows the principal, which lacks a right"
+        return f"{url}: HTTP 403: {meaning}", "grant the right to the principal, or use another `credential` or `token`"
+    if url.endswith("/oauth/tokens"):
+        what, key = "it does not accept the credential", "`credential`, which is ID:SECRET, and `oauth2-server-uri`"
+    elif response.request.headers.get("Authorization", _WITHOUT_TOKEN) != _WITHOUT_TOKEN:
+        what, key = "it does not accept the token", "`token`, which may have expired, or `credential`"
+    else:
+        return f"{url}: HTTP 401: the server requires a login", "set `credential` or `token` of the catalog"
+    return f"{url}: HTTP 401: {what}", f"check the catalog's {key}"
+
+
+def _words(response: Any) -> str:
+    """Return the first line of the server's explanation; PyIceberg reports an answer of another form as an error of its own."""
+    try:
+        content = response.json()
+    except ValueError:
+        text = str(response.text).strip()
+        return "" if text.startswith("<") else next(iter(text.splitlines()), "")
+    error = content.get("error", content) if isinstance(content, dict) else content
+    if isinstance(error, dict):
+        return ": ".join(str(error[key]) for key in ("type", "message") if error.get(key))
+    return ": ".join(filter(None, (str(error), str(content.get("error_description") or ""))))
 
 
 def _invalid(error: BaseException) -> str | None:

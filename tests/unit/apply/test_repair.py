@@ -10,7 +10,7 @@ import pytest
 
 from glacierbase.apply.repair import Decision, accept_environment, repair, repair_cases
 from glacierbase.apply.results import RepairCase
-from glacierbase.apply.transitions import Resolution
+from glacierbase.apply.transitions import WITHDRAWN, Resolution
 from glacierbase.cli import apply as commands
 from glacierbase.errors import GlacierbaseError, HistoryDisagrees, MigrationFailed, NeedsRepair
 from glacierbase.executors import Evidence
@@ -59,7 +59,7 @@ def test_the_command_line_offers_every_resolution() -> None:
     """The command line lists them without importing `repair`, so that its help stays quick."""
     [option] = [each for each in commands.repair.params if each.name == "as_"]
     assert isinstance(option.type, click.Choice)
-    assert list(option.type.choices) == [each.value for each in Resolution]
+    assert list(option.type.choices) == [*(each.value for each in Resolution), WITHDRAWN]
 
 
 def test_it_shows_the_statement_its_run_and_the_choices(unknown: World) -> None:

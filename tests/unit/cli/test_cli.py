@@ -260,7 +260,7 @@ def test_an_empty_value_is_a_usage_error(arguments: list[str], lake_project: Pro
     assert not (lake_project.root / "warehouse").exists()
 
 
-@pytest.mark.parametrize("name", ["GLACIERBASE_ENV", "GLACIERBASE_PROJECT"])
+@pytest.mark.parametrize("name", ["GLACIERBASE_CATALOG", "GLACIERBASE_ENV", "GLACIERBASE_PROJECT"])
 def test_an_empty_environment_variable_is_an_error_too(name: str, lake_project: ProjectFolder) -> None:
     """An empty variable is not taken for the default environment or project."""
     lake_project.file("1_a.sql", "SELECT 1")

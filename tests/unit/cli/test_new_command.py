@@ -50,7 +50,7 @@ ROW = '    "count": Command(Section.READ, "inspect.count:count", "inspect.count:
 # A method in project/project.py, and its type of result.
 IMPORT = "    from glacierbase.inspect.count import CountResult\n"
 METHOD = '''\
-    @with_own_scope
+    @_on_named_catalogs
     def count(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[CountResult, ...]:
         """Return the number of events. Writes nothing."""
         return self._catalogs.run(COMMANDS["count"], catalogs, spark)
@@ -76,7 +76,7 @@ def package(tmp_path: Path) -> Path:
     for name, before, addition in (
         ("commands.py", '    "report": Command(', ROW),
         ("project.py", "    from glacierbase.inspect.drift", IMPORT),
-        ("project.py", "    @with_own_scope\n    def doctor(", METHOD),
+        ("project.py", "    @_on_named_catalogs\n    def doctor(", METHOD),
     ):
         file = copy / "project" / name
         text = file.read_text()

@@ -28,7 +28,7 @@ def world(project: ProjectFolder) -> World:
 def test_every_check_passes_and_the_tables_of_the_check_are_dropped(world: World) -> None:
     """The opening is that of every command, so the fakes serve here as well."""
     checks = list(examine(world.target()))
-    assert [check.name for check in checks] == ["configuration", "files", "connection", "history", "rights", "lock"]
+    assert [check.name for check in checks] == ["configuration", "files", "history", "connection", "rights", "lock"]
     assert [check.error for check in checks] == [None] * 6
     assert "3 × 1 winners" in checks[-1].detail
     assert (world.tables.histories, world.tables.locks) == ({}, {})
@@ -60,6 +60,21 @@ def test_an_engine_that_does_not_start_ends_the_checks(world: World) -> None:
     assert checks[-1].name == "connection"
     assert checks[-1].error
     assert checks[-1].error.code == "SPARK_UNAVAILABLE"
+
+
+def test_a_store_that_needs_no_engine_is_read_before_the_engine_starts(world: World) -> None:
+    """A refused login is known in a second. Where the store needs the engine, the engine is first."""
+
+    def refuse(*_: Any) -> Any:
+        raise EngineUnavailable("STORE_UNAVAILABLE", "HTTP 401")
+
+    target = replace(world.target(), open_store=refuse, open_executor=lambda *_: pytest.fail("the engine was started"))
+    checks = list(examine(target))
+    assert [check.name for check in checks] == ["configuration", "files", "history"]
+    assert checks[-1].error
+    sql = replace(target.catalog, store=replace(target.catalog.store, type="sql"))
+    by_engine = list(examine(replace(target, catalog=sql, open_executor=lambda *_: world.engine)))
+    assert [check.name for check in by_engine] == ["configuration", "files", "connection", "history"]
 
 
 def test_it_shows_for_each_namespace_of_recorded_tables_who_else_may_change_them(world: World) -> None:

@@ -9,10 +9,13 @@ from typing import Any
 import pytest
 
 from glacierbase import Project
-from glacierbase.errors import Interrupted
+from glacierbase.errors import GlacierbaseError, Interrupted, MigrationFileError, SeveralErrors
 from glacierbase.executors import Executor
+from glacierbase.project import each as running
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
+
+LOAD = running.load_targets
 
 
 @pytest.fixture
@@ -50,3 +53,99 @@ def test_a_cancelled_command_runs_nothing(world: World, monkeypatch: pytest.Monk
         Project.load(world.project.root).migrate(cancel=cancel)
     assert len(caught.value.results) == 1
     assert world.events == []
+
+
+SNOW = """\
+migrationExecutor:
+  type: snowflake
+  conf: {connection: {account: '${env:SNOW_ACCOUNT}', user: '${env:SNOW_USER}', password: '${secret:SNOW_USER}', database: DB}}
+"""
+
+
+@pytest.fixture
+def with_snow(world: World, monkeypatch: pytest.MonkeyPatch) -> World:
+    """The project in memory, with a second catalog whose references have no values."""
+    load = running.load_targets
+    monkeypatch.setattr(
+        running, "load_targets", lambda *options: [world.target(t.catalog.name) for t in load(*options)]
+    )
+    for name in ("SNOW_ACCOUNT", "SNOW_USER", "GLACIERBASE_CATALOG"):
+        monkeypatch.delenv(name, raising=False)
+    world.project.catalog(SNOW, "snow")
+    return world
+
+
+def test_a_catalog_whose_references_have_no_value_does_not_block_another(with_snow: World) -> None:
+    """The other catalog is migrated. The result of the first has one error, which names its variables, each once."""
+    with pytest.raises(GlacierbaseError) as caught:
+        Project.load(with_snow.project.root).migrate()
+    shop, snow = caught.value.results
+    assert ([file.version for file in shop.applied], shop.error) == (["1"], None)
+    assert (snow.catalog, snow.environment, snow.error) == ("snow", "default", caught.value)
+    assert (snow.error.code, snow.error.exit_code) == ("UNSET_REFERENCE", 2)
+    assert snow.error.hint == "set the environment variables SNOW_ACCOUNT, SNOW_USER"
+    assert snow.error.data["line"] == 3
+    assert snow.error.unstated == "nothing ran on this catalog"
+
+
+def test_a_wrong_file_of_one_catalog_does_not_block_another(with_snow: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The errors of the files, and those of the references, are in the result of that catalog."""
+    (with_snow.project.root / "migrations/snow/Misnamed.sql").write_text("SELECT 1")
+    with pytest.raises(SeveralErrors) as caught:
+        Project.load(with_snow.project.root).pending()
+    shop, snow = caught.value.results
+    assert len(shop.pending) == 1
+    assert [error.code for error in snow.error.errors] == ["MISNAMED_FILE", "UNSET_REFERENCE"]
+    monkeypatch.setenv("SNOW_ACCOUNT", "a")
+    monkeypatch.setenv("SNOW_USER", "u")
+    with pytest.raises(MigrationFileError):
+        Project.load(with_snow.project.root).pending()
+
+
+def test_a_catalog_that_is_not_named_needs_no_values(with_snow: World) -> None:
+    """One name may be given as a text."""
+    assert [result.catalog for result in Project.load(with_snow.project.root).pending("shop")] == ["shop"]
+    assert [result.catalog for result in Project.load(with_snow.project.root).status(catalogs="shop")] == ["shop"]
+
+
+def test_statements_of_tables_and_grants_need_no_values(with_snow: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doctor --print-ddl` contacts nothing; values that are set are in it."""
+    monkeypatch.setattr(running, "load_targets", LOAD)
+    project = Project.load(with_snow.project.root)
+    [result] = project.doctor("snow", print_ddl=True)
+    assert 'GRANT USAGE ON DATABASE "DB"' in (result.ddl or "")
+    with_snow.project.catalog(SNOW.replace("DB", "'${env:SNOW_ACCOUNT}'"), "snow")
+    monkeypatch.setenv("SNOW_ACCOUNT", "GIVEN")
+    [result] = Project.load(with_snow.project.root).doctor("snow", print_ddl=True)
+    assert 'GRANT USAGE ON DATABASE "GIVEN"' in (result.ddl or "")
+    with pytest.raises(GlacierbaseError) as caught:
+        project.doctor("snow")
+    assert caught.value.code == "UNSET_REFERENCE"
+
+
+@pytest.mark.parametrize(
+    ("value", "names"), [("shop", ["shop"]), ("shop,snow", ["shop", "snow"]), (" snow , shop,", ["shop", "snow"])]
+)
+def test_a_variable_names_the_catalogs_of_a_command_that_names_none(
+    value: str, names: list[str], with_snow: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commas separate several names; an argument takes precedence."""
+    monkeypatch.setenv("GLACIERBASE_CATALOG", value)
+    monkeypatch.setenv("SNOW_ACCOUNT", "a")
+    monkeypatch.setenv("SNOW_USER", "u")
+    project = Project.load(with_snow.project.root)
+    assert sorted({result.catalog for result in project.validate()}) == names
+    assert [result.catalog for result in project.validate("snow")] == ["snow"]
+
+
+def test_a_command_in_a_message_repeats_the_catalog_that_was_named(
+    with_snow: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """An error of an argument does so too, before any catalog is read; a name in the variable counts as well."""
+    with pytest.raises(GlacierbaseError) as caught:
+        Project.load(with_snow.project.root).show("x", ["shop"])
+    assert caught.value.hint.startswith("`glacierbase status --catalog shop ")
+    monkeypatch.setenv("GLACIERBASE_CATALOG", "shop")
+    with pytest.raises(GlacierbaseError) as caught:
+        Project.load(with_snow.project.root).show("x")
+    assert caught.value.hint.startswith("`glacierbase status --catalog shop ")
