@@ -49,10 +49,9 @@ def file_text(target: Target, statements: Sequence[str], not_exact: Sequence[str
 def write_table_file(target: Target, table: str, sql: str, author: str) -> str:
     """Write the file, and return its path relative to the project. Raises as `write_migration` does."""
     root = Path(target.run.project)
-    headers = target.catalog.required_headers
-    path = write_migration(
-        root / _folder(target), root, description_of(table), author, sql=sql, headers=headers, is_only=True
-    )
+    headers, versions = target.catalog.required_headers, target.catalog.versions
+    folder, description = root / _folder(target), description_of(table)
+    path = write_migration(folder, root, description, author, sql=sql, headers=headers, versions=versions, is_only=True)
     return path.relative_to(root).as_posix()
 
 

@@ -298,8 +298,8 @@ def _written(
     lines = [f"-- {on_one_line(line)}" for line in notes]
     sql = as_template("\n".join(lines)) + f"\n\n{sql}\n"
     folder = root / "migrations" / target.catalog.stem
-    headers = target.catalog.required_headers
-    path = write_migration(folder, root, reason, author, sql=sql, headers=headers, is_draft=is_draft)
+    headers, versions = target.catalog.required_headers, target.catalog.versions
+    path = write_migration(folder, root, reason, author, sql=sql, headers=headers, versions=versions, is_draft=is_draft)
     return replace(made, path=path.relative_to(root).as_posix(), version=path.name.partition("_")[0])
 
 

@@ -28,6 +28,8 @@ from glacierbase.run.activity import doing
 from glacierbase.run.run import statement_tag
 
 logger = logging.getLogger("glacierbase")
+# Its records are the lines that the result repeats.
+applied_logger = logging.getLogger("glacierbase.applied")
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,7 +100,7 @@ class Runner:
             migration.version or None, migration.location, total, duration_ms, planned.resumes_at, name
         )
         self._progress.add_applied(applied)
-        logger.info("%s", applied.line())
+        applied_logger.info("%s", applied.line())
 
     def _end(self, applied: Entry, file: _RunningFile) -> None:
         """Record that the file is applied, together with the start of the next one: nothing happens in between."""
@@ -205,7 +207,7 @@ class Runner:
         what = f"{self._held.target.catalog.name}: running {where}"
         try:
             with (
-                doing(what, session.progress, announce=False),
+                doing(what, session.progress),
                 cancelling(session, self._held.engine.cancelled, self._held.engine.close_executor),
             ):
                 return session.execute(statement.text, tag=tag)

@@ -50,7 +50,8 @@ def new(
     Raises:
         ConfigurationError: `CONFLICTING_OPTIONS`: a repeatable undoes no version.
     """
-    headers = file_of(folder, root).required_headers
+    file = file_of(folder, root)
+    headers = file.required_headers
     if repeatable is not None:
         if reverting:
             raise ConfigurationError(
@@ -60,7 +61,9 @@ def new(
         return WrittenResult(catalog or folder.name, "", files=(str(path),))
     with on_catalog(catalog):
         sql = reverting_sql(root, folder, reverting) if reverting else ""
-    path = write_migration(folder, root, description, author or git_user(), sql=sql, headers=headers)
+    path = write_migration(
+        folder, root, description, author or git_user(), sql=sql, headers=headers, versions=file.versions
+    )
     return WrittenResult(catalog or folder.name, "", files=(str(path),))
 
 

@@ -17,14 +17,11 @@ from glacierbase.migrations.folder import migration_files, read_migrations
 from glacierbase.migrations.git_base import Base, Compared, read_base
 from glacierbase.migrations.git_files import path_in_git, tracked, usual_base
 from glacierbase.migrations.headers import file_error
-from glacierbase.migrations.new_files import next_version
+from glacierbase.migrations.new_files import is_time, time_above
 from glacierbase.model.command import command, move_command, on_catalog
 from glacierbase.model.migration import Migration
 from glacierbase.model.result import Result
 from glacierbase.run.git import GitFailed, git
-
-# Digits of a version that is a UTC time.
-_TIME = 14
 
 
 @dataclass(frozen=True, slots=True)
@@ -234,7 +231,7 @@ def _numbers(new: Sequence[Migration], highest: int, now: datetime | None) -> It
 
 def _first(late: Sequence[Migration], above: Sequence[Migration], highest: int, now: datetime | None) -> int:
     """Return the version of the first late file: the UTC time if its version is a time and the files above can keep theirs."""
-    first = next_version(highest, now) if len(late[0].version) >= _TIME else highest + 1
+    first = time_above(highest, now) if is_time(late[0].version) else highest + 1
     return first if not above or first + len(late) <= above[0].number else highest + 1
 
 

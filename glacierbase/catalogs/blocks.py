@@ -1,14 +1,15 @@
-"""Blocks of a catalog file that are lists or patterns: `drift`, `managed`, `unmanaged`, `lint` and `headers`."""
+"""Keys of a catalog file that are lists or patterns, or of no environment: `drift`, `managed`, `lint`, `headers`, `versions`."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
 from glacierbase.catalogs.keys import KEYS
-from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, SequenceNode
+from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, SequenceNode, is_null
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.model.catalog import DriftRule, LintOptions, Management, UnmanagedTables
 from glacierbase.model.keys import HEADER_NAME, RULE_CODE, SEVERITY
+from glacierbase.model.text import did_you_mean
 
 # How an item of each list of mappings is written.
 _FORMS = {
@@ -152,6 +153,25 @@ def listed_headers(content: MappingNode) -> Mapping[str, bool]:
         return {}
     raise_all(list(_wrong_headers(node)))
     return {name: value.text == "required" for name, value in node.values.items() if isinstance(value, ScalarNode)}
+
+
+def style_of_versions(content: MappingNode) -> str | None:
+    """Return `sequence` or `timestamp`, or None where the file does not say how new files are numbered.
+
+    Args:
+        content: the content of the catalog file, merged over the shared one.
+
+    Raises:
+        ConfigurationError: `INVALID_VALUE`.
+    """
+    node, key = content.get("versions"), KEYS["versions"]
+    if not isinstance(node, ScalarNode) or is_null(node):
+        return None
+    if not key.type.accepts(node.text):
+        what = f"versions: {node.text!r} is not {key.type.expected}"
+        hint = did_you_mean(node.text, ("sequence", "timestamp"), "write `versions: sequence` or `versions: timestamp`")
+        raise node.place.error("INVALID_VALUE", what, hint)
+    return node.text
 
 
 def _wrong_headers(node: MappingNode) -> Iterator[ConfigurationError]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from functools import reduce
 from pathlib import Path
 
-from glacierbase.catalogs.blocks import listed_headers
+from glacierbase.catalogs.blocks import listed_headers, style_of_versions
 from glacierbase.catalogs.catalogfile import SHARED, catalog_name, load_catalog_file
 from glacierbase.catalogs.environment import EnvironmentReader
 from glacierbase.catalogs.references import ExternalValues, KnownValues, Placeholders, RealValues, References
@@ -34,6 +34,7 @@ class CatalogFile:
     Attributes:
         layers: the content of the shared file and of this file.
         headers: the further headers that its migration files may have, and whether each is required.
+        versions: how new files are numbered: `sequence`, `timestamp`, or None for as the others in the folder.
     """
 
     path: Path
@@ -42,6 +43,7 @@ class CatalogFile:
     default_environment: str | None
     layers: tuple[MappingNode, ...] = field(repr=False)
     headers: Mapping[str, bool] = field(default_factory=dict, hash=False)
+    versions: str | None = None
 
     @property
     def stem(self) -> str:
@@ -65,7 +67,8 @@ class CatalogFile:
         """
         values = RealValues(root) if requires_values else KnownValues(root)
         reader = self._reader(environment, root, values if resolve else Placeholders())
-        return replace(reader.catalog(self.path, self.name, environment), required_headers=self.required_headers)
+        catalog = reader.catalog(self.path, self.name, environment)
+        return replace(catalog, required_headers=self.required_headers, versions=self.versions)
 
     def is_protected(self, environment: str, root: Path) -> bool:
         """Return whether changing the environment requires its name as confirmation; errors are left to `for_environment`."""
@@ -147,7 +150,8 @@ def _catalog_file(path: Path, location: str, shared: MappingNode, content: Mappi
             f"defaultEnvironment: there is no environment {chosen}",
             _instead(chosen or "", names),
         )
-    return CatalogFile(path, name, names, chosen, (shared, content), listed_headers(merged))
+    headers, versions = listed_headers(merged), style_of_versions(merged)
+    return CatalogFile(path, name, names, chosen, (shared, content), headers, versions)
 
 
 def _instead(chosen: str, names: tuple[str, ...]) -> str:

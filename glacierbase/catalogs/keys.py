@@ -205,6 +205,13 @@ _HEADERS = Key(
     names=HEADER_NAME,
     resolved=False,
 )
+_VERSIONS = Key(
+    "versions",
+    "The versions that commands give to new files: `sequence` for 0001, 0002, …; `timestamp` for the UTC time. By default the "
+    "versions continue those of the folder, and begin with 0001.",
+    type=one_of("sequence", "timestamp"),
+    resolved=False,
+)
 _DEFAULT_ENVIRONMENT = Key(
     "defaultEnvironment",
     "The environment that is used where none is chosen.",
@@ -224,7 +231,7 @@ def file_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
         keys=inside,
         names=ENVIRONMENT_NAME,
     )
-    return (_NAME, *inside, _HEADERS, environments, _DEFAULT_ENVIRONMENT)
+    return (_NAME, *inside, _HEADERS, _VERSIONS, environments, _DEFAULT_ENVIRONMENT)
 
 
 def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:

@@ -1,4 +1,4 @@
-"""The commands that need no project: `explain` for error codes, `schemas` for JSON Schemas."""
+"""The commands that need no project: `explain` for error codes, `schemas` for JSON Schemas, `completion` for shells."""
 
 from __future__ import annotations
 
@@ -17,6 +17,12 @@ if TYPE_CHECKING:
     from glacierbase.model.text import Line
 
 _WIDTH = 80
+# What turns the completion of a shell on.
+_INSTALL = {
+    "bash": "echo 'eval \"$({})\"' >> ~/.bashrc",
+    "zsh": "echo 'eval \"$({})\"' >> ~/.zshrc",
+    "fish": "{} > ~/.config/fish/completions/glacierbase.fish",
+}
 
 
 @cli.command()
@@ -161,3 +167,30 @@ def _unknown(name: str, names: Iterable[str]) -> click.UsageError:
 
     hint = did_you_mean(name, names, f"`{command('schemas')}` lists all.")
     return click.UsageError(f"there is no schema {name}; {hint}", click.get_current_context())
+
+
+@cli.command()
+@with_format
+@with_color
+@click.argument("shell", type=click.Choice(list(_INSTALL)))
+def completion(format: str, color: str, shell: str) -> None:
+    """Print the script by which a shell completes words.
+
+    Its last line is a comment with the command that installs it. Works offline and outside of a project.
+    """
+    from click.shell_completion import get_completion_class
+
+    from glacierbase.cli.display import show_on
+    from glacierbase.model.command import command
+    from glacierbase.model.text import Verbatim
+    from glacierbase.output.documents import json_document
+
+    shell_class = get_completion_class(shell)
+    assert shell_class is not None  # Click has all shells of the choice.
+    script = shell_class(cli, {}, "glacierbase", "_GLACIERBASE_COMPLETE").source().strip()
+    install = _INSTALL[shell].format(command("completion", shell))
+    if format == "json":
+        click.echo(json_document("completion", (), None, script=script, install=install))
+    else:
+        lines = [*script.splitlines(), "", f"# To install it: {install}"]
+        click.echo(show_on(sys.stdout, color)([Verbatim(line) for line in lines]), color=True)

@@ -72,6 +72,11 @@ class Terminal:
         """Whether the text of the result and the log go to a terminal, so that a file in both would be reported twice."""
         return self._form == "text" and is_terminal(sys.stdout) and is_terminal(sys.stderr)
 
+    @property
+    def _is_one_log(self) -> bool:
+        """Whether the text of the result and the log go to pipes or files, which a CI service shows as one."""
+        return self._form == "text" and not is_terminal(sys.stdout) and not is_terminal(sys.stderr)
+
     @contextmanager
     def reporting(
         self,
@@ -88,6 +93,8 @@ class Terminal:
             shown: returns the results in the text form; default all results, one after the other.
         """
         _log_to_stderr(self._verbose, self._display, self._colour)
+        # The result repeats its lines.
+        logging.getLogger("glacierbase.applied").disabled = self._is_one_log
         report = Report()
         with self._display.watching():
             try:

@@ -90,10 +90,10 @@ def read_migrations(
     return migrations, errors
 
 
-def highest_version(folder: Path, root: Path) -> int:
-    """Return the highest version among the names of a catalog's files; 0 where there is none. No file is read."""
+def file_versions(folder: Path, root: Path) -> Iterator[str]:
+    """Yield the versions in the names of a catalog's files. No file is read."""
     names = (FILE_NAME.fullmatch(path.name) for path in _sql_files(folder, root, []))
-    return max((int(name["version"]) for name in names if name), default=0)
+    return (name["version"] for name in names if name)
 
 
 def _sql_files(folder: Path, root: Path, errors: list[GlacierbaseError]) -> Iterator[Path]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.migrations.folder import FILE_NAME, highest_version
+from glacierbase.migrations.folder import FILE_NAME, file_versions
 from glacierbase.migrations.headers import AFTER, AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.migrations.template import UNWRITTEN
 from glacierbase.model.command import command, move_command
@@ -19,6 +19,9 @@ from glacierbase.run.git import GitFailed, git
 
 # A file without a statement would be valid, and applied as it is.
 _NO_SQL = f"{{{{ {UNWRITTEN} }}}} -- write the statements in place of this line\n"
+# Digits of the first version in a sequence, and of a version that is a UTC time.
+_DIGITS = 4
+_DIGITS_OF_TIME = 14
 _TEMPLATE_START = re.compile(r"\{(?=[{%#])")
 # Latin letters that Unicode does not decompose into an ASCII letter and a mark.
 _LATIN = str.maketrans(
@@ -34,19 +37,21 @@ def write_migration(
     now: datetime | None = None,
     sql: str = "",
     headers: Collection[str] = (),
+    versions: str | None = None,
     *,
     is_draft: bool = False,
     is_only: bool = False,
 ) -> Path:
     """Write a migration into a catalog's folder, and return its path.
 
-    Its version is the current UTC time, or one above the highest of the folder where that is not below it. Processes that write
-    into one project at a time wait for each other, so that none chooses a version twice.
+    Its version is above all others of the folder. Processes that write into one project at a time wait for each other, so that
+    none chooses a version twice.
 
     Args:
         root: the root of the project; a link that leads out of it is an error.
         sql: what the file holds below its headers; default a line that is refused until it is replaced.
         headers: names of the further headers that the catalog file requires; written without a value, so that they are refused.
+        versions: `sequence` or `timestamp`; by default as the highest version of the folder, `sequence` in an empty one.
         is_draft: write it as `draft_of` its path, which no command reads as a migration, until `publish` renames it.
         is_only: refuse a second file with this description; another process may have written the first.
 
@@ -55,8 +60,8 @@ def write_migration(
     """
     head, words = _head(description, author, headers), file_words(description)
     with one_at_a_time(root):
-        highest = max(highest_version(folder, root), _highest_draft(folder))
-        path = folder / f"{next_version(highest, now)}_{words}.sql"
+        highest = max((*file_versions(folder, root), *_drafts(folder)), key=int, default="")
+        path = folder / f"{next_version(highest, versions, now)}_{words}.sql"
         try:
             with writing(path):
                 if is_only and _is_written(folder, words, head):
@@ -128,10 +133,10 @@ def _is_written(folder: Path, words: str, head: str) -> bool:
     return any(path.read_bytes().startswith(line) for path in paths)
 
 
-def _highest_draft(folder: Path) -> int:
-    """Return the highest version of a draft, which may be recorded; 0 where there is none."""
+def _drafts(folder: Path) -> Iterator[str]:
+    """Yield the versions of the drafts, which may be recorded."""
     names = (FILE_NAME.fullmatch(path.stem) for path in folder.glob("*.draft"))
-    return max((int(name["version"]) for name in names if name), default=0)
+    return (name["version"] for name in names if name)
 
 
 def draft_of(path: Path) -> Path:
@@ -162,8 +167,25 @@ def as_template(text: str) -> str:
     return _TEMPLATE_START.sub("{{ '{' }}", text)
 
 
-def next_version(highest: int, now: datetime | None = None) -> int:
-    """Return the version of a file that is written now: the UTC time, or one above the highest version if that is later."""
+def next_version(highest: str, versions: str | None = None, now: datetime | None = None) -> str:
+    """Return the version of a new file.
+
+    Args:
+        highest: the highest version of the folder; empty where there is none.
+        versions: as for `write_migration`.
+    """
+    if versions == "timestamp" or (versions is None and is_time(highest)):
+        return str(time_above(int(highest or 0), now))
+    return f"{int(highest or 0) + 1:0{len(highest) or _DIGITS}}"
+
+
+def is_time(version: str) -> bool:
+    """Return whether a version is a UTC time, by its length."""
+    return len(version) >= _DIGITS_OF_TIME
+
+
+def time_above(highest: int, now: datetime | None = None) -> int:
+    """Return the UTC time as a version, or one above the highest version if that is later."""
     return max(int(f"{now or datetime.now(timezone.utc):%Y%m%d%H%M%S}"), highest + 1)
 
 

@@ -126,6 +126,7 @@ class Catalog:
         conf: for an engine that a package adds, the values of its keys; absent keys without a default are left out.
         out_of_order_allowed: whether a version below an applied one runs without `--allow-out-of-order`.
         required_headers: names of the further headers that migration files must have.
+        versions: how new files are numbered: `sequence`, `timestamp`, or None for as the others in the folder.
         plan_required: whether `migrate` runs only plan files.
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
         records_tables: whether the shapes of the tables that a file changes are recorded.
@@ -156,6 +157,7 @@ class Catalog:
     dependency_places: Mapping[str, tuple[str, int]] = field(default_factory=dict, repr=False)
     hooks: Hooks = field(default_factory=Hooks, repr=False)
     required_headers: tuple[str, ...] = ()
+    versions: str | None = None
     lint: LintOptions = field(default_factory=LintOptions, repr=False)
     fixtures: str | None = None
     drift_rules: tuple[DriftRule, ...] = ()

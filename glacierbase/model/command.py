@@ -26,6 +26,7 @@ T = TypeVar("T")
 # The options that choose project, environment and catalog, for the commands that lack one of them.
 _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "compare": ("--catalog", "--project"),
+    "completion": (),
     "explain": (),
     "init": ("--project",),
     "new": ("--catalog", "--project"),

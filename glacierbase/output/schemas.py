@@ -84,6 +84,7 @@ _SCHEMA: Schema = {
 }
 # The further properties of documents that are about no catalog. `usage` is the document of a wrong command line.
 WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
+    "completion": {"script": {"type": "string"}, "install": {"type": "string"}},
     "explain": {"entries": {"type": "array", "items": _ENTRY}},
     "rules": {"rules": {"type": "array", "items": _RULE}},
     "schemas": {"schemas": {"type": "array", "items": _SCHEMA}},

@@ -69,6 +69,7 @@ COMMANDS: Mapping[str, Command] = {
     "review": Command(Section.CHECK, "review.review:review", "review.results:ReviewResult"),
     "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
     "schemas": Command(Section.CHECK),
+    "completion": Command(Section.CHECK),
     "migrate": Command(Section.APPLY, "apply.migrator:migrate", "apply.results:MigrateResult"),
     "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),
     "warm": Command(Section.APPLY, "apply.warm:warm", "apply.results:WarmResult"),

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import shutil
 import zipfile
 from dataclasses import dataclass
@@ -44,9 +43,7 @@ class Warmed:
         project.file("1_a.sql", "CREATE NAMESPACE lake.a")
         done = project.run("migrate", environ=self.environ)
         assert done.code == 0, done.stderr
-        assert re.sub(r"[\d.]+ s$", "N s", done.stderr, flags=re.MULTILINE) == (
-            "shop: starting Spark\napplied  migrations/shop/1_a.sql  1 statement, N s\n"
-        )
+        assert done.stderr == "shop: starting Spark\n"
         return log.read_text()
 
 

@@ -94,7 +94,7 @@ def test_a_file_for_each_new_table(tables: RecordedTables) -> None:
             f"-- MIGRATION_DESCRIPTION: Create {each['table']}\n-- MIGRATION_AUTHOR: Data Platform\n"
         )
         assert text.count(";\n") == each["statements"]
-    assert "glacierbase baseline --to 2" in output.entry()["next"]
+    assert "glacierbase baseline --to 0002 " in output.entry()["next"]
     assert tables.run("validate").code == 0
 
 

@@ -24,7 +24,17 @@ from tests.support.project_folder import Output, ProjectFolder
 # By the section of the list of commands, in its order.
 COMMANDS = {
     "Write migrations": ["new", "rebase", "squash", "import", "init"],
-    "Check files and connections": ["validate", "render", "doctor", "lint", "rules", "review", "access", "schemas"],
+    "Check files and connections": [
+        "validate",
+        "render",
+        "doctor",
+        "lint",
+        "rules",
+        "review",
+        "access",
+        "schemas",
+        "completion",
+    ],
     "Apply migrations": ["migrate", "baseline", "warm"],
     "Read (nothing is changed)": [
         "pending",
@@ -147,7 +157,13 @@ def test_the_list_of_commands_shows_each_first_sentence_whole(columns: str) -> N
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
 def test_shells_complete_it(shell: str, project: ProjectFolder) -> None:
     """The shell scripts complete commands, options and the names of the project's catalogs."""
-    assert "_GLACIERBASE_COMPLETE" in run(_GLACIERBASE_COMPLETE=f"{shell}_source").stdout
+    lines = run("completion", shell).stdout.splitlines()
+    assert any("_GLACIERBASE_COMPLETE" in line for line in lines)
+    assert lines[-1].startswith("# To install it: ")
+    assert f"glacierbase completion {shell}" in lines[-1]
+    document = json.loads(run("completion", shell, "--format", "json").stdout)
+    assert lines[:-2] == document["script"].splitlines()
+    assert lines[-1].endswith(document["install"])
     project.catalog("migrationExecutor: {type: spark}\nstore: {catalog: lake}\n", "analytics")
     words = {"COMP_WORDS": "glacierbase migrate --catalog ana", "COMP_CWORD": "ana" if shell == "fish" else "3"}
     if shell == "fish":

@@ -57,4 +57,13 @@ def test_a_resumed_file_says_how_many_statements_ran_now(lakes: Lakes) -> None:
     output = lakes.run("migrate --catalog shop")
     assert "migrations/shop/0001_a.sql  2 of 4 statements, " in output.stdout
     assert output.stdout.rstrip().endswith(", resumed at statement 3")
-    assert "2 of 4 statements, " in output.stderr
+
+
+def test_off_a_terminal_each_applied_file_is_listed_once(lakes: Lakes) -> None:
+    """A CI service shows both streams as one log. Beside JSON, which is no log, stderr lists them."""
+    output = lakes.run("migrate --catalog shop")
+    assert (output.stdout + output.stderr).count("migrations/shop/0001_a.sql") == 1
+    lakes.project.file("0002_b.sql", "SELECT 1")
+    output = lakes.run("migrate --catalog shop --format json")
+    assert output.entry()["applied"][0]["path"] == "migrations/shop/0002_b.sql"
+    assert output.stderr.startswith("applied  migrations/shop/0002_b.sql  1 statement, ")

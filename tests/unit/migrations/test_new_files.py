@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timezone
 from pathlib import Path
 
 import pytest
 
+from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, MigrationFileError
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.headers import missing_headers
@@ -28,34 +30,86 @@ def shop(project: ProjectFolder) -> ProjectFolder:
     return project
 
 
-def written(shop: ProjectFolder, description: str = "a column", author: str = "Ana") -> str:
-    return write_migration(shop.root / "migrations/shop", shop.root, description, author, NOW).name
+def written(
+    shop: ProjectFolder, description: str = "a column", author: str = "Ana", versions: str | None = None
+) -> str:
+    folder = shop.root / "migrations/shop"
+    return write_migration(folder, shop.root, description, author, NOW, versions=versions).name
 
 
 @pytest.mark.parametrize(
     ("existing", "version"),
     [
-        ((), TIME),
-        (("0001_a.sql", "0042_b.sql"), TIME),
+        ((), "0001"),
+        (("0001_a.sql", "0042_b.sql"), "0043"),
+        (("001_a.sql", "9_b.sql", "sub/010_c.sql"), "011"),
+        (("9999_a.sql",), "10000"),
+        (("0001_a.sql", "20261120102959_b.sql"), TIME),
         (("20261120102959_a.sql",), TIME),
         ((f"{TIME}_a.sql",), "20261120103001"),
         (("sub/99990101000000_typo.sql",), "99990101000001"),
         (("20261120103000123_milliseconds.sql",), "20261120103000124"),
-        (("99990101000000 no migration.sql", "99990101000000_a.txt"), TIME),
+        (("99990101000000 no migration.sql", "99990101000000_a.txt"), "0001"),
     ],
 )
-def test_the_version_is_the_time_now_or_one_above_the_highest(
+def test_the_version_continues_the_versions_of_the_folder(
     existing: tuple[str, ...], version: str, shop: ProjectFolder
 ) -> None:
-    """The new file is never below another one, in whatever folder that is."""
+    """A sequence keeps its width; times continue with the time now. The new file is never below another one."""
     for name in existing:
         shop.file(name, GOOD)
     assert written(shop) == f"{version}_a_column.sql"
 
 
+@pytest.mark.parametrize(
+    ("versions", "existing", "version"),
+    [
+        ("sequence", (), "0001"),
+        ("sequence", ("20261120102959_a.sql",), "20261120102960"),
+        ("timestamp", (), TIME),
+        ("timestamp", ("0001_a.sql",), TIME),
+        ("timestamp", (f"{TIME}_a.sql",), "20261120103001"),
+    ],
+)
+def test_the_catalog_file_chooses_how_new_files_are_numbered(
+    versions: str, existing: tuple[str, ...], version: str, shop: ProjectFolder
+) -> None:
+    """Whatever the folder has; a version is above the others in any case."""
+    for name in existing:
+        shop.file(name, GOOD)
+    assert written(shop, versions=versions) == f"{version}_a_column.sql"
+
+
+def test_every_command_that_writes_a_migration_reads_the_key(shop: ProjectFolder) -> None:
+    """`new` gets it from the catalog file, `drift adopt` and `import tables` from the catalog in its environment."""
+    shop.catalog(f"{UNREACHABLE}versions: timestamp\nenvironments: {{dev: {{}}}}\n")
+    assert shop.run("new", "a column", "--author", "Ana").code == 0
+    [path] = (shop.root / "migrations/shop").glob("*.sql")
+    assert re.fullmatch(r"2\d{13}_a_column\.sql", path.name)
+    assert file_of(path.parent, shop.root).for_environment("dev", shop.root).versions == "timestamp"
+
+
+@pytest.mark.parametrize(
+    ("text", "code", "hint"),
+    [
+        ("versions: timestamps", "INVALID_VALUE", "did you mean timestamp?"),
+        ("versions: uuid", "INVALID_VALUE", "write `versions: sequence` or `versions: timestamp`"),
+        ("version: sequence", "UNKNOWN_KEY", "did you mean versions?"),
+        ("environments: {dev: {versions: sequence}}", "UNKNOWN_KEY", "allowed:"),
+    ],
+)
+def test_a_wrong_style_of_versions_is_one_clear_message(text: str, code: str, hint: str, shop: ProjectFolder) -> None:
+    """With the nearest spelling. It is a key of the file: all environments share the folder."""
+    shop.catalog(f"{UNREACHABLE}{text}\n")
+    error = shop.ask("new", "a column", "--author", "Ana").document["error"]
+    assert (error["code"], error["path"]) == (code, "catalogs/shop.yaml")
+    assert hint in error["hint"]
+    assert not list((shop.root / "migrations").rglob("*.sql"))
+
+
 def test_files_of_one_second_have_different_versions(shop: ProjectFolder) -> None:
     """Two calls in one second write two versions, with the same words too."""
-    assert [written(shop), written(shop), written(shop, "b")] == [
+    assert [written(shop, versions="timestamp"), written(shop), written(shop, "b")] == [
         f"{TIME}_a_column.sql", "20261120103001_a_column.sql", "20261120103002_b.sql",
     ]  # fmt: skip
 
@@ -81,7 +135,7 @@ def test_a_process_that_is_stopped_delays_the_others_for_some_seconds_only(
     """A holder that never goes on does not block the command."""
     monkeypatch.setattr(files, "_LONGEST_WAIT", 0.1)
     with files.one_at_a_time(shop.root):
-        assert written(shop) == f"{TIME}_a_column.sql"
+        assert written(shop) == "0001_a_column.sql"
 
 
 @pytest.mark.parametrize(
@@ -101,7 +155,7 @@ def test_a_process_that_is_stopped_delays_the_others_for_some_seconds_only(
 def test_the_file_name_is_transliterated_to_ascii(description: str, words: str, shop: ProjectFolder) -> None:
     """Letters lose their marks; other scripts become `migration`; the header keeps the description as it is."""
     name = written(shop, description)
-    assert name == f"{TIME}_{words}.sql"
+    assert name == f"0001_{words}.sql"
     text = (shop.root / "migrations/shop" / name).read_text("utf-8")
     assert f"-- MIGRATION_DESCRIPTION: {description}\n" in text
 

@@ -100,6 +100,7 @@ CALLS = [
     ("schemas", True),
     ("schemas catalog-file", True),
     ("schemas nope", False),
+    ("completion zsh", True),
     ("status --nope", False),
     ("migrate --to", False),
 ]
