@@ -131,7 +131,7 @@ def _followed(
     tables, by_index = chain.tables, {}
     tables.start_file()
     for step in steps:
-        if step.target and (known := tables.before(step.target)):
+        if step.target and (known := tables.or_dropped(step.target)):
             by_index[step.statement.index] = known
         tables.follow(step.parsed)
     chain.number = number
