@@ -150,7 +150,7 @@ def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: 
     inside: dict[int, tuple[str, ...]] = {}
     tables.start_file()
     for step in steps:
-        if step.target and (known := tables.before(step.target)):
+        if step.target and (known := tables.or_dropped(step.target)):
             by_number[step.number] = known
         if subject := tables.made(step.parsed.subject):
             made[step.number] = subject

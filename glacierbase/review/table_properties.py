@@ -31,6 +31,12 @@ _DISTRIBUTIONS = "none|hash|range"
 _ISOLATION = "serializable|snapshot"
 _METRICS = r"none|counts|full|truncate\([1-9][0-9]*\)"
 _FILES = "parquet|orc|avro"
+# The codecs that the writers of the formats accept; the compression levels of gzip and zstd.
+_PARQUET_CODECS = "zstd|gzip|snappy|lz4|lz4_raw|brotli|uncompressed"
+_AVRO_CODECS = "gzip|zstd|snappy|uncompressed"
+_ORC_CODECS = "zstd|zlib|snappy|lz4|lzo|none"
+_LEVEL = r"-?[0-9]{1,2}"
+_STRATEGY = "speed|compression"
 _PATTERNS = {
     "write.distribution-mode": _DISTRIBUTIONS,
     "write.delete.distribution-mode": _DISTRIBUTIONS,
@@ -48,7 +54,77 @@ _PATTERNS = {
     "write.metadata.metrics.default": _METRICS,
     "write.metadata.metrics.column.": _METRICS,
     "format-version": "1|2|3",
-}
+    "write.metadata.compression-codec": "none|gzip",
+    "write.manifest.compression-codec": _AVRO_CODECS,
+    **{
+        f"{kind}.{key}": pattern
+        for kind in ("write", "write.delete")
+        for key, pattern in {
+            "parquet.compression-codec": _PARQUET_CODECS, "avro.compression-codec": _AVRO_CODECS,
+            "orc.compression-codec": _ORC_CODECS, "parquet.compression-level": _LEVEL, "avro.compression-level": _LEVEL,
+            "orc.compression-strategy": _STRATEGY,
+        }.items()
+    },
+}  # fmt: skip
+_BOOLEAN = "true|false"
+_UNITS = "weeks?|days?|hours?|minutes?|seconds?|milliseconds?|microseconds?"
+_INTERVAL = rf"(interval\s+)?(-?[0-9]+|'[^']*')\s*({_UNITS})?(\s+-?[0-9]+\s+\w+)*"
+_TABLE_TYPES = "cow|mor|copy_on_write|merge_on_read"
+# The values of properties whose jar declares no types.
+_OTHER_PATTERNS = {
+    "delta": {
+        **dict.fromkeys(
+            (
+                "delta.appendOnly", "delta.autoOptimize.optimizeWrite", "delta.checkpoint.writeStatsAsJson",
+                "delta.checkpoint.writeStatsAsStruct", "delta.enableChangeDataFeed", "delta.enableDeletionVectors",
+                "delta.enableExpiredLogCleanup", "delta.enableIcebergCompatV2", "delta.enableInCommitTimestamps",
+                "delta.enableRowTracking", "delta.enableTypeWidening", "delta.randomizeFilePrefixes",
+            ),
+            _BOOLEAN,
+        ),
+        **dict.fromkeys(
+            ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration", "delta.setTransactionRetentionDuration"),
+            _INTERVAL,
+        ),
+        "delta.columnMapping.mode": "none|id|name",
+        "delta.isolationLevel": "serializable|writeserializable|snapshotisolation",
+        "delta.checkpointPolicy": "classic|v2",
+        "delta.checkpointInterval": "[1-9][0-9]{0,8}",
+        "delta.dataSkippingNumIndexedCols": "-1|[0-9]{1,9}",
+    },
+    "hudi": {
+        "type": _TABLE_TYPES, "hoodie.table.type": _TABLE_TYPES, "hoodie.datasource.write.table.type": _TABLE_TYPES,
+        "hoodie.datasource.write.hive_style_partitioning": _BOOLEAN, "hoodie.metadata.enable": _BOOLEAN,
+    },
+}  # fmt: skip
+_IN_WORDS = {
+    _INTERVAL: "an interval such as `interval 7 days`", "[1-9][0-9]{0,8}": "a whole number above 0",
+    "-1|[0-9]{1,9}": "a whole number", _LEVEL: "a whole number",
+}  # fmt: skip
+# The largest value of an int in Java.
+_INT_MAX = 2**31 - 1
+# The least value that is plausible, for the keys that end so, and the words for it.
+_LEAST = (
+    (
+        re.compile(r"(?:write|read)\.(?:delete\.)?(?:target-file-size-bytes|split\.target-size)"),
+        2**20,
+        "a size in bytes",
+    ),
+    (
+        re.compile(r"write\.(?:delete\.)?(?:parquet\.row-group-size-bytes|orc\.stripe-size-bytes)"),
+        2**18,
+        "a size in bytes",
+    ),
+    (
+        re.compile(r"write\.spark\.advisory-partition-size-bytes|commit\.manifest\.target-size-bytes"),
+        2**18,
+        "a size in bytes",
+    ),
+    (re.compile(r"history\.expire\.max-(?:snapshot|ref)-age-ms"), 60 * 60 * 1000, "an age in milliseconds"),
+    (re.compile(r"commit\.(?:retry|status-check)\.total-timeout-ms"), 10_000, "a time in milliseconds"),
+    (re.compile(r"commit\.(?:retry|status-check)\.max-wait-ms"), 1_000, "a time in milliseconds"),
+)
+_MOST_BYTES = 2**34
 _TYPES = {
     "int": (r"-?[0-9]{1,10}", "a whole number"),
     "long": (r"-?[0-9]{1,19}", "a whole number"),
@@ -86,22 +162,55 @@ def nearest(key: str, table_format: str) -> str | None:
     keys = known(table_format)
     if _entry(key, keys):
         return None
+    if same := {_plain(entry): entry for entry in keys}.get(_plain(key)):
+        return same
     is_reserved = key.startswith(RESERVED[table_format])
     near = text.nearest(key[:_LONGEST_KEY], keys, _LIKE if is_reserved else _TYPING_ERROR)
     return near or ("" if is_reserved else None)
 
 
-def expected(key: str, value: str) -> str | None:
-    """Return the expected value of an Iceberg property in words; None if the value is valid, or the key unknown."""
-    entry = _entry(key, known("iceberg"))
-    if not entry:
+def format_of_key(key: str, table_format: str) -> str | None:
+    """Return the other format that reads a property which this format does not read; None if there is none."""
+    if _entry(key, known(table_format)):
         return None
-    words = _PATTERNS.get(entry)
-    pattern, meaning = (words, _in_words(words)) if words else _TYPES.get(known("iceberg")[entry], ("(?s:.*)", ""))
-    return None if re.fullmatch(pattern, value.strip().lower()) else meaning
+    others = (other for other in RESERVED if other != table_format)
+    return next((other for other in others if "." in key and _entry(key, known(other))), None)
+
+
+def expected(key: str, value: str, table_format: str = "iceberg") -> str | None:
+    """Return the expected value of a property in words; None if the value is valid, or the key unknown."""
+    entry = _entry(key, known(table_format))
+    patterns = _PATTERNS if table_format == "iceberg" else _OTHER_PATTERNS[table_format]
+    words = patterns.get(entry or key)
+    if not entry and not words:
+        return None
+    kind = known(table_format)[entry] if entry else "string"
+    pattern, meaning = (words, _in_words(words)) if words else _TYPES.get(kind, ("(?s:.*)", ""))
+    if not re.fullmatch(pattern, value.strip().lower()):
+        return meaning
+    is_beyond = kind == "int" and abs(int(value)) > _INT_MAX
+    return f"a number up to {_INT_MAX}" if is_beyond else None
+
+
+def unit(key: str, value: str) -> str | None:
+    """Return the words for the unit of a property of Iceberg whose value is plausible in another unit only."""
+    if not re.fullmatch("[0-9]{1,19}", value.strip()):
+        return None
+    amount = int(value)
+    for pattern, least, words in _LEAST:
+        if pattern.fullmatch(key) and (amount < least or (words == "a size in bytes" and amount > _MOST_BYTES)):
+            return words
+    return None
+
+
+def _plain(key: str) -> str:
+    """Return a key without the differences that a typing error makes: capitals, and one mark for another."""
+    return re.sub("[_-]", ".", key.lower())
 
 
 def _in_words(pattern: str) -> str:
+    if pattern in _IN_WORDS:
+        return _IN_WORDS[pattern]
     options = ["truncate(LENGTH)" if "(" in option else option for option in pattern.split("|")]
     return " or ".join(filter(None, (", ".join(options[:-1]), options[-1])))
 

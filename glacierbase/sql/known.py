@@ -101,6 +101,7 @@ class KnownTable:
         unset: the keys of properties that statements removed.
         clustering: the words of the clustering key in capitals, among them its columns.
         subject: what the statement that creates it names; only on Snowflake.
+        is_dropped: whether a statement dropped the table, and none creates it again.
     """
 
     using: str | None = None
@@ -113,6 +114,18 @@ class KnownTable:
     unset: frozenset[str] = frozenset()
     clustering: tuple[str, ...] = ()
     subject: Subject | None = None
+    is_dropped: bool = False
+
+    def has(self, path: Path) -> bool | None:
+        """Return whether the table has a column, or a field inside one; None where that is not known."""
+        columns: KnownColumns | None = self.columns
+        for number, name in enumerate(path):
+            if columns is None or (number and not columns):
+                return None
+            if name not in columns:
+                return False
+            columns = columns[name].fields
+        return True
 
     def column(self, path: Path) -> KnownColumn | None:
         """Return what is known of a column; None for a field inside a column, and for an unknown column."""
@@ -371,14 +384,15 @@ def _replace_field(table: KnownTable, part: Part) -> KnownTable:
 def _without(table: KnownTable, transform: Transform) -> KnownTable:
     """Return a table without the partition field that has this name or transform."""
     dropped = field_of(transform)
-    matching = [field for field in table.partitioning or () if dropped and _is_named(field, dropped)]
+    matching = [field for field in table.partitioning or () if dropped and is_named(field, dropped)]
     if len(matching) != 1:
         return replace(table, partitioning=None)
     kept = tuple(field for field in table.partitioning or () if field is not matching[0])
     return replace(table, partitioning=kept, former=(*table.former, *matching))
 
 
-def _is_named(known: KnownField, dropped: KnownField) -> bool:
+def is_named(known: KnownField, dropped: KnownField) -> bool:
+    """Return whether a statement that drops a field, by its name or its transform, means this field."""
     if dropped.transform:
         return (known.source, known.transform) == (dropped.source, dropped.transform)
     return known.name == dropped.name or (known.source == dropped.source and not known.transform)
@@ -522,7 +536,12 @@ class KnownTables:
         self._is_switched = False
 
     def before(self, name: Name) -> KnownTable | None:
-        """Return what is known of a table; None if nothing is."""
+        """Return what is known of a table; None if nothing is, or a statement dropped it."""
+        table = self.or_dropped(name)
+        return None if table and table.is_dropped else table
+
+    def or_dropped(self, name: Name) -> KnownTable | None:
+        """Return what is known of a table, also that a statement dropped it."""
         return self._get(name.key) if self._is_clear(name.key) else None
 
     def made(self, subject: Subject | None) -> Subject | None:
@@ -531,8 +550,8 @@ class KnownTables:
 
     def inside(self, namespace: Name) -> tuple[str, ...]:
         """Return the last names of the tables and views that are known in a namespace."""
-        keys = (key for tables in self._tables.values() for key in tables)
-        return tuple(sorted(key[-1] for key in keys if key[:-1] == namespace.key))
+        known = (item for tables in self._tables.values() for item in tables.items())
+        return tuple(sorted(key[-1] for key, table in known if key[:-1] == namespace.key and not table.is_dropped))
 
     def follow(self, statement: ParsedStatement, *, is_conditional: bool = False) -> None:
         """Add what a statement declares; nothing is known of the tables of one that may not run."""
@@ -567,6 +586,7 @@ class KnownTables:
 
     def _create(self, key: _Key, statement: ParsedStatement) -> None:
         before = self._get(key)
+        before = None if before and before.is_dropped else before
         if statement.options.if_not_exists and (before or not self.is_complete):
             return
         table = created(statement, before)
@@ -591,7 +611,9 @@ class KnownTables:
 
     def _change(self, key: _Key, statement: ParsedStatement) -> None:
         table = self._get(key)
-        if statement.operation == "drop_table" or table is None:
+        if statement.operation == "drop_table":
+            self._put(key, KnownTable(is_dropped=True))
+        elif table is None or table.is_dropped:
             self._put(key, None)
         else:
             self._put(key, altered(table, statement))

@@ -163,7 +163,13 @@ def old_partitioning(lab: Lab) -> None:
     """The files that exist keep their partition spec."""
     lab.bad("PA101")
     lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(3)}")
-    assert {spec for (spec,) in lab.sql("SELECT spec_id FROM lake.a.t.files")} == {0, 1}
+    specs = "SELECT spec_id FROM lake.a.t.files"
+    assert {spec for (spec,) in lab.sql(specs)} == {0, 1}
+    call = "CALL lake.system.rewrite_data_files(table => 'a.t'"
+    lab.sql(f"{call})")
+    assert {spec for (spec,) in lab.sql(specs)} == {0, 1}
+    lab.sql(f"{call}, options => map('rewrite-all', 'true'))")
+    assert {spec for (spec,) in lab.sql(specs)} == {1}
 
 
 def dynamic_overwrite(lab: Lab) -> None:
@@ -256,6 +262,8 @@ BAD_VALUES = [
     ("write.format.default", "csv", "INSERT INTO lake.a.t (id) VALUES (3)"),
     ("write.target-file-size-bytes", "512MB", "INSERT INTO lake.a.t (id) VALUES (3)"),
     ("write.delete.isolation-level", "snapshots", "DELETE FROM lake.a.t WHERE id = 1 AND name LIKE 'n%'"),
+    ("write.parquet.compression-codec", "zsdt", "INSERT INTO lake.a.t (id) VALUES (3)"),
+    ("write.parquet.compression-codec", "none", "INSERT INTO lake.a.t (id) VALUES (3)"),
     ("write.delete.mode", "merge", "DELETE FROM lake.a.t WHERE id = 1 AND name LIKE 'n%'"),
     ("read.split.target-size", "big", "SELECT name FROM lake.a.t"),
 ]
@@ -390,10 +398,42 @@ def another_table(lab: Lab) -> None:
         lab.bad("FL110")
 
 
+def no_delete_files(lab: Lab) -> None:
+    """A table of version 1 that must write a delete file refuses the UPDATE."""
+    lab.bad("PR113")
+    lab.sql("INSERT INTO lake.a.t2 SELECT id, name, ts FROM lake.a.t")
+    with pytest.raises(Refused, match="V2"):
+        lab.sql("UPDATE lake.a.t2 SET name = 'new' WHERE id = 1")
+
+
+def file_per_task(lab: Lab) -> None:
+    """Each task writes a file in the partition; with the default, one does."""
+    for sql, count in ((RULES["PR114"].bad, 8), (RULES["PR114"].good, 1)):
+        lab.sql(sql)
+        lab.sql("INSERT INTO lake.a.t2 SELECT /*+ REPARTITION(8) */ id, 'a', TIMESTAMP '2026-01-01' FROM range(200)")
+        assert lab.sql("SELECT count(*) FROM lake.a.t2.files") == [(count,)]
+        lab.sql("DROP TABLE lake.a.t2")
+
+
+def no_bounds(lab: Lab) -> None:
+    """The files that are written afterwards have no bounds."""
+    lab.bad("PR115")
+    lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(3)}")
+    assert {} in [bounds for (bounds,) in lab.sql("SELECT lower_bounds FROM lake.a.t.files")]
+
+
+def unreadable_table(lab: Lab) -> None:
+    """The table is created, and a query of all its columns fails."""
+    lab.bad("TY113")
+    with pytest.raises(Refused, match="reserved"):
+        lab.sql("SELECT * FROM lake.a.t2")
+
+
 CLAIMS: dict[str, Callable[[Lab], None]] = {
     "FL110": another_table,
     "FL111": _refuses("FL111"),
     "FL112": kept_schema,
+    "FL118": _refuses("FL118"),
     "DS101": _unreadable_after("DS101", "SELECT * FROM lake.a.t"),
     "DS102": purged_table,
     "DS103": _unreadable_after("DS103", "SELECT legacy FROM lake.a.t"),
@@ -426,16 +466,25 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "TY107": _refuses("TY107"),
     "TY108": refused_at_the_end("TY108"),
     "TY109": _refuses("TY109"),
+    **{code: _refuses(code) for code in ("TY110", "TY111", "TY112")},
+    "TY113": unreadable_table,
+    **{code: refused_at_the_end(code) for code in ("TY114", "TY115", "TY116", "TY117")},
     "PA101": old_partitioning,
     "PA102": dynamic_overwrite,
     "PA103": lost_metadata_tables,
     "PA104": two_buckets,
     "PA106": file_per_value,
+    "PA107": _refuses("PA107"),
+    "PA109": refused_at_the_end("PA109"),
     "PR101": unknown_property,
     "PR102": bad_value,
     "PR104": no_metrics,
     "PR108": version_upgrade,
     "PR111": no_expiry,
+    "PR113": no_delete_files,
+    "PR114": file_per_task,
+    "PR115": no_bounds,
+    "PR123": _refuses("PR123"),
     "MT101": expired_snapshot,
     "MT105": doubled_rows,
     "MT106": files_written_again,

@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from glacierbase.errors import MigrationFileError
 from glacierbase.model.catalog import Management, UnmanagedTables
 from glacierbase.model.finding import Severity
 from glacierbase.model.names import completed_like
 from glacierbase.model.text import did_you_mean
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
+from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Name, SessionEffect
 
@@ -72,12 +74,12 @@ def unqualified_table(file: File) -> Iterator[RuleFinding]:
 
 @file_rule(severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL111"])
 def undeclared_catalog(file: File) -> Iterator[RuleFinding]:
-    """Find names whose first part is not a catalog in the catalog file."""
+    """Find names whose first part is not a catalog in the catalog file. Spark compares names of catalogs with their case."""
     declared = {*file.facts.formats, "spark_catalog"}
     if file.facts.engine != SPARK.name or not file.facts.formats:
         return
     for step, name in _names(file):
-        if len(name.parts) >= _PARTS and name.parts[0].lower() not in {name.lower() for name in declared}:
+        if len(name.parts) >= _PARTS and name.parts[0] not in declared:
             fix = did_you_mean(name.parts[0], declared, f"declared: {', '.join(sorted(declared))}")
             yield RuleFinding(f"there is no catalog {name.parts[0]}", step, name=name, fix=fix)
 
@@ -140,7 +142,94 @@ def drop_of_a_repeatable(file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"this statement drops what the repeatable {name} makes", step)
 
 
+# The first words of statements of Snowflake. https://docs.snowflake.com/en/sql-reference/sql-all
+_SNOWFLAKE_HEADS = frozenset(
+    {
+        "ALTER", "BEGIN", "CALL", "COMMENT", "COMMIT", "COPY", "CREATE", "DECLARE", "DELETE", "DESC", "DESCRIBE", "DROP",
+        "EXECUTE", "EXPLAIN", "FROM", "GET", "GRANT", "INSERT", "LET", "LIST", "LS", "MERGE", "PUT", "REMOVE", "RETURN",
+        "REVOKE", "RM", "ROLLBACK", "SELECT", "SET", "SHOW", "START", "TRUNCATE", "UNDROP", "UNSET", "UPDATE", "USE",
+        "VALUES", "WITH", "(", "FOR", "IF", "CASE", "WHILE", "REPEAT", "LOOP", "ASYNC", "AWAIT", "OPEN", "CLOSE", "FETCH",
+    }
+)  # fmt: skip
+_LONGEST_HEAD = 24
+# Statements of Spark whose text is computed, or that are scripts: `FL114` is about them.
+_COMPUTED = ("EXECUTE", "BEGIN", "DECLARE")
+# Statements that Spark refuses, by their first words: some of every table, some of tables of Iceberg.
+_LACKING = (
+    (r"(?:GRANT|REVOKE)\b", "Grant in the catalog's own tool."),
+    (r"CREATE (?:OR REPLACE )?(?:ROLE|USER|SEQUENCE|TRIGGER|PROCEDURE|STAGE|STREAM|TASK|PIPE|WAREHOUSE|DOMAIN|UNIQUE)\b", ""),
+    (r"CREATE OR ALTER\b", "Write CREATE TABLE, and ALTER TABLE for each change."),
+    (r"(?:CREATE|DROP) INDEX\b", "Write WRITE ORDERED BY, or a partition field."),
+    (r"UNDROP\b", "Register the table again by system.register_table."),
+    (r"COPY INTO\b", "Write INSERT INTO … SELECT … FROM parquet.`path`."),
+    (r"(?:COMMIT|ROLLBACK|(?:START|BEGIN) TRANSACTION|LOCK TABLE)\b", "Leave it out: each statement is one commit."),
+    (r"ALTER TABLE [^ ]+(?: \. [^ ]+)* (?:MODIFY|SWAP|OWNER|SET OWNER|ADD INDEX|DROP INDEX|SET PROPERTIES)\b", ""),
+    (r"ALTER TABLE [^ ]+(?: \. [^ ]+)* ALTER (?:COLUMN )?[^ ]+(?: \. [^ ]+)* SET DATA TYPE\b", "Write ALTER COLUMN … TYPE."),
+    (r"COMMENT ON COLUMN\b", "Write ALTER TABLE … ALTER COLUMN … COMMENT."),
+    (r"INSERT (?:IGNORE|OR)\b|REPLACE INTO\b|UPSERT\b", "Write MERGE INTO."),
+    (r"DELETE (?!FROM\b)", "Write DELETE FROM."),
+    (r"TRUNCATE (?!TABLE\b)", "Write TRUNCATE TABLE."),
+    (r"DROP TABLE [^;]*\b(?:CASCADE|RESTRICT)$", "Leave the last word out."),
+    (r"EXEC\b", "Write CALL."),
+    (r"(?:OPTIMIZE|VACUUM)\b", "Call rewrite_data_files or expire_snapshots."),
+    (r"RESTORE TABLE\b", "Call rollback_to_snapshot."),
+    (r"ANALYZE TABLE\b", "Call compute_table_stats."),
+    (r"CREATE TABLE (?:IF NOT EXISTS )?[^ ]+(?: \. [^ ]+)* (?:LIKE|(?:SHALLOW |DEEP )?CLONE)\b",
+     "List the columns."),
+)  # fmt: skip
+_REFUSED = tuple((re.compile(pattern), fix) for pattern, fix in _LACKING)
+
+
+@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL117"])
+def statement_not_understood(file: File) -> Iterator[RuleFinding]:
+    """Find statements that no rule reads; on Snowflake, only those with a first word that it does not have."""
+    for step in file.steps:
+        head = next(iter(_words(step, file)), "")
+        is_of_engine = head in (_COMPUTED if file.facts.engine == SPARK.name else {"", *_SNOWFLAKE_HEADS})
+        if not step.parsed.understood and not is_of_engine and not _refused_by_engine(step, file):
+            yield RuleFinding(f"not understood: {step.parsed.why}", step)
+
+
+@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["FL118"])
+def statement_of_another_engine(file: File) -> Iterator[RuleFinding]:
+    """Find statements of other engines, which Spark refuses for tables of Iceberg."""
+    for step in file.steps:
+        refused = _refused_by_engine(step, file)
+        if refused:
+            words, fix = refused
+            yield RuleFinding(f"Spark does not run {words} for tables of Iceberg", step, fix=fix)
+
+
+def _refused_by_engine(step: Step, file: File) -> tuple[str, str] | None:
+    """Return the words of a statement that Spark refuses, and what to write instead. Other formats add statements."""
+    if (
+        file.facts.engine != SPARK.name
+        or {*file.facts.formats.values()} != {"iceberg"}
+        or file.format_of(step) != "iceberg"
+    ):
+        return None
+    if step.parsed.options.temporary or step.catalog == "spark_catalog":
+        return None
+    words = " ".join(_words(step, file))
+    for pattern, fix in _REFUSED:
+        if match := pattern.match(words):
+            first, *rest = match[0].split()
+            return (f"{first} {rest[0]} … {rest[-1]}" if len(rest) > 1 else match[0].strip()), fix
+    return None
+
+
+def _words(step: Step, file: File) -> list[str]:
+    """Return the first words of a statement in capitals."""
+    try:
+        cursor = Cursor(step.statement.text, file.facts.engine)
+        words = [cursor.next() for _ in range(_LONGEST_HEAD)]
+    except (UnsupportedClause, MigrationFileError):
+        return []
+    return [word.upper() for word in words if word]
+
+
 RULES: tuple[Rule, ...] = (
     short_description, hard_coded_environment, mixed_statements, unqualified_table, undeclared_catalog, create_if_not_exists,
     secret_in_sql, session_cannot_be_restored, unmanaged_table, drop_of_a_repeatable,
+    statement_not_understood, statement_of_another_engine,
 )  # fmt: skip

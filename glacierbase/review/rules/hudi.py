@@ -1,31 +1,45 @@
-"""HU: rules for Hudi tables only. The claims are from Hudi's page on schema evolution."""
+"""HU: rules for Hudi tables only. The claims are from Hudi's page on schema evolution, and were run on Hudi 1.2."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 from glacierbase.model.finding import Severity
 from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.sql.statement import ColumnClause, Property
+from glacierbase.sql.statement import AlterColumn, ColumnClause, Property
 
 _TEXTS = texts("hudi")
 _SWITCH = "hoodie.schema.on.read.enable"
+_DROPS = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop"
+# The settings without which Hudi 1 refuses a change of a column.
+_NEEDED = {
+    "rename_column": (_SWITCH, _DROPS), "drop_column": (_SWITCH, _DROPS),
+    "alter_column_position": (_SWITCH,), "alter_column_type": (_SWITCH,),
+}  # fmt: skip
 
 
-@statement_rule(
-    "rename_column",
-    "alter_column_position",
-    formats=("hudi",),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.CITED,
-    **_TEXTS["HU101"],
-)
+@statement_rule(*_NEEDED, formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU101"])
 def schema_on_read_needed(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find renamed and moved columns in a file that does not set `hoodie.schema.on.read.enable` before."""
-    if not any(other.parsed.operation == "set" and _SWITCH in other.statement.text for other in file.before(step)):
-        yield RuleFinding("renamed or moved columns", step)
+    """Find changes of columns in a file that does not set what Hudi needs for them, and columns that are moved to the front."""
+    for part in step.parsed.parts:
+        if isinstance(part, AlterColumn) and part.position == "first" and len(part.path) == 1:
+            yield RuleFinding("Hudi moves no column to the front", step, part.place)
+            continue
+        needed = _NEEDED.get(part.operation, ())
+        lacking = [key for key in needed if not any(_sets(other, key) for other in file.before(step))]
+        if lacking:
+            fix = "Write " + "; ".join(f"SET {key}=true" for key in lacking) + " before it."
+            yield RuleFinding(
+                f"{part.operation.replace('_', ' ')} without {' and '.join(lacking)}", step, part.place, fix
+            )
+
+
+def _sets(step: Step, key: str) -> bool:
+    """Return whether a statement sets a key to true."""
+    is_set = re.search(rf"(?i)\b{re.escape(key)}\s*=\s*['\"]?true", step.statement.text)
+    return step.parsed.operation == "set" and is_set is not None
 
 
 @statement_rule(
