@@ -34,7 +34,7 @@ from glacierbase.report.results import (
 )
 from glacierbase.stores.live import LiveTables
 
-_SETTLED = frozenset({State.APPLIED, State.ABANDONED})
+_SETTLED = frozenset({State.APPLIED, State.ABANDONED, State.AHEAD})
 
 
 def page_of(target: Target, result: PageResult) -> PageResult:
@@ -52,7 +52,7 @@ def page_of(target: Target, result: PageResult) -> PageResult:
         read_at=datetime.now(timezone.utc),
         migrations=tuple(_migrations(target, state, known, known_versions)),
         tables=tuple(sorted(_tables(known), key=lambda table: table.name)),
-        to_come=tuple(status.label for status in known_versions if status.state not in _SETTLED),
+        pending=tuple(status.label for status in known_versions if status.state not in _SETTLED),
     )
 
 
@@ -138,9 +138,11 @@ def _tables(known: Iterable[Timeline]) -> Iterator[ReportedTable]:
 
 def _table(timeline: Timeline) -> ReportedTable:
     moments = timeline.moments
-    names = dict.fromkeys(moment.shape.table for moment in moments if moment.shape)
+    shapes = [moment.shape for moment in moments if moment.shape]
+    names = dict.fromkeys(shape.table for shape in shapes)
     return ReportedTable(
         name=timeline.table,
+        comment=shapes[-1].properties.get("comment", "") if shapes else "",
         former_names=tuple(name for name in names if name != timeline.table),
         dropped=None if timeline.shape else _since(Since.of(moments[-1])),
         not_recorded=tuple(dict.fromkeys(event.label for event in timeline.unrecorded)),

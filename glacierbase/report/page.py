@@ -24,7 +24,7 @@ from glacierbase.run.files import check_replaceable, replace_file, writing
 
 R = TypeVar("R", bound=Result)
 
-_SCRIPTS = ("data.js", "elements.js", "pages.js", "addresses.js", "search.js")
+_SCRIPTS = ("data.js", "elements.js", "pages.js", "dictionary.js", "addresses.js", "search.js")
 Reference: TypeAlias = int | None
 
 

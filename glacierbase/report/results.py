@@ -23,7 +23,8 @@ class ReportResult(Result):
 
     Attributes:
         path: the path of the page; empty if nothing could be read, so that none was written.
-        migrations, tables, pending: how many the page shows.
+        migrations, pending: how many the page shows.
+        tables: how many exist by their records.
         drifts: how many differences of tables are neither ignored nor kept by the engine.
         environments: those that the page compares.
     """
@@ -38,7 +39,7 @@ class ReportResult(Result):
     def lines(self) -> Sequence[Line]:
         shown = f"{counted(self.migrations, 'migration')}, {self.pending} pending; {counted(self.tables, 'table')}"
         compared = f"; compared: {', '.join(self.environments)}" if self.environments else ""
-        return [f"{shown}, {counted(self.drifts, 'change')} outside of migrations{compared}", f"written: {self.path}"]
+        return [f"{shown}, drift: {counted(self.drifts, 'difference')}{compared}", f"written: {self.path}"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +88,7 @@ class ReportedTable:
     """A table since its first record, with the dropped tables that had its name before.
 
     Attributes:
+        comment: of the table; empty without one.
         former_names: in order.
         dropped: the drop; None where the table exists by its record.
         not_recorded: the versions that changed it after the last record, and recorded nothing.
@@ -94,6 +96,7 @@ class ReportedTable:
     """
 
     name: str
+    comment: str
     former_names: tuple[str, ...]
     dropped: ReportedSince | None
     not_recorded: tuple[str, ...]
@@ -143,14 +146,14 @@ class PageResult(Result):
     """The page's content for one catalog.
 
     Attributes:
-        to_come: the versions that the next `migrate` would run, or that stop it.
+        pending: the versions that the next `migrate` would run, or that stop it.
         drift_unknown: why the tables were not compared with their records; None where they were.
     """
 
     read_at: datetime | None = None
     migrations: tuple[ReportedMigration, ...] = ()
     tables: tuple[ReportedTable, ...] = ()
-    to_come: tuple[str, ...] = ()
+    pending: tuple[str, ...] = ()
     drifts: tuple[Drift, ...] = ()
     drift_compared: int = 0
     unmanaged: tuple[UnmanagedTable, ...] = ()
@@ -169,7 +172,8 @@ def reported(path: str, pages: Iterable[PageResult], compared: Iterable[CompareR
     }
     for page in pages:
         drifts = sum(drift.class_ in _COUNTED for drift in page.drifts)
+        existing = sum(not table.dropped for table in page.tables)
         yield ReportResult(
             page.catalog, page.environment, page.skipped, page.warnings, page.error, path, len(page.migrations),
-            len(page.tables), len(page.to_come), drifts, environments.get(page.catalog, ()), secrets=page.secrets,
+            existing, len(page.pending), drifts, environments.get(page.catalog, ()), secrets=page.secrets,
         )  # fmt: skip

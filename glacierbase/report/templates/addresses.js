@@ -1,6 +1,6 @@
 // Which page an address shows, and where a reader was on it.
 
-var SPECIAL = { "#pending": pendingPage, "#drift": driftPage, "#compare": comparePage };
+var SPECIAL = { "#dictionary": dictionaryPage, "#pending": pendingPage, "#drift": driftPage, "#compare": comparePage };
 function decoded(text) { try { return decodeURIComponent(text); } catch (error) { return text; } }
 function pageAt(hash) {
   if (Object.prototype.hasOwnProperty.call(SPECIAL, hash)) { return SPECIAL[hash](); }
@@ -46,7 +46,7 @@ function show() {
   makeReachable();
 }
 function nav() {
-  var links = [["#/", "Catalogs"], ["#pending", "Pending"], ["#compare", "Compare"], ["#drift", "Drift"]];
+  var links = [["#/", "Catalogs"], ["#dictionary", "Dictionary"], ["#pending", "Pending"], ["#compare", "Compare"], ["#drift", "Drift"]];
   var current = location.hash in SPECIAL ? location.hash : "#/";
   document.getElementById("nav").replaceChildren();
   append(document.getElementById("nav"), links.map(function (each) {

@@ -20,8 +20,10 @@ function append(element, children) {
 function link(parts, text) { return make("a", { href: place(parts) }, text); }
 function place(parts) { return "#/" + parts.map(encodeURIComponent).join("/"); }
 // Names and types are broken behind punctuation.
-function code(text) {
-  return make("span", { "class": "code" }, String(text).split(/([^.,<(]*[.,<(]+)/).filter(Boolean).map(function (part, index) {
+function code(text) { return broken("code", text); }
+function named(catalog, name) { return link([catalog.catalog, name], broken("name", name)); }
+function broken(kind, text) {
+  return make("span", { "class": kind }, String(text).split(/([^.,<(]*[.,<(]+)/).filter(Boolean).map(function (part, index) {
     return index ? [make("wbr"), part] : part;
   }));
 }
@@ -37,37 +39,44 @@ function time(text) {
   return text ? make("time", { datetime: text }, text.slice(0, 19).replace("T", " ") + " UTC") : null;
 }
 function day(text) { return make("span", { "class": "day" }, text); }
-// The first cell of a row is its header. Long tables show a part, and all of it on request.
+// A place for a long list that shows a part: all of it on request, and on paper. Returns its elements.
+function inParts(total, most, elements, holder) {
+  var place = holder || make("div", {});
+  append(place, elements(0, most));
+  if (total <= most) { return [place]; }
+  var more = make("button", { type: "button", "class": "more" }, "Show all " + total);
+  more.addEventListener("click", function () {
+    var last = place.lastElementChild;
+    append(place, elements(most, total));
+    more.remove();
+    last.nextSibling.setAttribute("tabindex", "-1");
+    last.nextSibling.focus();
+  });
+  return [place, more];
+}
+window.addEventListener("beforeprint", function () {
+  Array.prototype.forEach.call(main.querySelectorAll(".more"), function (each) { each.click(); });
+});
+// The first cell of a row is its header. Long tables show a part.
 // The roles stay where a narrow window shows each row as a block.
 function table(caption, headers, rows, cells) {
   if (!rows.length) { return make("p", { "class": "empty" }, caption); }
   var body = make("tbody", { role: "rowgroup" });
-  function fill(from, to) {
-    rows.slice(from, to).forEach(function (row) {
-      append(body, make("tr", { role: "row" }, cells(row).map(function (content, index) {
+  var more = inParts(rows.length, MOST, function (from, to) {
+    return rows.slice(from, to).map(function (row) {
+      return make("tr", { role: "row" }, cells(row).map(function (content, index) {
         var cell = index ? make("td", { role: "cell" }, content) : make("th", { scope: "row", role: "rowheader" }, content);
         cell.setAttribute(cell.firstChild ? "data-label" : "data-empty", headers[index]);
         return cell;
-      })));
+      }));
     });
-  }
-  fill(0, MOST);
+  }, body)[1];
   var made = make("table", { role: "table" }, [
     make("caption", {}, caption),
     make("thead", { role: "rowgroup" }, make("tr", { role: "row" }, headers.map(function (text) { return make("th", { scope: "col", role: "columnheader" }, text); }))),
     body
   ]);
-  var wide = make("div", { "class": "wide", "data-name": caption }, made);
-  if (rows.length <= MOST) { return wide; }
-  var more = make("button", { type: "button" }, "Show all " + rows.length);
-  more.addEventListener("click", function () {
-    var first = body.rows[MOST - 1];
-    fill(MOST, rows.length);
-    more.remove();
-    first.nextSibling.setAttribute("tabindex", "-1");
-    first.nextSibling.focus();
-  });
-  return [wide, more];
+  return [make("div", { "class": "wide", "data-name": caption }, made), more];
 }
 // What scrolls sideways is reached by keyboard.
 function makeReachable() {

@@ -13,27 +13,27 @@ function isKnown(catalog) { return !catalog.skipped && !catalog.error; }
 function mattering(catalog) { return catalog.drifts.filter(matter).length; }
 function overview() {
   function sum(of) { return known().reduce(function (total, each) { return total + of(each); }, 0); }
-  var coming = sum(function (each) { return each.to_come.length; }), past = sum(mattering);
-  var unread = data.catalogs.length - known().length, isPastKnown = known().every(function (each) { return !each.drift_unknown; });
+  var pending = sum(function (each) { return each.pending.length; }), drift = sum(mattering);
+  var unread = data.catalogs.length - known().length, isDriftKnown = known().every(function (each) { return !each.drift_unknown; });
   return [data.name, [
     make("h1", {}, data.name),
     figures([
-      [sum(function (each) { return each.tables.length; }), "tables"],
+      [sum(function (each) { return living(each).length; }), "tables", "#dictionary"],
       [sum(function (each) { return each.migrations.length; }), "migrations"],
-      [coming, "pending", "#pending", coming > 0],
-      [isPastKnown ? past : past + "+", "outside of migrations", "#drift", past > 0]
+      [pending, "pending", "#pending", pending > 0],
+      [isDriftKnown ? drift : drift + "+", "drift", "#drift", drift > 0]
     ].concat(unread ? [[unread, "not read", null, true]] : [])),
     data.catalogs.map(function (each) {
       var found = problems(each).filter(function (part) { return part && (!Array.isArray(part) || part.length); });
       return found.length ? make("section", { "aria-label": title(each) }, [make("h2", {}, title(each)), found]) : null;
     }),
     make("h2", {}, "Catalogs"),
-    table(count(data.catalogs.length, "catalog"), ["catalog", "environment", "tables", "migrations", "pending", "outside of migrations", "as of"], data.catalogs, function (each) {
+    table(count(data.catalogs.length, "catalog"), ["catalog", "environment", "tables", "migrations", "pending", "drift", "as of"], data.catalogs, function (each) {
       var name = link([each.catalog], each.catalog);
       if (!isKnown(each)) { return [name, each.environment, "not read", "not read", "not read", "not read", null]; }
       return [
-        name, each.environment, each.tables.length, each.migrations.length,
-        each.to_come.length ? make("a", { href: "#pending" }, String(each.to_come.length)) : "0",
+        name, each.environment, living(each).length, each.migrations.length,
+        each.pending.length ? make("a", { href: "#pending" }, String(each.pending.length)) : "0",
         each.drift_unknown ? "not known" : make("a", { href: "#drift" }, String(mattering(each))),
         time(each.read_at)
       ];
@@ -62,17 +62,18 @@ function catalogPage(catalog) {
   ]];
 }
 function catalogTables(catalog) {
+  var dropped = catalog.tables.filter(function (each) { return each.dropped; }), tables = living(catalog);
+  function when(each, since) { return [day(since.day), " ", versionLink(catalog, each, since.version)]; }
   return [
     make("h2", {}, "Tables"),
-    table(count(catalog.tables.length, "table"), ["table", "columns", "last change", "by", "why"], catalog.tables, function (each) {
+    table(count(tables.length, "table"), ["table", "columns", "comment", "last change", "by", "why"], tables, function (each) {
       var last = each.changes[0];
-      return [
-        link([catalog.catalog, each.name], each.name),
-        each.dropped ? "dropped" : each.parts.filter(function (part) { return part.kind === "column"; }).length,
-        last ? [day(last.since.day), " ", versionLink(catalog, each, last.since.version)] : "",
-        last ? last.since.author : "", last ? last.since.why : ""
-      ];
+      return [named(catalog, each.name), partsOf(each, "column").length, each.comment || null].concat(
+        last ? [when(each, last.since), last.since.author, last.since.why] : [null, null, null]);
     }),
+    dropped.length ? [make("h2", {}, "Dropped tables"), table(count(dropped.length, "table"), ["table", "dropped", "by", "why"], dropped, function (each) {
+      return [named(catalog, each.name), when(each, each.dropped), each.dropped.author, each.dropped.why];
+    })] : null,
     make("h2", {}, "Migrations"), migrationTable(catalog, catalog.migrations.slice().reverse(), "newest first")
   ];
 }
@@ -86,11 +87,11 @@ function versionLink(catalog, tableOf, version) {
   return version === null ? "" : link([catalog.catalog, tableOf ? tableOf.name : "", version], version);
 }
 function tablePage(catalog, each) {
-  var columns = each.parts.filter(function (part) { return part.kind === "column"; });
+  var columns = partsOf(each, "column");
   var others = each.parts.filter(function (part) { return part.kind !== "column"; });
   function row(part) {
     var what = part.kind === "column" ? part.name : (part.kind + " " + part.name).trim();
-    var comment = part.kind === "column" ? [part.comment] : [];
+    var comment = part.kind === "column" ? [commentOf(part)] : [];
     return [code(what), code(part.type + (part.required ? " required" : ""))].concat(comment, [
       day(part.since.day), versionLink(catalog, each, part.since.version),
       part.since.author, [part.was ? part.was + ": " : null, part.since.why]
@@ -101,13 +102,13 @@ function tablePage(catalog, each) {
   var unread = find(catalog.unread, function (one) { return one.table === each.name; });
   return [each.name, [
     path([make("a", { href: "#/" }, data.name), link([catalog.catalog], title(catalog))], each.name),
-    make("h1", {}, each.name),
+    make("h1", {}, each.name), about(each.comment),
     each.former_names.length ? make("p", {}, "Formerly " + each.former_names.join(", ")) : null,
     each.dropped ? note(["Dropped on " + each.dropped.day + ": ", each.dropped.why, " ", versionLink(catalog, each, each.dropped.version), ". Below is what it was before."]) : null,
     each.not_recorded.length ? note("Not recorded: " + each.not_recorded.join(", ") + " changed it and left no record; what it changed is not shown.") : null,
     unread ? note("Not compared with its record: " + unread.why) : null,
     strip(catalog, each),
-    drifts.length ? [make("h2", {}, "Changes outside of migrations"), driftTable(catalog, drifts, false)] : null,
+    drifts.length ? [make("h2", {}, "Drift"), driftTable(catalog, drifts, false)] : null,
     make("h2", {}, "Columns"), table(count(columns.length, "column") + ", by the last record", ["column", "type", "comment"].concat(headers), columns, row),
     make("h2", {}, "Partitions, order and properties"), table("By the last record", ["what", "type"].concat(headers), others, row),
     make("h2", {}, "Timeline"),
@@ -186,20 +187,20 @@ function notRead() {
 }
 function pendingPage() {
   return ["Pending", [make("h1", {}, "Pending"), notRead(), known().map(function (catalog) {
-    var coming = catalog.to_come.map(function (version) { return byVersion(catalog, version); });
-    return [make("h2", {}, title(catalog)), coming.length ? migrationTable(catalog, coming, "in order") : make("p", { "class": "empty" }, "Nothing is pending."),
-      coming.filter(function (each) { return each.status.state !== "pending" && each.next; }).map(function (each) { return way([each.status.version + ", " + each.status.state.replace(/_/g, " ") + ". Next: "].concat(prose(each.next))); })];
+    var pending = catalog.pending.map(function (version) { return byVersion(catalog, version); });
+    return [make("h2", {}, title(catalog)), pending.length ? migrationTable(catalog, pending, "in order") : make("p", { "class": "empty" }, "Nothing is pending."),
+      pending.filter(function (each) { return each.status.state !== "pending" && each.next; }).map(function (each) { return way([each.status.version + ", " + each.status.state.replace(/_/g, " ") + ". Next: "].concat(prose(each.next))); })];
   })]];
 }
-function driftTable(catalog, drifts, named) {
-  return table(count(drifts.length, "difference"), (named ? ["table", "what"] : ["what"]).concat(["record", "now", "how it matters", "since", "by"]), drifts, function (each) {
+function driftTable(catalog, drifts, isNamed) {
+  return table(count(drifts.length, "difference"), (isNamed ? ["table", "what"] : ["what"]).concat(["record", "now", "how it matters", "since", "by"]), drifts, function (each) {
     var cells = [code(each.what), code(each.expected === null ? "nothing" : each.expected), code(each.actual === null ? "nothing" : each.actual),
       [state(each["class"]), each.reason ? ": " + each.reason : null], [each.is_bound ? "\u2264 " : null, time(each.since)], each.by];
-    return named ? [link([catalog.catalog, each.table], each.table)].concat(cells) : cells;
+    return isNamed ? [named(catalog, each.table)].concat(cells) : cells;
   });
 }
 function driftPage() {
-  return ["Changes outside of migrations", [make("h1", {}, "Changes outside of migrations"), notRead(), known().map(function (catalog) {
+  return ["Drift", [make("h1", {}, "Drift"), make("p", {}, "Changes that no migration made."), notRead(), known().map(function (catalog) {
     var shown = catalog.drifts.filter(function (each) { return each["class"] !== "kept by the engine"; });
     return [make("h2", {}, title(catalog)), catalog.drift_unknown ? note("Not known: " + catalog.drift_unknown) : [
       make("p", {}, count(catalog.drift_compared, "table") + " compared with their records, " + count(catalog.unmanaged.length, "table") + " beside them are unmanaged."),

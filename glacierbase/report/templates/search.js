@@ -6,27 +6,28 @@ function allEntries() {
   var found = [];
   known().forEach(function (catalog) {
     catalog.tables.forEach(function (each) {
-      found.push([each.name, "table in " + catalog.catalog, [catalog.catalog, each.name]]);
+      var kind = each.dropped ? "dropped table in " : "table in ";
+      found.push([each.name, kind + catalog.catalog, [catalog.catalog, each.name], each.comment]);
       each.parts.forEach(function (part) {
-        if (part.kind === "column") { found.push([each.name + "." + part.name, "column in " + catalog.catalog, [catalog.catalog, each.name]]); }
+        if (part.kind === "column") { found.push([each.name + "." + part.name, "column in " + catalog.catalog, [catalog.catalog, each.name], part.comment]); }
       });
     });
     catalog.migrations.forEach(function (each) {
-      found.push([each.status.version + " " + (each.status.description || ""), "migration in " + catalog.catalog, [catalog.catalog, "", each.status.version]]);
+      found.push([each.status.version + " " + (each.status.description || ""), "migration in " + catalog.catalog, [catalog.catalog, "", each.status.version], ""]);
     });
   });
-  return found.map(function (each) { return each.concat([each[0].toLowerCase()]); });
+  return found.map(function (each) { return each.concat([(each[0] + " " + each[3]).toLowerCase()]); });
 }
 function search() {
   entries = entries || allEntries();
-  var words = input.value.toLowerCase().split(/\s+/).filter(Boolean);
-  results = words.length ? entries.filter(function (each) { return words.every(function (word) { return each[3].indexOf(word) >= 0; }); }) : [];
+  var words = wordsOf(input.value);
+  results = words.length ? entries.filter(function (each) { return words.every(function (word) { return each[4].indexOf(word) >= 0; }); }) : [];
   var total = results.length;
   results.sort(function (one, other) { return one[0].length - other[0].length; });
   results = results.slice(0, 50);
   list.replaceChildren();
   append(list, results.map(function (each, index) {
-    var item = make("li", { role: "option", id: "found-" + index, "aria-selected": "false" }, [code(each[0]), make("span", { "class": "faint" }, " " + each[1])]);
+    var item = make("li", { role: "option", id: "found-" + index, "aria-selected": "false" }, [code(each[0]), make("span", { "class": "faint" }, " " + each[1] + (each[3] ? ": " + each[3].slice(0, 120) : ""))]);
     item.addEventListener("mousedown", function (event) { event.preventDefault(); go(index); });
     return item;
   }));

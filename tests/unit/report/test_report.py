@@ -68,7 +68,7 @@ def test_the_page_holds_tables_migrations_comparison_and_drift(different: Fleet,
     assert [each["name"] for each in catalog["tables"]] == ["lake.a.events", "lake.a.users", "lake.live.orders"]
     [partition] = [each for each in catalog["tables"][2]["parts"] if each["kind"] == "partition"]
     assert (partition["type"], partition["since"]["version"]) == ("bucket(32, id)", "0001")
-    assert catalog["to_come"] == ["0003", "0005", "0006"]
+    assert catalog["pending"] == ["0003", "0005", "0006"]
     assert [(each["table"], each["what"], each["class"]) for each in catalog["drifts"]] == [
         ("lake.a.events", "column debug_flag", "structural")
     ]
@@ -86,7 +86,8 @@ def test_a_table_has_its_timeline_and_the_origin_of_each_part(
     story.outside({t: shape(t, column(1, "b"), column(2, "c"))})
     story.file(3, {t: shape(t, column(1, "b"), column(2, "c"), column(3, "d"))})
     story.file(4, {u: shape(u, column(1, "a"), uuid="u-2")}).file(5, {u: None})
-    asked(story, project, monkeypatch).report(tmp_path / "page.html")
+    [result] = asked(story, project, monkeypatch).report(tmp_path / "page.html")
+    assert result.tables == 1
     [catalog] = in_page((tmp_path / "page.html").read_text())["catalogs"]
     first, second = catalog["tables"]
     columns = {each["name"]: each for each in first["parts"] if each["kind"] == "column"}
@@ -133,6 +134,31 @@ def test_a_name_that_a_table_has_again_is_no_former_one(
     project_.report(tmp_path / "page.html")
     [catalog] = in_page((tmp_path / "page.html").read_text())["catalogs"]
     assert [(each["name"], each["former_names"]) for each in catalog["tables"]] == [(t, [u])]
+
+
+def test_a_hostile_comment_is_visible_text(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Comments of tables and columns: no element, no control character, nothing that turns the text around."""
+    hostile = f"{SCRIPT}{PAYLOAD}\u202eevil\u2066"
+    table = replace(shape("lake.a.t", column(1, "a", comment=hostile)), properties={"comment": hostile})
+    asked(Story().file(1, {"lake.a.t": table}), project, monkeypatch).report(tmp_path / "page.html")
+    text = (tmp_path / "page.html").read_text()
+    [catalog] = in_page(text)["catalogs"]
+    [shown] = catalog["tables"]
+    assert "alert(1)</" not in text
+    for comment in (shown["comment"], shown["parts"][0]["comment"]):
+        assert SCRIPT in comment
+        assert "\\u202eevil\\u2066" in comment
+        check_inert(comment)
+
+
+def test_a_version_without_a_file_that_ran_is_not_pending(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """An older checkout does not have the newest files; nothing runs for them."""
+    [result] = asked(Story().file(1, {}), project, monkeypatch).report(tmp_path / "page.html")
+    assert (result.migrations, result.pending) == (1, 0)
 
 
 def test_a_description_that_is_a_script_is_text(

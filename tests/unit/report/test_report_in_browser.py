@@ -44,7 +44,7 @@ ADDRESSES = {
     "#/shop": "shop (default)", "#/shop/lake.a.t": "lake.a.t", "#/shop/lake.a.t/0001": f"0001 {SHOWN}",
     "#/shop//0002": "0002 why 2", "#/nowhere": "Not found", "#/shop/lake.a.t/9": "Not found",
     "#/%E0%A4%A": "Not found", "#pending": "Pending",
-    "#drift": "Changes outside of migrations", "#compare": "Compare",
+    "#dictionary": "Dictionary", "#drift": "Drift", "#compare": "Compare",
 }  # fmt: skip
 
 
@@ -67,13 +67,17 @@ def page(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     """A page about tables with hostile, odd and long names."""
     t = "lake.a.t"
     story = Story().file(1, {t: shape(t, column(1, HOSTILE))}, description=HOSTILE, author=HOSTILE)
-    story.file(2, {t: shape(t, column(1, HOSTILE), column(2, "second"))})
+    commented = shape(
+        t, column(1, HOSTILE, comment=HOSTILE), column(2, "second", required=True, comment="The pulse\nat rest")
+    )
+    story.file(2, {t: replace(commented, properties={"comment": HOSTILE})})
     story.file(3, {name: shape(name, column(1, "a"), uuid=name) for name in ODD})
     story.file(
         4, {"lake.a.long": shape("lake.a.long", column(1, LONG, f"struct<{LONG}:string>"), uuid="long")}, author=LONG
     )
     for number in range(5, 45):
         story.file(number, {})
+    story.file(45, {"lake.a.gone": shape("lake.a.gone", column(1, "a"), uuid="gone")}).file(46, {"lake.a.gone": None})
     path = tmp_path / "page.html"
     asked(story, project, monkeypatch).report(path)
     return path
@@ -124,6 +128,82 @@ def test_the_search_works_by_keyboard(tab: Chromium, page: Path) -> None:
     assert tab.evaluate("document.activeElement.id") == "main"
 
 
+def test_the_search_finds_a_column_by_its_comment(tab: Chromium, page: Path) -> None:
+    """The result shows the comment as text."""
+    tab.open(page)
+    tab.press("/", *"pulse rest")
+    tab.wait("document.querySelectorAll('#found li').length === 1")
+    assert tab.evaluate("document.querySelector('#found li').textContent") == (
+        "lake.a.t.second column in shop: The pulse\nat rest"
+    )
+    tab.evaluate(
+        "(f => { f.value = 'onerror'; f.dispatchEvent(new Event('input')); })(document.getElementById('search'))"
+    )
+    assert tab.evaluate("document.querySelectorAll('#found li').length") > 1
+    assert tab.evaluate("document.querySelectorAll('#found img, #found script').length") == 0
+
+
+def test_dropped_tables_are_apart(tab: Chromium, page: Path) -> None:
+    """The catalog's page lists them below the others with their drop; the dictionary has only tables that exist."""
+    tab.open(page, "#/shop")
+    tables = "[...document.querySelectorAll('table')].map(each => [...each.tBodies[0].rows].map(row => row.cells[0].textContent))"
+    existing, dropped, _ = tab.evaluate(tables)
+    assert (len(existing), dropped) == (len(ODD) + 2, ["lake.a.gone"])
+    assert tab.evaluate("[...document.querySelectorAll('h2')].map(each => each.textContent)") == [
+        "Tables", "Dropped tables", "Migrations",
+    ]  # fmt: skip
+    assert tab.evaluate("document.querySelectorAll('table')[1].tBodies[0].rows[0].cells[1].textContent").endswith(
+        "0046"
+    )
+    tab.open(page, "#dictionary")
+    assert tab.evaluate("[...document.querySelectorAll('h3')].map(each => each.textContent)") == existing
+
+
+def test_the_dictionary_shows_each_table_with_its_columns_and_comments(tab: Chromium, page: Path) -> None:
+    """A column has type, requiredness, comment, origin; comments are text."""
+    tab.open(page, "#dictionary")
+    entry = "[...document.querySelectorAll('.entry')].find(each => each.querySelector('h3').textContent === 'lake.a.t')"
+    assert tab.evaluate(f"{entry}.querySelector('p.about').textContent") == SHOWN
+    cells = tab.evaluate(
+        f"[...{entry}.querySelectorAll('tbody tr')].map(row => [...row.cells].map(cell => cell.textContent))"
+    )
+    assert cells[0][0] == cells[0][3] == SHOWN
+    assert cells[1] == ["second", "bigint", "yes", "The pulse\nat rest", "2026-11-02 0002", "Team 2"]
+    assert tab.evaluate("document.querySelectorAll('main img, main script').length") == 0
+
+
+def test_the_filter_of_the_dictionary_keeps_tables_and_columns(tab: Chromium, page: Path) -> None:
+    """By name and comment; the numbers are announced, and a reader who comes back finds the filter."""
+    tab.open(page, "#dictionary")
+    tab.evaluate("document.getElementById('filter').focus()")
+    tab.press(*"pulse")
+    tab.wait("document.querySelectorAll('.entry').length === 1")
+    assert tab.evaluate("document.querySelector('main [role=status]').textContent") == "1 table, 1 column"
+    assert tab.evaluate("document.querySelector('.entry caption').textContent") == "1 of 2 columns"
+    tab.evaluate("document.querySelector('.entry h3 a').click()")
+    tab.wait("location.hash === '#/shop/lake.a.t'")
+    tab.evaluate("history.back()")
+    tab.wait("location.hash === '#dictionary' && document.querySelectorAll('.entry').length === 1")
+    assert tab.evaluate("document.getElementById('filter').value") == "pulse"
+
+
+def test_a_long_dictionary_is_shown_in_parts_and_printed_as_a_whole(tab: Chromium, tmp_path: Path) -> None:
+    """The button shows the rest and moves the focus there; paper has no button."""
+    path = tmp_path / "page.html"
+    one = replace(planted(ReportedTable), dropped=None)
+    tables = tuple(replace(one, name=f"lake.a.t{number}") for number in range(90))
+    path.write_text(page_text("shop", [PageResult("shop", "prod", tables=tables)], []))
+    tab.open(path, "#dictionary")
+    assert tab.evaluate("document.querySelectorAll('.entry').length") == 20
+    tab.evaluate("document.querySelector('.more').click()")
+    assert tab.evaluate("document.querySelectorAll('.entry').length") == 90
+    assert tab.evaluate("document.activeElement.querySelector('h3').textContent") == "lake.a.t20"
+    tab.open(path, "#/shop")
+    tab.open(path, "#dictionary")
+    tab.print(tmp_path / "page.pdf")
+    assert tab.evaluate("document.querySelectorAll('.entry').length") == 90
+
+
 def test_escape_leaves_the_search(tab: Chromium, page: Path) -> None:
     """The list is gone, the field is empty, and the page has the focus and stays where it was."""
     tab.open(page, "#/shop")
@@ -138,10 +218,10 @@ def test_the_tab_key_goes_from_the_skip_link_through_the_head_to_the_content(tab
     """The order is that of the page; the skip link moves the focus past the head."""
     tab.open(page)
     seen = []
-    for _ in range(7):
+    for _ in range(8):
         tab.press("Tab")
         seen.append(tab.evaluate("document.activeElement.id || document.activeElement.textContent"))
-    assert seen[:6] == ["skip", "Catalogs", "Pending", "Compare", "Drift", "search"]
+    assert seen[:7] == ["skip", "Catalogs", "Dictionary", "Pending", "Compare", "Drift", "search"]
     assert tab.evaluate("document.activeElement.closest('main') !== null")
     tab.evaluate("document.getElementById('skip').focus()")
     tab.press("Enter")
