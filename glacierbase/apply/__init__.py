@@ -22,7 +22,7 @@ The record of tables:
 The other commands:
 - `repair`, `transitions`: record what a person decides about a version; what each `--as` records in each state.
 - `withdraw`: end a version in every environment, where no statement of it took effect in any.
-- `recover`: settle a statement of a dead run where its table proves the outcome.
+- `recover`, `verdict`: settle a statement of a dead run where its table proves the outcome.
 - `unlock`: free a lock by hand.
 - `baseline`: record files as applied whose tables exist already.
 - `drift`: adopt, revert or ignore the differences of tables.

@@ -69,8 +69,21 @@ def _again(name: str) -> str:
     return f"edit the file, if only a comment: the repeatable {name} then runs from its beginning"
 
 
-def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError) -> NeedsRepair:
-    """Return the error for a statement that may have taken effect."""
+def settling(label: str, *, may_settle: bool) -> str:
+    """Return the next step for a statement whose outcome is unknown.
+
+    Args:
+        may_settle: whether `migrate` may settle it, because its table may prove the outcome.
+    """
+    shown = f"`{command('repair', label)}` shows the statement, the evidence of the engine, and the choices"
+    if not may_settle:
+        return shown
+    again = f"run `{command('migrate', '--yes')}` again: it reads the table, and continues where"
+    return f"{again} that proves the outcome; else {shown}"
+
+
+def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError, *, may_settle: bool) -> NeedsRepair:
+    """Return the error for a statement that may have taken effect; `may_settle` as for `settling`."""
     return NeedsRepair(
         "OUTCOME_UNKNOWN",
         (
@@ -79,8 +92,7 @@ def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError
             *_first_lines(statement.text),
             "whether it took effect is unknown",
         ),
-        f"`{command('repair', compiled.migration.label)}` shows the evidence that the engine has; nothing runs on this catalog"
-        " until that is settled",
+        f"{settling(compiled.migration.label, may_settle=may_settle)}; nothing runs on this catalog until that is settled",
         **_place(compiled, statement),
         error_class=error.error_class,
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
-from glacierbase.apply.failures import session_not_restored
+from glacierbase.apply.failures import session_not_restored, settling
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import SETTLED, History, Record
@@ -61,6 +61,11 @@ class Selection:
     reason: str | None = None
     out_of_order: Collection[str] | None = ()
     approved: Approved | None = None
+
+    @property
+    def has_file(self) -> bool:
+        """Whether a plan file is applied. Then no hint names `migrate`, which also applies other files; a plan settles nothing."""
+        return self.approved is not None and self.approved.again is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,8 +263,7 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
 
 
 def _unknown(history: History, selection: Selection, plans_only: bool) -> list[GlacierbaseError]:
-    # For a plan file, no hint names `migrate`, which also applies other files; a plan settles nothing.
-    has_file = plans_only or (selection.approved is not None and selection.approved.again is not None)
+    has_file = plans_only or selection.has_file
     unknown = (record for record in history.all_records if record.state is State.UNKNOWN)
     return [_outcome_unknown(record, may_settle=record.before is not None and not has_file) for record in unknown]
 
@@ -275,15 +279,11 @@ def _outcome_unknown(record: Record, *, may_settle: bool) -> NeedsRepair:
     # Other events have the query id of the statement before.
     query_id = last.query_id if last.event == EventType.UNKNOWN else None
     named = "".join(f", {what} {value}" for what, value in (("query tag", tag), ("query id", query_id)) if value)
-    first = (
-        f"`{command('migrate', '--yes')}` settles it if its engine has ended and its table proves the outcome; else "
-    )
     return NeedsRepair(
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        f"{first if may_settle else ''}`{command('repair', record.label)}` shows the statement, the evidence of the engine,"
-        " and the choices",
+        settling(record.label, may_settle=may_settle),
         **record.identity,
         path=record.started.path,
         statement_index=index,

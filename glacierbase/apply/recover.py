@@ -16,6 +16,7 @@ from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import Decision, read_statements, resolution_entry
 from glacierbase.apply.transitions import Resolution
+from glacierbase.apply.verdict import verdict
 from glacierbase.errors import EngineError
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry
@@ -123,27 +124,6 @@ def _outcome(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> 
     return outcome
 
 
-def verdict(before: TableVersion, now: TableVersion | None, tag: str) -> tuple[bool | None, str]:
-    """Return whether the statement took effect, None where the table proves nothing, and what the table shows. Pure.
-
-    Args:
-        now: read after the engine ended; None if the table is gone.
-        tag: the tag of the statement.
-    """
-    table = before.table
-    if now is None:
-        return None, f"{table} is gone"
-    if now.uuid != before.uuid:
-        return None, f"{table} is another table now"
-    if (now.metadata, now.sequence) == (before.metadata, before.sequence):
-        return False, f"{table} has had no commit since ({_file(now.metadata)}), so it had no effect"
-    if now.previous != before.metadata:
-        return None, f"{table} has had several commits since {_file(before.metadata)}"
-    if now.sequence == before.sequence + 1 and now.tag == tag:
-        return True, f"the only commit to {table} since is its own ({_file(now.metadata)}), so it took effect"
-    return None, f"{table} has had one commit since, which does not name this statement ({_file(now.metadata)})"
-
-
 def _wait(seconds: float, cancelled: Callable[[], bool], what: str) -> None:
     logger.info(
         "%s has had no commit; looking again in %.0f s, when no commit can be under way any more", what, seconds
@@ -155,7 +135,3 @@ def _wait(seconds: float, cancelled: Callable[[], bool], what: str) -> None:
             if cancelled():
                 raise stopped_before("the second read of a table", "nothing ran")
             time.sleep(min(_POLL_SECONDS, left))
-
-
-def _file(location: str) -> str:
-    return location.rpartition("/")[2]

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, NewState, Resolution, after, choices, why_not_withdrawn
-from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
+from glacierbase.apply.verdict import verdict
+from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry, FileColumns, environment_accepted, repaired
@@ -278,10 +279,26 @@ def _evidence(opened: OpenCatalog, record: Record, step: Step | None, tag: str) 
         return Evidence()
     tables = logged_tables(named for named in read_statements(opened.target, record) if named.statement in step)
     statement = InFlight(tables, record.announced_at, tag, step[-1].text, details_of(record.started).application)
+    proof = _proof(opened, record, tag)
     try:
-        return opened.engine.start().evidence(statement)
+        evidence = opened.engine.start().evidence(statement)
     except GlacierbaseError as error:
-        return Evidence((f"the engine's record could not be read: {error.message}",))
+        evidence = Evidence((f"the engine's record could not be read: {error.message}",))
+    took_effect = evidence.took_effect if proof.took_effect is None else proof.took_effect
+    return replace(evidence, facts=(*proof.facts, *evidence.facts), took_effect=took_effect)
+
+
+def _proof(opened: OpenCatalog, record: Record, tag: str) -> Evidence:
+    """Return what `migrate` would settle the statement by: its table now, and its version at the announcement."""
+    if record.before is None:
+        return Evidence()
+    try:
+        took_effect, why = verdict(record.before, opened.store.table_version(record.before.table), tag)
+    except EngineError as error:
+        return Evidence((f"{record.before.table} could not be read: {error.message}",))
+    if took_effect is False and not is_engine_gone(details_of(record.started).process):
+        return Evidence((f"{why} so far; its engine may still be running",))
+    return Evidence((why,), took_effect)
 
 
 def _engine_state(record: Record, may_run: bool) -> str:

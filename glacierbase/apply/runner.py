@@ -41,6 +41,7 @@ class _RunningFile:
         context: what announcements record of the session.
         tables: the record of its tables.
         started_at: when the run began the file.
+        has_plan_file: whether the run applies a plan file.
     """
 
     compiled: Compiled
@@ -48,6 +49,7 @@ class _RunningFile:
     context: FileSession
     tables: FileRecord
     started_at: datetime
+    has_plan_file: bool
 
 
 class Runner:
@@ -58,6 +60,8 @@ class Runner:
         self._recorder = held.recorder
         self._progress = progress
         self._tables = TableRecords(held)
+        # Whether `migrate` may settle the outcome of the statement that was announced last.
+        self._may_settle = False
         # Deferred outcomes of files, to which the records of their tables are to be added before they are appended.
         self._outcomes: list[tuple[Entry, FileRecord]] = []
 
@@ -85,7 +89,7 @@ class Runner:
         process = self._held.target.run.holder(self._held.engine.process)
         why = (plan.jumped_over, plan.selection.reason, plan.digest)
         announcement = entries.started(compiled, planned.resumes_at, started_at, process, *why)
-        file = self._begin(planned, compiled, started_at)
+        file = self._begin(planned, compiled, started_at, has_plan_file=plan.selection.has_file)
         with closing(file.session):
             for step in remaining:
                 self._announce(announcement, file, step[0])
@@ -135,7 +139,9 @@ class Runner:
         finally:  # An interrupt loses no outcome.
             self._recorder.flush()
 
-    def _begin(self, planned: Planned, compiled: Compiled, started_at: datetime) -> _RunningFile:
+    def _begin(
+        self, planned: Planned, compiled: Compiled, started_at: datetime, *, has_plan_file: bool
+    ) -> _RunningFile:
         """Open the session of a file, and restore what its completed statements set."""
         with ExitStack() as opened:
             try:
@@ -148,7 +154,7 @@ class Runner:
                 self._flush()  # The previous file is applied, and nothing of this one is in flight.
                 raise
             opened.pop_all()
-        return _RunningFile(compiled, session, context, tables, started_at)
+        return _RunningFile(compiled, session, context, tables, started_at, has_plan_file)
 
     def _announce(self, announcement: Entry, file: _RunningFile, statement: Statement) -> None:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
@@ -164,6 +170,8 @@ class Runner:
         except BaseException:
             self._record_stop(announcement, file, statement.index)
             raise
+        has_file = self._held.target.catalog.plan_required or file.has_plan_file
+        self._may_settle = versioned.details.before is not None and not has_file
         # Deferred first, so that it is recorded even if the lock is lost.
         self._recorder.defer(versioned)
         self._flush_and_prove(file, statement)
@@ -264,7 +272,7 @@ class Runner:
         )  # fmt: skip
         if had_no_effect:
             return statement_failed(compiled, step, statement, error)
-        return outcome_unknown(compiled, statement, error)
+        return outcome_unknown(compiled, statement, error, may_settle=self._may_settle)
 
 
 def _milliseconds_since(started: float) -> int:

@@ -16,7 +16,7 @@ from typing import Any, NamedTuple
 import pytest
 
 from glacierbase.apply.plan import make_plan
-from glacierbase.apply.recover import verdict
+from glacierbase.apply.verdict import verdict
 from glacierbase.errors import NeedsRepair
 from glacierbase.history.details import Details, to_json
 from glacierbase.history.records import History, fold

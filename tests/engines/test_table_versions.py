@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from glacierbase.apply.recover import verdict
+from glacierbase.apply.verdict import verdict
 from glacierbase.executors.spark.evidence import proving_table
 from glacierbase.model.shape import TableVersion
 from glacierbase.stores.iceberg import IcebergStore, open_store

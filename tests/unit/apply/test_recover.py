@@ -16,6 +16,7 @@ import pytest
 from glacierbase.apply import recover
 from glacierbase.apply.plan import Approved, Selection
 from glacierbase.apply.progress import Progress
+from glacierbase.apply.repair import repair_cases
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import GlacierbaseError, Interrupted, LockLost, NeedsRepair, OutcomeUnknown
 from glacierbase.history.details import details_of
@@ -196,7 +197,7 @@ def test_read_only_commands_leave_it_to_migrate(world: World, clock: Clock) -> N
     with pytest.raises(NeedsRepair) as caught:
         world.migrator().plan(Selection())
     assert world.events == before
-    assert caught.value.hint.startswith("`glacierbase migrate")
+    assert caught.value.hint.startswith("run `glacierbase migrate")
     world.events[-2] = replace(world.events[-2], details=None)
     with pytest.raises(NeedsRepair) as caught:
         world.migrator().plan(Selection())
@@ -391,3 +392,58 @@ def test_a_statement_of_a_repeatable_is_settled_as_well(took_effect: bool, world
     settled = [event for event in world.state.history.events if event.event == "repaired"]
     assert [(event.name, event.principal) for event in settled] == [("b", "glacierbase")]
     assert [file.resumed_at for file in done.applied] == ([] if took_effect else [2])
+
+
+def test_the_error_of_a_lost_statement_begins_with_the_run_that_reads_its_table(world: World) -> None:
+    """The run that lost it and the next read-only command print the same; without a table that may prove it, `repair` alone."""
+    world.break_at("VALUES (2)", lost_answer)
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrate()
+    assert caught.value.hint.startswith("run `glacierbase migrate --yes` again: it reads the table, ")
+    with pytest.raises(NeedsRepair) as planned:
+        world.migrator().plan(Selection())
+    assert caught.value.hint.startswith(planned.value.hint)
+
+
+def test_without_a_table_that_proves_it_the_error_names_repair_alone(world: World) -> None:
+    """The engine gives no table for the statement."""
+    world.engine.proving = None
+    world.break_at("VALUES (2)", lost_answer)
+    with pytest.raises(NeedsRepair) as caught:
+        world.migrate()
+    assert caught.value.hint.startswith("`glacierbase repair 2` shows ")
+
+
+@pytest.mark.parametrize("took_effect", [True, False])
+def test_repair_shows_the_evidence_by_which_migrate_settles_a_statement(took_effect: bool, world: World) -> None:
+    """The first line of the evidence is about the table, and suggests the decision. Nothing is recorded."""
+    lose(world)
+    if took_effect:
+        commit(world)
+    before = list(world.events)
+    [case] = repair_cases(world.target(), [2])
+    assert "so it took effect" in case.evidence[0] if took_effect else "so it had no effect" in case.evidence[0]
+    assert case.suggests == ("done" if took_effect else "not-done")
+    assert world.events == before
+
+
+def test_a_table_without_commit_suggests_nothing_while_the_engine_may_run(world: World) -> None:
+    """A commit may still follow."""
+    world.engine.process = engine_process(os.getpid())
+    lose(world)
+    [case] = repair_cases(world.target(), [2])
+    assert case.suggests is None
+    assert case.evidence[0].endswith("so far; its engine may still be running")
+
+
+def test_repair_says_that_the_table_cannot_be_read(world: World) -> None:
+    """The evidence of the engine follows."""
+    lose(world)
+    world.store_before = lambda verb: refuse(verb)
+    [case] = repair_cases(world.target(), [2])
+    assert "could not be read: no answer" in case.evidence[0]
+
+
+def refuse(verb: str) -> None:
+    if verb == "table_version":
+        raise OutcomeUnknown("NoAnswer", "no answer")

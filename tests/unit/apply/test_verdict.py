@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.apply.recover import verdict
+from glacierbase.apply.verdict import verdict
 from glacierbase.model.shape import TableVersion
 
 TABLE = "lake.a.t"
