@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar
 
 from glacierbase.model.command import command, from_here
-from glacierbase.model.differences import Change, TableChange
+from glacierbase.model.differences import Change, TableChange, tables_in_words
 from glacierbase.model.finding import Finding
 from glacierbase.model.migration import Identified
 from glacierbase.model.result import Result
@@ -249,21 +249,6 @@ class ReviewResult(Result):
             return f"{', '.join(parts)}, rendered and not replayed"
         parts.append(counted(sum(finding.is_error for finding in self.findings), "error"))
         return f"{PREFIX}: {', '.join(parts)}; no real table was changed"
-
-
-def tables_in_words(tables: Iterable[tuple[str, bool]]) -> str:
-    """Return `2 tables to create, 1 to change, 1 to lose`; empty for no tables.
-
-    Args:
-        tables: change, and whether all rows are lost, of each.
-    """
-    words = Counter(
-        "create" if change == Change.CREATED else "lose" if is_lost else "change" for change, is_lost in tables
-    )
-    counts = [(words[word], word) for word in ("create", "change", "lose") if words[word]]
-    return ", ".join(
-        f"{count if number else counted(count, 'table')} to {word}" for number, (count, word) in enumerate(counts)
-    )
 
 
 def _row(file: ReviewedFile) -> tuple[str, ...]:
