@@ -32,6 +32,7 @@ from glacierbase.review.results import (
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.unit.output.planted import planted
 from tests.unit.output.reviews import PATH, TABLE, finding, outcome, review
+from tests.unit.output.screens import COMMENT, GOLDEN, screens
 
 
 @pytest.fixture(autouse=True)
@@ -138,6 +139,11 @@ def test_the_comment_shows_what_a_reviewer_asks() -> None:
     assert text.endswith("```sh\nglacierbase review --base origin/main\n```")
     order = [shown.index(part) for part in ("error DS103", "warning BC104", "allowed DS101")]
     assert order == sorted(order)
+
+
+def test_the_comment_is_the_golden_one() -> None:
+    """After a change, look at the difference and run `python -m tests.unit.output.screens`."""
+    assert dict(screens())[COMMENT] == (GOLDEN / COMMENT).read_text("utf-8")
 
 
 def test_findings_are_below_their_table_and_their_statement() -> None:
