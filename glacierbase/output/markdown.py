@@ -171,10 +171,12 @@ def _tables(groups: Sequence[Entry]) -> dict[tuple[str, ...], list[Block]]:
 
 def _facts(table: Entry) -> Iterator[str]:
     """Yield what a change of a table costs, and how it is undone: a line of Markdown each."""
-    broken = f"; breaks {' and '.join(table['breaks'])}" if table["breaks"] else ""
+    broken = f"; breaks {' and '.join(table['affects'])}" if table["affects"] else ""
     views = f" (views on it: {', '.join(map(code, table['views']))})" if table["views"] else ""
     yield f"- **{table['cost']}**{broken}{views}"
-    yield from (f"- {name}: {prose(table[name])}" for name in ("files", "snapshots") if table.get(name))
+    yield from (f"- {name}: {prose(str(table[name]))}" for name in ("files", "snapshots") if table.get(name))
+    if not_working := table.get("breaks"):
+        yield f"- fails on the copy: {', '.join(map(code, not_working))}"
     yield from (f"- undo: {_undo(undo)}" for undo in table["undo"])
 
 

@@ -107,7 +107,7 @@ class ReviewedStatement:
 
     Attributes:
         undo: None where it is not known, and where nothing is to be undone.
-        breaks: who fails, or reads something else, after it.
+        affects: who fails, or reads something else, after it.
     """
 
     index: int
@@ -115,7 +115,7 @@ class ReviewedStatement:
     sql: str
     cost: Cost = Cost.METADATA
     undo: Undo | None = None
-    breaks: tuple[Broken, ...] = ()
+    affects: tuple[Broken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,13 +172,13 @@ class ReviewedTable(TableChange):
     Attributes:
         cost: the highest cost of the statements that change it.
         undo: how the statements are undone, the last statement first; without those whose undo is not known.
-        breaks: who fails, or reads something else, afterwards.
+        affects: who fails, or reads something else, afterwards.
         views: the views that files declare on it, where readers break.
     """
 
     cost: Cost = Cost.METADATA
     undo: tuple[Undo, ...] = ()
-    breaks: tuple[Broken, ...] = ()
+    affects: tuple[Broken, ...] = ()
     views: tuple[str, ...] = ()
 
     @property
@@ -190,9 +190,9 @@ class ReviewedTable(TableChange):
     def lines(self) -> Iterator[Line]:
         yield from TableChange.lines(self)
         yield f"  cost: {self.cost}"
-        if self.breaks:
+        if self.affects:
             below = f"; views on it: {', '.join(self.views)}" if self.views else ""
-            yield f"  breaks: {' and '.join(self.breaks)}{below}"
+            yield f"  breaks: {' and '.join(self.affects)}{below}"
         yield from (f"  undo: {undo.text()}" for undo in self.undo)
 
 

@@ -285,7 +285,7 @@ def _table(group: _Group, change: TableChange) -> ReviewedTable:
         **{part.name: getattr(change, part.name) for part in fields(change)},
         cost=whole.cost,
         undo=tuple(dict.fromkeys(effect.undo for effect in reversed(effects) if effect.undo)),
-        breaks=whole.breaks,
+        affects=whole.breaks,
         views=tuple(_views_on(group, names)) if Broken.READERS in whole.breaks else (),
     )
 

@@ -175,13 +175,13 @@ def test_a_fix_that_depends_on_the_place_is_below_its_finding() -> None:
 
 
 def test_facts_of_the_copy_are_shown_where_there_are_some() -> None:
-    """`files` and `snapshots` of a table are texts, or null."""
+    """Files, snapshots and what fails on the copy are listed where the document has them."""
     given = outcome(review())
     document = given.document()
-    document["catalogs"][0]["tables"][0].update(files="existing files untouched", snapshots=None)
+    document["catalogs"][0]["tables"][0].update(files="untouched", snapshots=0, breaks=["view lake.v"])
     with patch.object(CommandOutcome, "document", lambda _: document):
         text = render(given)
-    assert "- files: existing files untouched\n" in text
+    assert "- files: untouched\n- fails on the copy: <code>view lake&#46;v</code>\n" in text
     assert "- snapshots" not in text
 
 

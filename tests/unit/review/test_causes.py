@@ -128,7 +128,7 @@ def test_a_table_has_a_cost_an_undo_and_who_breaks(branch: ProjectFolder) -> Non
     [result] = reviewed(branch)
     [table] = result.tables
     assert (table.table, str(table.cost)) == (TABLE, "destructive")
-    assert list(map(str, table.breaks)) == ["readers", "writers"]
+    assert list(map(str, table.affects)) == ["readers", "writers"]
     assert table.views == ("lake.sleep.v", "lake.sleep.w")
     assert [undo.sql for undo in table.undo] == [
         f"SELECT * FROM {TABLE} VERSION AS OF <snapshot before>",
@@ -147,7 +147,7 @@ def test_a_table_that_the_branch_creates_loses_nothing(branch: ProjectFolder) ->
     branch.file("0003_drop.sql", f"ALTER TABLE {LATER} DROP COLUMN device")
     [result] = reviewed(branch)
     [table] = result.tables
-    assert (str(table.cost), table.breaks, table.views) == ("expensive", (), ())
+    assert (str(table.cost), table.affects, table.views) == ("expensive", (), ())
     assert [undo.sql for undo in table.undo][-1] == f"DROP TABLE {LATER}"
 
 
