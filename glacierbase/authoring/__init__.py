@@ -3,6 +3,5 @@
 - `init`: write a catalog file, its schema for editors and a first migration, from `templates/`.
 - `ci_files`: write the files of a CI service, from `templates/ci/`.
 - `new`: write the next migration file.
-- `inverse`: the statements that undo those of a migration, for `new --reverting`.
 - `rebase`: give the new files of a branch versions above those of its base.
 """

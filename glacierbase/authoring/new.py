@@ -6,10 +6,10 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from glacierbase.authoring.inverse import inverse
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
 from glacierbase.migrations.folder import load_migrations
+from glacierbase.migrations.inverse import inverse
 from glacierbase.migrations.new_files import git_user, write_migration, write_repeatable
 from glacierbase.migrations.repeatables import versioned
 from glacierbase.model.arguments import unknown_version, version_given

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from fnmatch import fnmatchcase
 
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.model.text import Line, Mark
+from glacierbase.model.text import Line, Mark, counted
 
 # Properties that Spark sets by itself: the user who creates the table.
 OF_ENGINE = {"owner"}
@@ -228,6 +229,21 @@ def _properties(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator
 def _difference(what: str, name: str, before: str | None, after: str | None) -> Iterator[Difference]:
     if before != after:
         yield Difference(what, name, before, after)
+
+
+def tables_in_words(tables: Iterable[tuple[str, bool]]) -> str:
+    """Return `2 tables to create, 1 to change, 1 to lose`; empty for no tables.
+
+    Args:
+        tables: change, and whether all rows are lost, of each.
+    """
+    words = Counter(
+        "create" if change == Change.CREATED else "lose" if is_lost else "change" for change, is_lost in tables
+    )
+    counts = [(words[word], word) for word in ("create", "change", "lose") if words[word]]
+    return ", ".join(
+        f"{count if number else counted(count, 'table')} to {word}" for number, (count, word) in enumerate(counts)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,55 +1,48 @@
 """The comment of a pull request: the effects, the findings and the statements of new migrations.
 
 A bot finds the comment of an earlier run by its first line, and replaces it.
-
-A value of a file is shown as code: in `<code>` with every punctuation mark as an entity, or in a fence that is longer than any run
-of backticks in it. Neither is parsed as Markdown or HTML, and the services link no names, issues or addresses in code. Prose of
-glacierbase has entities too, and a space of no width after characters that start a reference, because services link references
-after they decode entities.
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from difflib import unified_diff
-from itertools import accumulate, islice, zip_longest
-from typing import Any
+from itertools import islice, zip_longest
+from typing import Any, TypeAlias
 
-from glacierbase.model.escape import escaped, on_one_line
+from glacierbase.model.differences import tables_in_words
 from glacierbase.model.text import counted, split_lines
 from glacierbase.output.documents import CommandOutcome
-from glacierbase.output.problems import Document, Problem, problems, shortened, summary
+from glacierbase.output.links import Links
+from glacierbase.output.markdown_blocks import Block, assembled, code, fenced, prose, sql, value
+from glacierbase.output.problems import Document, Problem, cleaned, path_in_tree, problems, summary
 
-# GitHub's limit is 65,536.
-_MOST = 65_000
+# GitHub's limit is 65,536, and GitLab's is higher. Nobody reads a longer comment.
+_MOST = 30_000
+_LONGEST_SHOWN_SQL = 600
 _SIGNS = (("-", "before"), ("+", "after"))
-Entry = Mapping[str, Any]
-_PUNCTUATION = re.compile(r"[!-/:-@\[-`{-~]")
-_REFERENCE = re.compile(r"[@#!$%&~^*:]")
-_NO_WIDTH = "&#8203;"
-_BACKTICKS = re.compile("`+")
-_LONGEST_VALUE = 300
-_LONGEST_SQL = 4000
-# For the line that counts the items that a block leaves out.
-_RESERVED = 60
+_STATE = "destroys state"
+Entry: TypeAlias = Mapping[str, Any]
 
 
 def render(outcome: CommandOutcome) -> str:
-    """Return the comment, of at most 65,000 characters."""
+    """Return the comment, of at most 30,000 characters."""
     document = outcome.document()
     findings = problems(document)
     entries = document["catalogs"]
+    links = Links.of_environment()
+    sections, others = _sections(entries, findings, links)
     blocks = [
         *_notes(entries),
-        *_files(entries),
-        *_findings(findings),
-        *_tables(entries),
+        *_files(entries, links),
+        *sections,
+        *_findings(entries, others, links),
+        *_state(entries, links),
+        *_explanations(findings),
         *_views(entries),
         *_differences(entries),
-        *_unread(entries),
+        *_unread(entries, links),
         *_statements(entries),
     ]
     first = (
@@ -65,12 +58,17 @@ def _verdict(document: Document, findings: Sequence[Problem]) -> str:
     if isinstance(entries[0]["files"], int):  # The count of `lint`.
         return f"{summary(findings)} in {counted(sum(entry['files'] for entry in entries), 'migration')}"
     files = {(entry["catalog"], file["path"]) for entry in entries for file in entry["files"]}
-    tables = {(entry["catalog"], table["table"]) for entry in entries for table in entry["tables"]}
+    tables = {(entry["catalog"], table["table"]): table for entry in entries for table in entry["tables"]}
     if not files:
         return f"no new migrations{f', {summary(findings)}' if findings else ''}"
-    parts = [counted(len(files), "new migration")]
-    parts += [f"{counted(len(tables), 'table')} changed"] if tables else []
-    return f"{', '.join([*parts, summary(findings)])}; {_how(entries)}"
+    words = tables_in_words((table["change"], _loses_rows(table)) for table in tables.values())
+    counts = f"{summary(findings)} in {counted(len(files), 'new migration')}"
+    return "; ".join([*([words] if words else []), counts, _how(entries)])
+
+
+def _loses_rows(table: Entry) -> bool:
+    lost = any(difference["destructive"] and difference["what"] == "table" for difference in table["diff"])
+    return lost or bool(table["change"] == "dropped")
 
 
 def _how(entries: Sequence[Entry]) -> str:
@@ -94,13 +92,13 @@ def _notes(entries: Sequence[Entry]) -> Iterator[Block]:
         yield Block("note", tuple(notes))
 
 
-def _files(entries: Sequence[Entry]) -> Iterator[Block]:
+def _files(entries: Sequence[Entry], links: Links) -> Iterator[Block]:
     """Yield a table of the new migrations of each catalog."""
     for catalog, groups in _by_catalog(entries).items():
         rows: dict[tuple[str, ...], list[str]] = {}
         for entry in groups:
             for file in entry["files"]:
-                rows.setdefault(_row(file), []).extend(map(code, entry["environments"]))
+                rows.setdefault(_row(entry, file, links), []).extend(map(code, entry["environments"]))
         names = ["version", "file", "kind", "author", "description", *(["environments"] if len(groups) > 1 else [])]
         lines = (cells if len(groups) == 1 else (*cells, ", ".join(where)) for cells, where in rows.items())
         title = f"{code(catalog)} ({', '.join(code(environment) for entry in groups for environment in entry['environments'])})"
@@ -108,10 +106,10 @@ def _files(entries: Sequence[Entry]) -> Iterator[Block]:
         yield Block("migration", tuple(map(_cells, lines)), head)
 
 
-def _row(file: Entry) -> tuple[str, ...]:
+def _row(entry: Entry, file: Entry, links: Links) -> tuple[str, ...]:
     kind = prose(file["kind"] or "not replayed")
-    name = file["path"].rpartition("/")[2]
-    return (code(file["version"] or file["name"]), code(name), kind, code(file["author"]), code(file["description"]))
+    name = links.to(path_in_tree(entry, file["path"]), code(file["path"].rpartition("/")[2]))
+    return (code(file["version"] or file["name"]), name, kind, code(file["author"]), code(file["description"]))
 
 
 def _cells(cells: Sequence[str]) -> str:
@@ -131,40 +129,173 @@ def _reviewed(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if isinstance(entry["files"], list) and entry["files"]]
 
 
-def _findings(findings: Sequence[Problem]) -> Iterator[Block]:
-    if findings:
-        yield Block("finding", tuple(map(_finding, findings)), "### Findings\n")
+def _sections(entries: Sequence[Entry], findings: Sequence[Problem], links: Links) -> tuple[list[Block], list[Problem]]:
+    """Return the blocks of each table, those with errors first, and the findings that are about none of the tables."""
+    others, sections = list(findings), []
+    for catalog, groups in _by_catalog(entries).items():
+        for (name, *_), section in _tables(groups).items():
+            about = [
+                problem
+                for problem in others
+                if problem.catalog == cleaned(catalog) and _is_named(problem.table, cleaned(name))
+            ]
+            others = [problem for problem in others if problem not in about]
+            blocks = [*section, *_findings_block(entries, about, links)]
+            sections.append((not any(problem.is_error for problem in about), blocks))
+    return [block for _, blocks in sorted(sections, key=lambda section: section[0]) for block in blocks], others
 
 
-def _finding(problem: Problem) -> str:
+def _is_named(written: str | None, table: str) -> bool:
+    """Return whether a name in a statement may be that of a table: its first parts may be left out."""
+    name, table = f".{written or ''}".lower(), f".{table}".lower()
+    return bool(written) and (table.endswith(name) or name.endswith(table))
+
+
+def _tables(groups: Sequence[Entry]) -> dict[tuple[str, ...], list[Block]]:
+    """Return the blocks of each table's changes; once for environments with equal changes."""
+    changes: dict[tuple[Any, ...], list[str]] = {}
+    for entry in groups:
+        for table in entry["tables"]:
+            changed = tuple(line for difference in table["diff"] for line in _changed(difference))
+            key = (table["table"], table["change"], tuple(_facts(table)), changed)
+            changes.setdefault(key, []).extend(map(code, entry["environments"]))
+    everywhere = sum(len(entry["environments"]) for entry in groups)
+    shown: dict[tuple[str, ...], list[Block]] = {}
+    for (name, change, facts, lines), where in changes.items():
+        only = f" (in {', '.join(where)})" if len(where) < everywhere else ""
+        section = shown.setdefault((name, *where), [])
+        section.append(Block("fact", facts, f"### {code(name)}: {change}{only}\n"))
+        section += [fenced("difference", lines, "diff")] if lines else []
+    return shown
+
+
+def _facts(table: Entry) -> Iterator[str]:
+    """Yield what a change of a table costs, and how it is undone: a line of Markdown each."""
+    broken = f"; breaks {' and '.join(table['affects'])}" if table["affects"] else ""
+    views = f" (views on it: {', '.join(map(code, table['views']))})" if table["views"] else ""
+    yield f"- **{table['cost']}**{broken}{views}"
+    yield from (f"- {name}: {prose(str(table[name]))}" for name in ("files", "snapshots") if table.get(name))
+    if not_working := table.get("breaks"):
+        yield f"- fails on the copy: {', '.join(map(code, not_working))}"
+    yield from (f"- undo: {_undo(undo)}" for undo in table["undo"])
+
+
+def _undo(undo: Entry) -> str:
+    how = code(undo["sql"]) if undo["sql"] else "cannot be undone"
+    return f"{how}{', ' if undo['sql'] else ': '}{prose(undo['note'])}" if undo["note"] else how
+
+
+def _changed(difference: Entry) -> Iterator[str]:
+    before, after = difference["before"], difference["after"]
+    is_rename = difference["what"] in ("column", "table") and not (difference["name"] or difference["destructive"])
+    if is_rename and before is not None and after is not None:
+        yield value(f"! {difference['what']} {before} → {after}")
+        return
+    subject = f"{difference['what']} {difference['name']}".rstrip()
+    for sign, side in _SIGNS:
+        if difference[side] is not None:
+            yield value(f"{sign} {subject}: {difference[side]}")
+
+
+def _findings(entries: Sequence[Entry], findings: Sequence[Problem], links: Links) -> Iterator[Block]:
+    """Yield the findings that are about no table of the comment."""
+    yield from _findings_block(entries, findings, links, "### Findings\n")
+
+
+def _findings_block(
+    entries: Sequence[Entry], findings: Sequence[Problem], links: Links, head: str = ""
+) -> Iterator[Block]:
+    """Yield the findings by statement; the first one of a statement has its text above it."""
+    groups: dict[_Written | None, list[Problem]] = {}
+    for problem in findings:
+        groups.setdefault(_statement(entries, problem), []).append(problem)
+    varying = {code for code, texts in _advice(findings).items() if len(texts) > 1}
+    items = [
+        f"{_above(statement, links) if not number and statement else ''}{_finding(problem, statement, links, varying)}"
+        for statement, shown in groups.items()
+        for number, problem in enumerate(shown)
+    ]
+    if items:
+        yield Block("finding", tuple(items), head)
+
+
+@dataclass(frozen=True, slots=True)
+class _Written:
+    """A statement of a file, whose path is relative to the top of the work tree."""
+
+    path: str
+    line: int
+    sql: str
+
+
+def _statement(entries: Sequence[Entry], problem: Problem) -> _Written | None:
+    """Return the statement that a finding is about; None for a finding about the whole file."""
+    written = [
+        _Written(problem.path, statement["line"], statement["sql"])
+        for entry in _reviewed(entries)
+        if problem.path and cleaned(entry["catalog"]) == problem.catalog
+        for file in entry["files"]
+        if path_in_tree(entry, file["path"]) == problem.path
+        for statement in file["statements"]
+        if statement["line"] <= problem.line
+    ]
+    last = max((statement.line for statement in written), default=0)
+    return next((statement for statement in written if statement.line == last), None)
+
+
+def _above(statement: _Written, links: Links) -> str:
+    """Return the place and the text of a statement, for the lines above its findings."""
+    text = fenced("statement", [f"{sql(statement.sql, _LONGEST_SHOWN_SQL)};"], "sql").text
+    return f"\n{links.to(statement.path, code(f'{statement.path}:{statement.line}'), statement.line)}\n\n{text}\n\n"
+
+
+def _finding(problem: Problem, statement: _Written | None, links: Links, varying: Iterable[str]) -> str:
     word = problem.severity if problem.allowed is None else "allowed"
-    place = f" {code(f'{problem.path}:{problem.line}')}" if problem.path else ""
-    table = f" {code(problem.table)}" if problem.table else ""
+    place = f" {_place(problem.path, problem.line, links)}" if problem.path and not statement else ""
+    table = f" {code(problem.table)}" if problem.table and not statement else ""
     only = f" (in {', '.join(map(code, problem.environments))})" if problem.environments else ""
-    lines = [f"- **{word} {prose(problem.code)}**{place}{table}{only}: {code(problem.message)}"]
+    line = f"- **{word} {prose(problem.code)}**{place}{table}{only}: {code(problem.message)}"
     if problem.allowed is not None:
-        return "\n".join([*lines, f"  - reason: {code(problem.allowed)}"])
-    return "\n".join([*lines, *(f"  - {name}: {prose(text)}" for name, text in _advice(problem))])
+        return f"{line}\n  - reason: {code(problem.allowed)}"
+    return f"{line}\n  - fix: {prose(problem.fix)}" if problem.code in varying and problem.fix else line
 
 
-def _advice(problem: Problem) -> Iterator[tuple[str, str]]:
-    yield from ((name, text) for name, text in (("why", problem.why), ("fix", problem.fix)) if text)
+def _advice(findings: Sequence[Problem]) -> dict[str, dict[tuple[str, str], None]]:
+    """Return the pairs of why and fix by code."""
+    advice: dict[str, dict[tuple[str, str], None]] = {}
+    for problem in findings:
+        if problem.allowed is None:
+            advice.setdefault(problem.code, {})[problem.why, problem.fix] = None
+    return advice
 
 
-def _tables(entries: Sequence[Entry]) -> Iterator[Block]:
-    """Yield the differences of each table; once for environments with equal differences."""
-    for groups in _by_catalog(entries).values():
-        changes: dict[tuple[str, ...], list[str]] = {}
-        for entry in groups:
-            for table in entry["tables"]:
-                changed = (line for difference in table["diff"] for line in _changed(difference))
-                changes.setdefault((table["table"], table["change"], *changed), []).extend(
-                    map(code, entry["environments"])
-                )
-        everywhere = sum(len(entry["environments"]) for entry in groups)
-        for (name, change, *lines), where in changes.items():
-            only = f" (in {', '.join(where)})" if len(where) < everywhere else ""
-            yield fenced("difference", lines, "diff", f"### {code(name)}: {change}{only}")
+def _explanations(findings: Sequence[Problem]) -> Iterator[Block]:
+    """Yield why findings matter, and the fix: once a code. Fixes that differ are below their findings."""
+    items = []
+    for name, texts in _advice(findings).items():
+        [(why, fix), *more] = texts
+        lines = [f"  - why: {prose(why)}" if why else "", f"  - fix: {prose(fix)}" if fix and not more else ""]
+        if any(lines):
+            items.append("\n".join([f"- **{prose(name)}**", *filter(None, lines)]))
+    if items:
+        yield Block("explanation", tuple(items), "### Why, and what to do\n")
+
+
+def _state(entries: Sequence[Entry], links: Links) -> Iterator[Block]:
+    """Yield the statements that destroy state which is in no table."""
+    lines = [
+        f"- {_place_in(entry, {**file, **statement}, links)} {code(statement['sql'])}: {_undo(statement['undo'])}"
+        for entry in _reviewed(entries)
+        for file in entry["files"]
+        for statement in file["statements"]
+        if statement["cost"] == _STATE and statement["undo"]
+    ]
+    if lines:
+        yield Block("statement that destroys state", tuple(dict.fromkeys(lines)), "### Destroys state\n")
+
+
+def _place(path: str, line: int, links: Links) -> str:
+    return links.to(path, code(f"{path}:{line}"), line)
 
 
 def _views(entries: Sequence[Entry]) -> Iterator[Block]:
@@ -182,13 +313,6 @@ def _views(entries: Sequence[Entry]) -> Iterator[Block]:
         )
         if changes:
             yield Block("view", tuple(lines), "### Views\n")
-
-
-def _changed(difference: Entry) -> Iterator[str]:
-    subject = f"{difference['what']} {difference['name']}".rstrip()
-    for sign, side in _SIGNS:
-        if difference[side] is not None:
-            yield value(f"{sign} {subject}: {difference[side]}")
 
 
 def _differences(entries: Sequence[Entry]) -> Iterator[Block]:
@@ -218,23 +342,24 @@ def _texts(entry: Entry, path: str) -> list[str]:
     return [statement["sql"] for file in entry["files"] if file["path"] == path for statement in file["statements"]]
 
 
-def _unread(entries: Sequence[Entry]) -> Iterator[Block]:
+def _unread(entries: Sequence[Entry], links: Links) -> Iterator[Block]:
     """Yield the statements that no rule checked, and the statements that were not replayed."""
     lines = [
-        f"not understood, no rule applies: {_place(statement)}"
+        f"not understood, no rule applies: {_place_in(entry, statement, links)}"
         for entry in entries
         for statement in entry.get("not_understood", ())
     ]
-    skipped = [statement for entry in entries for statement in (entry.get("replay") or {}).get("skipped", ())]
     lines += [
-        f"on the throw-away copy, not replayed: {_place(statement)} {code(statement['why'])}" for statement in skipped
+        f"on the throw-away copy, not replayed: {_place_in(entry, statement, links)} {code(statement['why'])}"
+        for entry in entries
+        for statement in (entry.get("replay") or {}).get("skipped", ())
     ]
     if lines:
         yield Block("unread statement", tuple(f"- {line}" for line in dict.fromkeys(lines)), "### Not checked\n")
 
 
-def _place(statement: Entry) -> str:
-    return code(f"{statement['path']}:{statement['line']}")
+def _place_in(entry: Entry, statement: Entry, links: Links) -> str:
+    return _place(path_in_tree(entry, statement["path"]), statement["line"], links)
 
 
 def _statements(entries: Sequence[Entry]) -> Iterator[Block]:
@@ -263,92 +388,3 @@ def _command(entries: Sequence[Entry]) -> str:
         if any(commands)
         else ""
     )
-
-
-def code(text: str) -> str:
-    """Return a value as code on one line, for Markdown, cells of tables and HTML."""
-    return f"<code>{_PUNCTUATION.sub(_entity, on_one_line(shortened(text, _LONGEST_VALUE)))}</code>" if text else ""
-
-
-def prose(text: str) -> str:
-    """Return a sentence on one line, without Markdown, HTML and references in it."""
-    line = on_one_line(shortened(text, _LONGEST_VALUE * 2))
-    return _PUNCTUATION.sub(lambda match: _entity(match) + _NO_WIDTH * bool(_REFERENCE.match(match[0])), line)
-
-
-def _entity(match: re.Match[str]) -> str:
-    return f"&#{ord(match[0])};"
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """Lines of Markdown that belong together.
-
-    Attributes:
-        noun: the noun for an item.
-        items: some lines each; the last ones may be left out.
-        head, tail: the text around the items.
-    """
-
-    noun: str
-    items: tuple[str, ...]
-    head: str = ""
-    tail: str = ""
-
-    @property
-    def text(self) -> str:
-        """The Markdown."""
-        return "\n".join(filter(None, (self.head, *self.items, self.tail)))
-
-    def limited(self, most: int) -> Block:
-        """Return the block with as many items as `most` characters hold, and a line that counts the others."""
-        if len(self.text) <= most:
-            return self
-        around = len(self.head) + len(self.tail) + 2 + _RESERVED
-        sizes = accumulate((len(item) + 1 for item in self.items), initial=around)
-        kept = self.items[: max(sum(size <= most for size in sizes) - 1, 0)]
-        left = counted(len(self.items) - len(kept), f"more {self.noun}")
-        return replace(self, items=kept, tail=f"{self.tail}\n\n… {left}".strip("\n") if kept else "")
-
-
-def fenced(noun: str, items: Iterable[str], language: str, head: str = "", tail: str = "") -> Block:
-    """Return a block of code; the lines of its items are escaped as on a terminal."""
-    texts = tuple("\n".join(map(_inert, split_lines(item))) for item in items)
-    longest = max((len(run) for text in texts for run in _BACKTICKS.findall(text)), default=0)
-    fence = "`" * max(3, longest + 1)
-    return Block(noun, texts, f"{head}\n\n{fence}{language}".strip("\n"), f"{fence}\n\n{tail}".strip("\n"))
-
-
-def value(text: str) -> str:
-    """Return a value for a line of code."""
-    return on_one_line(shortened(text, _LONGEST_VALUE))
-
-
-def sql(text: str) -> str:
-    """Return SQL for a block of code."""
-    return shortened(text, _LONGEST_SQL)
-
-
-def _inert(line: str) -> str:
-    """Return a line of code without the marker of glacierbase's comments."""
-    return escaped(line).replace("<!-- glacierbase", r"<\x21-- glacierbase")
-
-
-def assembled(first: str, blocks: Sequence[Block], last: str, most: int) -> str:
-    """Return a comment of at most `most` characters, cut between items; the last line names what is left out.
-
-    A block gets at most half of the remaining characters, so that many findings do not displace all tables; blocks of the last noun
-    share the rest.
-    """
-    rest = most - len(first) - len(last) - 500
-    left_out: Counter[str] = Counter()
-    texts = []
-    for block in blocks:
-        shown = block.limited(rest if block.noun == blocks[-1].noun else rest // 2)
-        left_out[block.noun] += len(block.items) - len(shown.items)
-        if shown.items:
-            texts.append(shown.text)
-            rest -= len(shown.text) + 2
-    missing = ", ".join(counted(count, noun) for noun, count in left_out.items() if count)
-    end = f"Left out, because a comment holds at most 65,536 characters: {missing}." if missing else ""
-    return "\n\n".join(filter(None, [first, *texts, last, end]))

@@ -126,7 +126,7 @@ def _problem(entry: Document, finding: Document) -> Problem:
         message=cleaned(finding["message"]),
         why=cleaned(finding["why"]),
         fix=cleaned(finding["fix"]),
-        path=_path(entry, finding["path"]),
+        path=path_in_tree(entry, finding["path"]),
         line=finding["line"],
         column=finding["column"],
         statement_index=None,
@@ -136,7 +136,7 @@ def _problem(entry: Document, finding: Document) -> Problem:
     )
 
 
-def _path(entry: Document, path: str) -> str:
+def path_in_tree(entry: Document, path: str) -> str:
     """Return the path of a file of the project from the top of the work tree."""
     folder = entry.get("origin", {}).get("folder", ".")
     return cleaned(normpath(f"{folder}/{path}")).replace("\n", r"\n")
@@ -170,7 +170,7 @@ def _error(entry: Document, error: Document) -> Problem:
         message=cleaned(error["message"]),
         why=ENTRIES[error["code"]].meaning if error["code"] in ENTRIES else "",
         fix=cleaned(error["hint"]),
-        path=_path(entry, path) if isinstance(path, str) and not isabs(path) else "",
+        path=path_in_tree(entry, path) if isinstance(path, str) and not isabs(path) else "",
         line=line if isinstance(line, int) else 1,
         column=1,
         statement_index=None,

@@ -9,6 +9,7 @@ No catalog is contacted. `lint` reads the statements; `review` also runs them, o
 - `table_properties`: the properties that the table formats define, from `table_properties.json`.
 - `review`: the command: group the environments that render equally, replay, and add the findings of the rules.
 - `statements`: a summary of each statement for `review`, and the statements that are not replayed.
+- `cost`: what a statement costs, how it is undone, and whom it breaks.
 - `copy`: the configuration of the throw-away copy.
 - `replay`: run the base and the new migrations on the copy, and compare the tables.
 - `base_states`: the states of the copy after the base, in the user's cache.

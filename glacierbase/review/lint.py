@@ -42,6 +42,7 @@ _DEFAULT = re.compile(
     r"|spark\.sql\.catalog\.[^.]+\.table-(?:default|override)\.(?P<iceberg>.+)"
 )
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
+_KIND = re.compile(r"spark\.sql\.catalog\.([^.]+)\.type")
 Select = Callable[[Catalog, Sequence[Migration]], Sequence[Migration]]
 # Shorter values of variables occur by chance.
 _SHORTEST_TEXT = 4
@@ -127,18 +128,31 @@ def _check_codes(catalog: Catalog, rules: Mapping[str, Rule]) -> None:
 
 def _facts(catalog: Catalog) -> dict[str, object]:
     """Return the attributes of `Facts` that follow from the catalog file."""
-    declared = ((match[1], value) for key, value in catalog.spark_conf.items() if (match := DECLARED.fullmatch(key)))
     return {
-        "formats": {name: _format(value) for name, value in declared},
+        **_spark_catalogs(catalog),
         "versions": _versions(catalog),
         "given_parts": type_of(catalog).given_parts(catalog),
-        "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
         "overwrites_partitions": catalog.spark_conf.get(_OVERWRITE_MODE, "").lower() == "dynamic",
         "defaults": dict(_defaults(catalog)),
         "beginning": beginning(catalog),
         "managed": catalog.management.managed,
         "unmanaged": [(rule.pattern, rule.reason) for rule in catalog.management.unmanaged],
     }
+
+
+def _spark_catalogs(catalog: Catalog) -> dict[str, object]:
+    """Return the format of the tables in each Spark catalog, and the default catalog."""
+    declared = ((match[1], value) for key, value in catalog.spark_conf.items() if (match := DECLARED.fullmatch(key)))
+    return {
+        "formats": {name: _format(value) for name, value in declared},
+        "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
+    }
+
+
+def context_facts(catalog: Catalog) -> dict[str, object]:
+    """Return the attributes of `cost.Context` that follow from the catalog file."""
+    kinds = ((match[1], value) for key, value in catalog.spark_conf.items() if (match := _KIND.fullmatch(key)))
+    return {**_spark_catalogs(catalog), "kinds": dict(kinds)}
 
 
 def _defaults(catalog: Catalog) -> Iterator[tuple[str, str]]:

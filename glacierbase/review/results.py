@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import ClassVar
 
 from glacierbase.model.command import command, from_here, on_catalog
-from glacierbase.model.differences import Change, TableChange
+from glacierbase.model.differences import Change, TableChange, tables_in_words
 from glacierbase.model.finding import Finding
 from glacierbase.model.migration import Identified
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Mark, counted, table
+from glacierbase.review.cost import Broken, Cost, Undo
 from glacierbase.run.git import work_tree
 
 PREFIX = "on the throw-away copy"
@@ -103,11 +104,19 @@ class LintResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class ReviewedStatement:
-    """A statement of a new migration, as the environments render it."""
+    """A statement of a new migration, as the environments render it.
+
+    Attributes:
+        undo: None where it is not known, and where nothing is to be undone.
+        affects: who fails, or reads something else, after it.
+    """
 
     index: int
     line: int
     sql: str
+    cost: Cost = Cost.METADATA
+    undo: Undo | None = None
+    affects: tuple[Broken, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,6 +167,37 @@ class Replayed:
 
 
 @dataclass(frozen=True, slots=True)
+class ReviewedTable(TableChange):
+    """What the new migrations do to a table; where nothing was replayed, without shapes and differences.
+
+    Attributes:
+        cost: the highest cost of the statements that change it.
+        undo: how the statements are undone, the last statement first; without those whose undo is not known.
+        affects: who fails, or reads something else, afterwards.
+        views: the views that files declare on it, where readers break.
+    """
+
+    cost: Cost = Cost.METADATA
+    undo: tuple[Undo, ...] = ()
+    affects: tuple[Broken, ...] = ()
+    views: tuple[str, ...] = ()
+
+    @property
+    def loses_rows(self) -> bool:
+        """Whether the table is dropped, or replaced by an empty one."""
+        lost = any(difference.destructive and difference.what == "table" for difference in self.diff)
+        return self.change is Change.DROPPED or lost
+
+    def lines(self) -> Iterator[Line]:
+        yield from TableChange.lines(self)
+        yield f"  cost: {self.cost}"
+        if self.affects:
+            below = f"; views on it: {', '.join(self.views)}" if self.views else ""
+            yield f"  breaks: {' and '.join(self.affects)}{below}"
+        yield from (f"  undo: {undo.text()}" for undo in self.undo)
+
+
+@dataclass(frozen=True, slots=True)
 class ReviewedView:
     """What the new migrations do to a view.
 
@@ -180,7 +220,7 @@ class ReviewResult(Result):
 
     environments: tuple[str, ...] = ()
     files: tuple[ReviewedFile, ...] = ()
-    tables: tuple[TableChange, ...] = ()
+    tables: tuple[ReviewedTable, ...] = ()
     views: tuple[ReviewedView, ...] = ()
     findings: tuple[Finding, ...] = ()
     replay: Replayed | None = None
@@ -196,19 +236,20 @@ class ReviewResult(Result):
             lines += reviewed.lines()
         lines += [Mark(f"view {view.view}: {view.change}") for view in self.views]
         for finding in self.findings:
-            lines += finding.lines(self.environments)
+            if finding.environments[0] in self.environments:  # Another result shows it otherwise.
+                lines += finding.lines(self.environments)
         if self.replay:
             lines += [skipped.text() for skipped in self.replay.skipped]
         return lines
 
     def verdict(self) -> str:
         """Return the review in one line."""
-        new = counted(len(self.files), "migration")
+        parts = [counted(len(self.files), "migration")]
+        parts += filter(None, [tables_in_words((table.change, table.loses_rows) for table in self.tables)])
         if self.replay is None:
-            return f"{new}, rendered and not replayed"
-        wrong = counted(sum(finding.is_error for finding in self.findings), "error")
-        tables = counted(len(self.tables), "table")
-        return f"{PREFIX}: {new}, {tables} changed, {wrong}; no real table was changed"
+            return f"{', '.join(parts)}, rendered and not replayed"
+        parts.append(counted(sum(finding.is_error for finding in self.findings), "error"))
+        return f"{PREFIX}: {', '.join(parts)}; no real table was changed"
 
 
 def _row(file: ReviewedFile) -> tuple[str, ...]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+import re
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
 
@@ -27,12 +28,13 @@ from glacierbase.model.command import command
 from glacierbase.model.differences import Change, Difference, TableChange
 from glacierbase.model.finding import Finding, Severity
 from glacierbase.model.migration import Migration, checksum
-from glacierbase.model.names import name_parts
+from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
 from glacierbase.prose import sections
 from glacierbase.review.catalogue import FAMILIES
 from glacierbase.review.copy import Copy, copy_of
+from glacierbase.review.cost import Broken, Cost, StatementEffect, combined
 from glacierbase.review.lint import lint
 from glacierbase.review.replay import Replay, is_same, replay
 from glacierbase.review.results import (
@@ -41,12 +43,14 @@ from glacierbase.review.results import (
     Replayed,
     ReviewedFile,
     ReviewedStatement,
+    ReviewedTable,
     ReviewResult,
     SkippedStatement,
     origin,
 )
 from glacierbase.review.statements import (
     FileSummary,
+    Parts,
     ReplayProblem,
     ReplayStep,
     StatementSummary,
@@ -59,12 +63,20 @@ _REWRITES = frozenset(
     {"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy", "call", "optimize",
      "create_table_as", "drop_partition", "restore", "vacuum"}
 )  # fmt: skip
+_CREATES_TABLE = frozenset({"create_table", "create_table_as"})
 _LOSES_TABLE = frozenset({"drop_table", "drop_namespace", "replace_table"})
 _LOSES_COLUMNS = frozenset({"replace_columns", "replace_table"})
 # The rules of `lint` about the same losses.
 _DROPPED_TABLE, _DROPPED_COLUMN, _REPLACED_TABLE = "DS101", "DS103", "DS106"
 # By a code of the replay: rules about the same loss by statements of another form.
-_SAME_LOSS: Mapping[str, tuple[str, ...]] = {"DS101": ("DS102",), "DS103": ("DS104", "DS105")}
+_SAME_LOSS: Mapping[str, tuple[str, ...]] = {
+    "DS101": ("DS102",),
+    "DS103": ("DS104", "DS105"),
+    "DS106": ("DS101", "DS102"),  # DROP and CREATE.
+}
+# Words in the reason of a rule that the engine refuses a statement; all rules of the family TY are about that.
+_REFUSED = re.compile(r"(?i)\brefuses?\b")
+_VIEWS = frozenset({"create_view", "replace_view", "alter_view", "drop_view", "rename_view"})
 _RULES = {rule.code: rule for _, rules in FAMILIES.values() for rule in rules}
 # Why findings matter, and their fix, by code.
 REPLAY: Mapping[str, tuple[str, str]] = MappingProxyType(
@@ -110,8 +122,25 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     groups = _grouped(outcomes, configurations)
     ruled = of_rules(root, choice, catalogs, base)
     known = [error for group in groups for error in group.errors]
-    results = (_failed(with_rules(_reviewed(group), ruled[group.name], known)) for group in groups)
-    return raise_first(Results(replace(result, origin=at) for result in results))
+    results = [_failed(with_rules(_reviewed(group), ruled[group.name], known)) for group in groups]
+    return raise_first(Results(replace(result, origin=at) for result in in_all_environments(results)))
+
+
+def in_all_environments(results: Sequence[ReviewResult]) -> Iterator[ReviewResult]:
+    """Yield results in which each finding names all environments of its catalog that have it, also those of other results."""
+    where: dict[tuple[str, Finding], dict[str, None]] = {}
+    for result in results:
+        for finding in result.findings:
+            key = result.catalog, replace(finding, environments=())
+            where.setdefault(key, {}).update(dict.fromkeys(finding.environments))
+    for result in results:
+        yield replace(
+            result,
+            findings=tuple(
+                replace(finding, environments=tuple(where[result.catalog, replace(finding, environments=())]))
+                for finding in result.findings
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +160,12 @@ class _Group:
     base: tuple[FileSummary, ...]
     new: tuple[FileSummary, ...]
     errors: tuple[GlacierbaseError, ...]
+
+    @property
+    def created(self) -> frozenset[str]:
+        """The tables that new files create."""
+        steps = (step.summary for file in self.new for step in file.steps)
+        return frozenset(name for step in steps if step.operation in _CREATES_TABLE for name in step.tables)
 
     @property
     def squashes(self) -> tuple[FileSummary, ...]:
@@ -163,7 +198,8 @@ def _reviewed(group: _Group) -> ReviewResult:
     if group.errors or not group.new:
         return replace(result, error=joined(group.errors))
     if group.copy is None or not group.copy.names:
-        return replace(result, warnings=(*result.warnings, _not_replayed(group)))
+        tables = tuple(_table(group, change) for change in _changes_by_text(group))
+        return replace(result, tables=tables, warnings=(*result.warnings, _not_replayed(group)))
     errors: list[GlacierbaseError] = []
     with collected(errors):
         base = tuple(sorted((*group.base, *group.squashes), key=_place_of))
@@ -194,7 +230,7 @@ def _judged(group: _Group, result: ReviewResult, replayed: Replay) -> ReviewResu
         result,
         warnings=tuple(_warnings(group, replayed)),
         files=tuple(_files(group, replayed)),
-        tables=replayed.changes,
+        tables=tuple(_table(group, change) for change in replayed.changes),
         views=replayed.views,
         findings=tuple(_findings(group, replayed)),
         replay=Replayed(replayed.replayed, skipped, replayed.cached > 0),
@@ -220,11 +256,71 @@ def _files(group: _Group, replayed: Replay | None) -> Iterator[ReviewedFile]:
     for file in group.new:
         at = file.migration
         kind = _kind(group, file, replayed) if replayed else None
-        statements = tuple(ReviewedStatement(step.index, step.line, step.text) for step in file.steps)
+        statements = tuple(_statement(group, step) for step in file.steps)
         yield ReviewedFile(
             at.version or None, at.location, at.description, at.author, kind, group.environments, statements,
             at.identity.get("name"),
         )  # fmt: skip
+
+
+def _statement(group: _Group, step: ReplayStep) -> ReviewedStatement:
+    effect = _effect(group, step)
+    return ReviewedStatement(step.index, step.line, step.text, effect.cost, effect.undo, effect.breaks)
+
+
+def _effect(group: _Group, step: ReplayStep) -> StatementEffect:
+    """Return the effect of a statement of a new file; one on tables that the branch creates loses nothing, and breaks nobody."""
+    effect, targets = step.summary.effect, step.summary.tables
+    if effect.cost is Cost.STATE or not targets or not targets <= group.created:
+        return effect
+    return StatementEffect(Cost.METADATA if effect.cost is Cost.METADATA else Cost.EXPENSIVE, effect.undo)
+
+
+def _table(group: _Group, change: TableChange) -> ReviewedTable:
+    steps = list(_about([step for file in group.new for step in file.steps], change))
+    effects = [_effect(group, step) for step in steps]
+    whole = combined(effects)
+    names = [target for step in steps for target in step.summary.targets]
+    return ReviewedTable(
+        **{part.name: getattr(change, part.name) for part in fields(change)},
+        cost=whole.cost,
+        undo=tuple(dict.fromkeys(effect.undo for effect in reversed(effects) if effect.undo)),
+        affects=whole.breaks,
+        views=tuple(_views_on(group, names)) if Broken.READERS in whole.breaks else (),
+    )
+
+
+def _views_on(group: _Group, tables: Sequence[Parts]) -> list[str]:
+    """Return the views that files declare on tables, and the views on these."""
+    views: dict[str, Parts] = {}
+    for step in (step for file in (*group.base, *group.new) for step in file.steps):
+        below = (*tables, *views.values())
+        for name in step.summary.tables if step.summary.operation in ("drop_view", "rename_view") else ():
+            views.pop(name, None)
+        if step.summary.operation in ("create_view", "replace_view") and any(
+            is_same(source, name) for source in step.summary.sources for name in below
+        ):
+            views[name_of(step.summary.targets[0])] = step.summary.targets[0]
+    return sorted(views)
+
+
+def _changes_by_text(group: _Group) -> Iterator[TableChange]:
+    """Yield the tables that the statements of new files change, without shapes: for engines without a copy."""
+    changes: dict[str, Change] = {}
+    for summary in (step.summary for file in group.new for step in file.steps):
+        names = [] if summary.operation in _VIEWS else [name_of(target) for target in summary.targets]
+        if summary.operation == "rename_table":
+            was = changes.pop(names[0], Change.RENAMED)
+            changes[names[-1]] = was if was is Change.CREATED else Change.RENAMED
+        elif summary.operation == "drop_table":
+            if changes.pop(names[0], None) is not Change.CREATED:
+                changes[names[0]] = Change.DROPPED
+        else:
+            is_new = summary.operation.startswith("create_table")
+            changes.update(
+                (name, Change.CREATED if is_new else Change.ALTERED) for name in names if name not in changes
+            )
+    return (TableChange(name, changes[name], None, None) for name in sorted(changes))
 
 
 def _kind(group: _Group, file: FileSummary, replayed: Replay) -> str | None:
@@ -257,8 +353,13 @@ def _losses(file: FileSummary, replayed: Replay) -> Iterator[tuple[TableChange, 
     new = set(_new_columns(file, replayed))
     for change in replayed.by_file.get(file.migration.key, ()):
         if change.before and change.before.uuid in replayed.existing:
-            for difference in change.diff:
-                if difference.destructive and (change.before.uuid, difference.what, difference.name) not in new:
+            lost = [difference for difference in change.diff if difference.destructive]
+            dropped = [tuple(name_parts(difference.name)) for difference in lost if difference.what == "column"]
+            for difference in lost:
+                path = tuple(name_parts(difference.name))
+                is_inside = any(path[:size] in dropped for size in range(1, len(path)))
+                is_new = (change.before.uuid, difference.what, difference.name) in new
+                if not is_new and not (difference.what == "column" and is_inside):
                     yield change, difference
 
 
@@ -310,14 +411,18 @@ def _loss(change: TableChange, difference: Difference) -> tuple[str, bool, str]:
 
 def _cause(file: FileSummary, change: TableChange, lost: Difference) -> ReplayStep:
     """Return the statement that most likely caused a loss: the last statement on the table that drops the lost part."""
-    names = [tuple(name_parts(shape.table)) for shape in (change.before, change.after) if shape]
-    about = []
-    for step in file.steps:
-        if any(is_same(target, name) for target in step.summary.targets for name in names):
-            about.append(step)
-            names += step.summary.targets  # Includes the new name of a rename.
+    about = list(_about(file.steps, change))
     drops = [step for step in about if _drops(step.summary, lost)]
     return (drops or about or file.steps[:1])[-1]
+
+
+def _about(steps: Iterable[ReplayStep], change: TableChange) -> Iterator[ReplayStep]:
+    """Yield the statements that change a table, also under another name before or after a rename."""
+    names = [tuple(name_parts(name)) for name in (change.table, change.before.table if change.before else None) if name]
+    for step in steps:
+        if any(is_same(target, name) for target in step.summary.targets for name in names):
+            yield step
+            names += step.summary.targets  # Includes the new name of a rename.
 
 
 def _drops(summary: StatementSummary, lost: Difference) -> bool:
@@ -383,9 +488,9 @@ def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[Glacie
 
 
 def _named(shown: Finding, ruled: Sequence[Finding]) -> Finding:
-    """Return a finding of the replay with the code of the rule about the same loss, so that one comment allows both."""
+    """Return a finding of the replay with the code of the rule about the same cause, so that one comment allows both."""
     codes = [finding for finding in ruled if _place(finding) == _place(shown)]
-    same = [finding for finding in codes if finding.code in _SAME_LOSS.get(shown.code, ())]
+    same = [finding for finding in codes if _is_same_cause(shown.code, finding)]
     if not same or any(finding.code == shown.code for finding in codes):
         return shown
     rule = same[0]
@@ -393,12 +498,23 @@ def _named(shown: Finding, ruled: Sequence[Finding]) -> Finding:
     return replace(shown, code=rule.code, why=rule.why, fix=rule.fix, allowed=allowed)
 
 
+def _is_same_cause(replayed: str, ruled: Finding) -> bool:
+    """Return whether a rule's finding is about what a finding of the replay with this code shows, at the same statement."""
+    if replayed == "REPLAY_REFUSED":
+        return ruled.code.startswith("TY") or _REFUSED.search(ruled.why) is not None
+    return ruled.code in _SAME_LOSS.get(replayed, ())
+
+
 def _others(result: ReviewResult, shown: Sequence[Finding], ruled: Sequence[Finding]) -> Iterator[Finding]:
     replayed = {(finding.code, _place(finding)) for finding in shown}
+    refused = {_place(finding) for finding in result.findings if finding.code == "REPLAY_REFUSED"}
     paths = {file.path for file in result.files}
     for finding in ruled:
         environments = tuple(name for name in finding.environments if name in result.environments)
-        if environments and finding.path in paths and (finding.code, _place(finding)) not in replayed:
+        is_shown = (finding.code, _place(finding)) in replayed or (
+            _place(finding) in refused and _is_same_cause("REPLAY_REFUSED", finding)
+        )
+        if environments and finding.path in paths and not is_shown:
             yield replace(finding, environments=environments)
 
 

@@ -20,10 +20,13 @@ from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.worker import Examiner
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.codec import from_json
-from glacierbase.model.migration import Migration
+from glacierbase.model.migration import Migration, Statement
 from glacierbase.model.names import name_of
 from glacierbase.review.copy import may_be_set
+from glacierbase.review.cost import Context, StatementEffect, effect_of
+from glacierbase.review.lint import context_facts
 from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.known import KnownTables
 from glacierbase.sql.statement import Call, DropColumn, ParsedStatement, SessionEffect
 from glacierbase.sql.tokens import words
 
@@ -61,6 +64,7 @@ class StatementSummary:
         is_skipped: whether it is not replayed only because of the copy.
         keeps_session: whether it leaves the session unchanged.
         allowed: the reasons of the comments above it, by the code that they allow.
+        effect: what it costs, how it is undone, and whom it breaks.
     """
 
     operations: tuple[str, ...]
@@ -74,6 +78,7 @@ class StatementSummary:
     names_local_path: bool
     keeps_session: bool
     allowed: Mapping[str, str]
+    effect: StatementEffect
 
     @property
     def operation(self) -> str:
@@ -130,7 +135,7 @@ class ReplayProblem:
 
 
 def read_files(sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog) -> Iterator[FileSummary]:
-    """Yield the files one after the other.
+    """Yield the files one after the other. Earlier files of the catalog and environment declare the tables of later ones.
 
     Raises:
         MigrationFileError, SeveralErrors: as `Sandbox.compile_all`.
@@ -146,7 +151,8 @@ def read_plain(sandbox: Sandbox, file: Migration, catalog: Catalog) -> Iterator[
 def _read_files(
     sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog, facts: Mapping[str, Any]
 ) -> Iterator[FileSummary]:
-    examiner = Examiner(_FUNCTION, facts)
+    chain = [catalog.name, catalog.environment]
+    examiner = Examiner(_FUNCTION, {**facts, "chain": chain, "context": context_facts(catalog)})
     for migration, answer in sandbox.examine_all(migrations, catalog, catalog.dialect, lambda _: examiner):
         steps = (
             ReplayStep(index, line, column, text, from_json(StatementSummary, summary, "statement"))
@@ -155,10 +161,17 @@ def _read_files(
         yield FileSummary(migration, answer["checksum"], tuple(steps))
 
 
-def summarize(compiled: Compiled, facts: Mapping[str, Any], _kept: dict[str, Any]) -> dict[str, Any]:
-    """Return the checksum and the statements of a file, in JSON's types."""
+def summarize(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the checksum and the statements of a file, in JSON's types.
+
+    Args:
+        kept: holds the declarations of the files before, of the same catalog and environment.
+    """
     if "text" in facts:
         compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)
+    if kept.get("chain") != facts["chain"]:
+        kept.update(chain=facts["chain"], tables=KnownTables())
+    effects = list(_effects(compiled, Context(compiled.dialect, **facts["context"]), kept["tables"]))
     allowed: dict[int, dict[str, str]] = {}
     for allow in allows_of(compiled.statements):
         if allow.reason:
@@ -171,14 +184,28 @@ def summarize(compiled: Compiled, facts: Mapping[str, Any], _kept: dict[str, Any
                 statement.line,
                 statement.column,
                 statement.text,
-                asdict(_summary(statement.text, parsed, allowed.get(statement.index, {}))),
+                asdict(_summary(statement.text, parsed, allowed.get(statement.index, {}), effect)),
             ]
-            for statement, parsed in ((named.statement, named.parsed) for named in compiled.named)
+            for statement, parsed, effect in effects
         ],
     }
 
 
-def _summary(sql: str, parsed: ParsedStatement, allowed: Mapping[str, str]) -> StatementSummary:
+def _effects(
+    compiled: Compiled, context: Context, tables: KnownTables
+) -> Iterator[tuple[Statement, ParsedStatement, StatementEffect]]:
+    """Yield the effect of each statement, and add its declarations to the tables."""
+    tables.start_file()
+    for named in compiled.named:
+        parsed = named.parsed
+        known = tables.before(parsed.targets[0]) if parsed.targets else None
+        yield named.statement, parsed, effect_of(named.statement.text, parsed, known, context)
+        tables.follow(parsed)
+
+
+def _summary(
+    sql: str, parsed: ParsedStatement, allowed: Mapping[str, str], effect: StatementEffect
+) -> StatementSummary:
     refused = not_replayed(sql, parsed)
     return StatementSummary(
         operations=tuple(dict.fromkeys((parsed.operation, *(part.operation for part in parsed.parts)))),
@@ -194,6 +221,7 @@ def _summary(sql: str, parsed: ParsedStatement, allowed: Mapping[str, str]) -> S
         names_local_path=names_local_path(parsed),
         keeps_session=parsed.session is SessionEffect.NONE,
         allowed=allowed,
+        effect=effect,
     )
 
 

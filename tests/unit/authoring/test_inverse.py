@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.authoring.inverse import inverse
+from glacierbase.migrations.inverse import inverse
 from tests.support.project_folder import ProjectFolder
 from tests.unit.cli.test_bad_input import UNREACHABLE
 

@@ -117,7 +117,10 @@ def test_the_comment_of_a_review_shows_what_the_copy_showed(
     assert caught.value.code == FAILED
     assert "error DS103" in capsys.readouterr().out
     comment = Path("comment.md").read_text()
-    assert "**glacierbase review**: 1 new migration, 1 table changed, 1 error; replayed on a throw-away copy" in comment
+    assert (
+        "**glacierbase review**: 1 table to change; 1 error in 1 new migration; replayed on a throw-away copy"
+        in comment
+    )
     assert " | destructive | <code>Test Team</code> | " in comment
     assert "```diff\n- column device: string\n```" in comment
     assert comment.endswith("```sh\nglacierbase review --base main\n```\n")

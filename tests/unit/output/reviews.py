@@ -5,14 +5,29 @@ from __future__ import annotations
 from dataclasses import replace
 
 from glacierbase.errors import MigrationFileError
-from glacierbase.model.differences import Change, Difference, TableChange
+from glacierbase.model.differences import Change, Difference
 from glacierbase.model.finding import Finding, Severity
 from glacierbase.output.documents import CommandOutcome
-from glacierbase.review.results import Origin, Replayed, ReviewedFile, ReviewedStatement, ReviewedView, ReviewResult
+from glacierbase.review.cost import Broken, Cost, Undo
+from glacierbase.review.results import (
+    Origin,
+    Replayed,
+    ReviewedFile,
+    ReviewedStatement,
+    ReviewedTable,
+    ReviewedView,
+    ReviewResult,
+)
 
 TABLE = "lake.silver.user_sleep"
 PATH = "migrations/analytics/0042_replace_legacy_flag.sql"
 DROPPED = "on the throw-away copy: the column legacy_flag (string) is dropped, with its values"
+
+VIEWS = ("lake.silver.sleepers",)
+UNDO = (
+    Undo(f"ALTER TABLE {TABLE} DROP COLUMN device"),
+    Undo(f"SELECT * FROM {TABLE} VERSION AS OF <snapshot before>", "until expire_snapshots removes the snapshot"),
+)
 
 
 def finding(
@@ -41,6 +56,7 @@ def review(*findings: Finding, environments: tuple[str, ...] = ("dev",), buckets
     differences = (
         Difference("column", "legacy_flag", "string", None, destructive=True),
         Difference("column", "device", None, "string"),
+        Difference("column", "", "name", "full_name"),
         Difference("partitioning", "", "day(ts)", f"bucket({buckets}, user_id)"),
     )
     error = MigrationFileError("REVIEW_FAILED", "wrong") if any(each.is_error for each in findings) else None
@@ -50,7 +66,9 @@ def review(*findings: Finding, environments: tuple[str, ...] = ("dev",), buckets
         environments=environments,
         error=error,
         files=(file,),
-        tables=(TableChange(TABLE, Change.ALTERED, None, None, differences),),
+        tables=(
+            ReviewedTable(TABLE, Change.ALTERED, None, None, differences, Cost.DESTRUCTIVE, UNDO, tuple(Broken), VIEWS),
+        ),
         views=(ReviewedView("lake.silver.sleepers", Change.CREATED),),
         findings=tuple(replace(each, environments=environments) for each in findings),
         replay=Replayed(7),

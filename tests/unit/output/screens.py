@@ -43,12 +43,15 @@ from glacierbase.inspect.results import Check, DoctorResult, StatusResult
 from glacierbase.inspect.show import ShownRun, ShownStatement, ShowResult
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.differences import Difference
+from glacierbase.model.finding import Severity
 from glacierbase.model.migration import AppliedBy, Event, State
 from glacierbase.model.printable import Show
 from glacierbase.model.result import LockHolder, Result, Status
 from glacierbase.output.documents import Lines, text_document, text_errors
+from glacierbase.output.markdown import render
 from glacierbase.output.screen import Screen
 from glacierbase.output.side_by_side import side_by_side
+from tests.unit.output.reviews import finding, outcome, review
 
 GOLDEN = Path(__file__).parent / "golden"
 WIDTHS = (60, 80, 120)
@@ -280,6 +283,9 @@ def _help(_show: Show) -> str:
     return CliRunner().invoke(cli, ["--help"], prog_name="glacierbase", terminal_width=80).output.rstrip()
 
 
+_BY_POSITION = finding("BC104", 6, severity=Severity.WARNING, message="INSERT by position fails")
+_REVIEW = review(finding(), _BY_POSITION, finding("PA101", 6, message="old files stay", allowed="rewritten on Friday"))
+COMMENT = "comment.md"
 SCREENS: dict[str, Callable[[Show], str]] = {
     "migrate": _of(_migrate()),
     "migrate-failed": _of(_FAILED, errors=(_FAILURE,)),
@@ -304,12 +310,14 @@ SCREENS: dict[str, Callable[[Show], str]] = {
     "validate-errors": lambda show: text_errors((_INVALID,), show),
     "doctor": _of(DoctorResult("analytics", "prod", checks=_CHECKS, access=_ACCESS)),
     "repair": _of(RepairResult("analytics", "prod", cases=(_CASE,))),
+    "review": _of(_REVIEW),
     "help": _help,
 }
 
 
 def screens() -> Iterator[tuple[str, str]]:
-    """Yield the name of each golden file and its text."""
+    """Yield the name of each golden file and its text: the screens, and the comment of a pull request."""
+    yield COMMENT, f"{render(outcome(_REVIEW))}\n"
     for name, screen in SCREENS.items():
         for width in WIDTHS:
             with patch("glacierbase.model.result.datetime", wraps=datetime, **{"now.return_value": NOW}):

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 from dataclasses import replace
 from html.parser import HTMLParser
+from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 from markdown_it import MarkdownIt
@@ -13,10 +16,14 @@ from glacierbase.errors import EngineUnavailable
 from glacierbase.model.differences import Change
 from glacierbase.model.finding import Severity
 from glacierbase.output.documents import CommandOutcome
-from glacierbase.output.markdown import Block, code, prose, render
+from glacierbase.output.links import Links
+from glacierbase.output.markdown import render
+from glacierbase.output.markdown_blocks import Block, code, prose
+from glacierbase.review.cost import Cost, Undo
 from glacierbase.review.results import (
     LintResult,
     NotUnderstood,
+    Origin,
     ReviewedStatement,
     ReviewedView,
     ReviewResult,
@@ -25,8 +32,17 @@ from glacierbase.review.results import (
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.unit.output.planted import planted
 from tests.unit.output.reviews import PATH, TABLE, finding, outcome, review
+from tests.unit.output.screens import COMMENT, GOLDEN, screens
 
-LIMIT = 65_000
+
+@pytest.fixture(autouse=True)
+def outside_of_a_job(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the variables of the job that runs the tests."""
+    for name in ("GITHUB_ACTIONS", "GITLAB_CI"):
+        monkeypatch.delenv(name, raising=False)
+
+
+LIMIT = 30_000
 MARKER = "<!-- glacierbase:review -->"
 HOSTILE = [
     PAYLOAD,
@@ -101,7 +117,7 @@ def test_the_comment_shows_what_a_reviewer_asks() -> None:
     lines = text.splitlines()
     assert lines[0] == MARKER
     assert lines[2].startswith(
-        "**glacierbase review**: 1 new migration, 1 table changed, 1 error, 1 warning, 1 allowed; replayed on a throw-away copy"
+        "**glacierbase review**: 1 table to change; 1 error, 1 warning, 1 allowed in 1 new migration; replayed on a throw-away copy"
     )
     page = Page(text)
     assert page.comments == [" glacierbase:review "]
@@ -123,6 +139,99 @@ def test_the_comment_shows_what_a_reviewer_asks() -> None:
     assert text.endswith("```sh\nglacierbase review --base origin/main\n```")
     order = [shown.index(part) for part in ("error DS103", "warning BC104", "allowed DS101")]
     assert order == sorted(order)
+
+
+def test_the_comment_is_the_golden_one() -> None:
+    """After a change, look at the difference and run `python -m tests.unit.output.screens`."""
+    assert dict(screens())[COMMENT] == (GOLDEN / COMMENT).read_text("utf-8")
+
+
+def test_findings_are_below_their_table_and_their_statement() -> None:
+    """The text of a statement is above its findings, and why and fix are listed once a code; a rename is one line."""
+    warning = finding("BC104", 6, severity=Severity.WARNING, message="by position")
+    text = render(
+        outcome(review(finding(), finding(message="again"), warning, replace(finding("FL101", 1), table=None)))
+    )
+    section, others = text.partition("### <code>lake&#46;silver")[2].split("### Findings\n")
+    assert section.count("error DS103") == 2
+    assert section.count("DROP COLUMN legacy_flag;\n```\n") == 1
+    assert section.index("DROP COLUMN legacy_flag;") < section.index("error DS103") < section.index("warning BC104")
+    assert (
+        "- **destructive**; breaks readers and writers (views on it: <code>lake&#46;silver&#46;sleepers</code>)"
+        in section
+    )
+    assert "- undo: <code>ALTER TABLE lake&#46;silver&#46;user&#95;sleep DROP COLUMN device</code>\n" in section
+    assert "\n! column name → full_name\n" in section
+    assert "error FL101" in others
+    assert others.count("**DS103**") == 1
+    assert "fix: " not in section
+
+
+def test_a_fix_that_depends_on_the_place_is_below_its_finding() -> None:
+    """The list of codes has the reason only."""
+    text = render(outcome(review(finding(), replace(finding("DS103", 6), fix="Rename it."))))
+    assert text.count("fix: Stop reads first&#46;") == text.count("fix: Rename it&#46;") == 1
+    assert text.index("fix: Rename it&#46;") < text.index("### Why, and what to do")
+
+
+def test_facts_of_the_copy_are_shown_where_there_are_some() -> None:
+    """Files, snapshots and what fails on the copy are listed where the document has them."""
+    given = outcome(review())
+    document = given.document()
+    document["catalogs"][0]["tables"][0].update(files="untouched", snapshots=0, breaks=["view lake.v"])
+    with patch.object(CommandOutcome, "document", lambda _: document):
+        text = render(given)
+    assert "- files: untouched\n- fails on the copy: <code>view lake&#46;v</code>\n" in text
+    assert "- snapshots" not in text
+
+
+def test_state_that_is_lost_is_listed() -> None:
+    """A stream is no table, so that no section has it."""
+    lost = ReviewedStatement(1, 4, "DROP STREAM s", Cost.STATE, Undo(None, "no copy holds its offset"))
+    given = review()
+    text = render(outcome(replace(given, tables=(), files=(replace(given.files[0], statements=(lost,)),))))
+    assert "### Destroys state\n" in text
+    assert "<code>DROP STREAM s</code>: cannot be undone: no copy holds its offset\n" in text
+
+
+SHA = "4b7e9a1c" * 5
+ON_GITHUB = {
+    "GITHUB_ACTIONS": "true", "GITHUB_SERVER_URL": "https://github.test", "GITHUB_REPOSITORY": "acme/lake", "GITHUB_SHA": SHA,
+}  # fmt: skip
+ON_GITLAB = {"GITLAB_CI": "true", "CI_PROJECT_URL": "https://gitlab.test/acme/lake", "CI_COMMIT_SHA": SHA}
+
+
+@pytest.mark.parametrize(
+    ("variables", "address"),
+    [
+        (ON_GITHUB, f"https://github.test/acme/lake/blob/{SHA}"),
+        (ON_GITLAB, f"https://gitlab.test/acme/lake/-/blob/{SHA}"),
+        (ON_GITHUB | {"GITHUB_REPOSITORY": "a) ![x](b"}, None),
+        (ON_GITHUB | {"GITHUB_SHA": "main"}, None),
+        ({}, None),
+    ],
+)
+def test_files_are_links_in_a_job(
+    variables: dict[str, str], address: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The commit is that of the branch; without one, and for a file outside of the work tree, the name is plain."""
+    for name, text in variables.items():
+        monkeypatch.setenv(name, text)
+    text = render(outcome(review(finding())))
+    links = re.findall(r"\]\((.*?)\)", text)
+    assert links == ([f"{address}/{PATH}", f"{address}/{PATH}#L4"] if address else [])
+    assert "](" not in render(outcome(replace(review(finding()), origin=Origin("", "../elsewhere"))))
+
+
+def test_a_link_has_the_last_commit_of_the_pull_request(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """GITHUB_SHA is a merge. A name with characters of Markdown or HTML stays one address."""
+    event = tmp_path / "event.json"
+    event.write_text(json.dumps({"pull_request": {"head": {"sha": "c" * 40}}}))
+    for name, text in (ON_GITHUB | {"GITHUB_EVENT_PATH": str(event)}).items():
+        monkeypatch.setenv(name, text)
+    address = Links.of_environment()
+    assert address.to("a", "b", 3) == f"[b](https://github.test/acme/lake/blob/{'c' * 40}/a#L3)"
+    assert address.to("a b)<x>\n[", "b").endswith("/a%20b%29%3Cx%3E%0A%5B)")
 
 
 def test_what_environments_render_differently_is_a_diff() -> None:
@@ -220,7 +329,10 @@ def test_a_long_comment_is_cut_at_borders_and_says_what_is_missing(findings: int
     assert "error DS103" in page.text
     assert [tag for tag in page.tags if "details" in tag] == ["details", "/details"]
     last = comment.splitlines()[-1]
-    shown = (len(re.findall("(?:warning|error) [A-Z]", page.text)), page.code.count("ADD COLUMN"))
+    shown = (
+        len(re.findall("(?:warning|error) [A-Z]", page.text)),
+        comment.partition("<details>")[2].count("ADD COLUMN"),
+    )
     for noun, count, all_ in (("finding", shown[0], findings), ("statement", shown[1], statements)):
         left = all_ - count
         assert (f"{left} {noun}s" in last) == (left > 0)

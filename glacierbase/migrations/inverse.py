@@ -48,6 +48,14 @@ def inverse(text: str, dialect: str, earlier: Sequence[str]) -> tuple[str, bool]
     return "\n".join(lines), any(line and not line.startswith("--") for line in lines)
 
 
+def inverse_of(statement: str, dialect: str) -> str | None:
+    """Return the statement that undoes a rendered one, without a semicolon at its end; None if no inverse is known."""
+    try:
+        return "; ".join(line.removesuffix(";") for line in _inverted(statement, dialect, ()))
+    except NotInverted:
+        return None
+
+
 @dataclass(frozen=True, slots=True)
 class _Written:
     """A statement of a file.
