@@ -255,6 +255,12 @@ class CopyExecutor(Executor, Protocol):
     def state(self) -> CopyState | None:
         """Return the content of the copy; None if it holds more than a `CopyState` can."""
 
+    def checkpoint(self) -> Any | None:
+        """Return the content of the copy for `rewind`, which is kept in the engine; None if it holds more than a checkpoint can."""
+
+    def rewind(self, checkpoint: Any) -> None:
+        """Set the content of the copy to that of a checkpoint of the same engine."""
+
     def restore(self, state: CopyState) -> None:
         """Fill an empty copy with the state of another.
 
