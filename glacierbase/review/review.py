@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -34,7 +35,7 @@ from glacierbase.prose import sections
 from glacierbase.review.catalogue import FAMILIES
 from glacierbase.review.copy import Copy, copy_of
 from glacierbase.review.lint import lint
-from glacierbase.review.replay import Replay, is_same, replay
+from glacierbase.review.replay import Replay, Replays, is_same
 from glacierbase.review.results import (
     PREFIX,
     LintResult,
@@ -110,7 +111,9 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     groups = _grouped(outcomes, configurations)
     ruled = of_rules(root, choice, catalogs, base)
     known = [error for group in groups for error in group.errors]
-    results = (_failed(with_rules(_reviewed(group), ruled[group.name], known)) for group in groups)
+    with closing(Replays()) as replays:
+        reviewed = [_reviewed(group, replays) for group in groups]
+    results = (_failed(with_rules(result, ruled[result.catalog], known)) for result in reviewed)
     return raise_first(Results(replace(result, origin=at) for result in results))
 
 
@@ -157,7 +160,7 @@ def _grouped(
     return list(groups.values())
 
 
-def _reviewed(group: _Group) -> ReviewResult:
+def _reviewed(group: _Group, replays: Replays) -> ReviewResult:
     shown = ", ".join(group.environments)
     result = ReviewResult(group.name, shown, environments=group.environments, files=tuple(_files(group, None)))
     if group.errors or not group.new:
@@ -168,7 +171,7 @@ def _reviewed(group: _Group) -> ReviewResult:
     with collected(errors):
         base = tuple(sorted((*group.base, *group.squashes), key=_place_of))
         new = tuple(file for file in group.new if file not in group.squashes)
-        return _judged(group, result, replay(group.copy, base, new))
+        return _judged(group, result, replays.replay(group.copy, base, new))
     return replace(result, error=joined(errors))
 
 
@@ -247,6 +250,8 @@ def _findings(group: _Group, replayed: Replay) -> Iterator[Finding]:
     ):
         message = _explained(problem)
         yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step)
+    for broken in replayed.broken:
+        yield _finding(group, broken.code, True, broken.message, broken.file, broken.step, broken.name)
     for file in group.new:
         for change, difference in _losses(file, replayed):
             yield _finding(group, *_loss(change, difference), file, _cause(file, change, difference), change.table)

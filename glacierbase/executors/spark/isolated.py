@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError
-from glacierbase.executors import CopiedView, CopyState, Session
+from glacierbase.executors import CopiedView, CopyCheckpoint, CopyState, Session
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.executors.spark.sandbox import JvmSandbox
@@ -120,15 +120,15 @@ class IsolatedExecutor(LocalExecutor):
         self._memory.restore(state)
 
     @_mapping_errors
-    def checkpoint(self) -> CopyCheckpoint | None:
-        """Return the content of the copy; None if anything is outside of its Iceberg catalogs."""
-        return None if self._holds_more() else self._memory.checkpoint()
+    def checkpoint(self) -> CopyCheckpoint:
+        """Return the content of the copy, for `rewind`."""
+        return CopyCheckpoint(self._memory.checkpoint(), not self._holds_more())
 
     @_mapping_errors
     def rewind(self, checkpoint: CopyCheckpoint) -> None:
-        """Set the content of the copy to that of a checkpoint."""
+        """Set the content of the Iceberg catalogs to that of a checkpoint of this copy."""
         self._spark.catalog.clearCache()
-        self._memory.rewind(checkpoint)
+        self._memory.rewind(checkpoint.content)
 
     def _holds_more(self) -> bool:
         """Return whether Spark's built-in catalog, which all sessions share, holds a table, a function or a database."""
@@ -169,7 +169,7 @@ class CatalogsListing:
 
 
 @dataclass(frozen=True, slots=True)
-class CopyCheckpoint:
+class CatalogsCheckpoint:
     """The content of the catalogs at one moment, in the JVM.
 
     Attributes:
@@ -242,11 +242,13 @@ class Memory:
         generator.flush()
         return _text(writer)
 
-    def checkpoint(self) -> CopyCheckpoint:
+    def checkpoint(self) -> CatalogsCheckpoint:
         """Return the content of the catalogs."""
-        return CopyCheckpoint(self.listing(), [self._new_map(content) for content in (*self._maps, self._content())])
+        return CatalogsCheckpoint(
+            self.listing(), [self._new_map(content) for content in (*self._maps, self._content())]
+        )
 
-    def rewind(self, checkpoint: CopyCheckpoint) -> None:
+    def rewind(self, checkpoint: CatalogsCheckpoint) -> None:
         """Set the content of the catalogs to that of a checkpoint."""
         for content, kept in zip((*self._maps, self._content()), checkpoint.maps, strict=True):
             content.clear()
