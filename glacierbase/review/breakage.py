@@ -18,6 +18,8 @@ from glacierbase.review.trials import SETTINGS, Trial, kind_of, may_differ, tabl
 T = TypeVar("T")
 # The start of the security manager's message, whichever library calls it.
 BOUNDARY = "access denied ("
+# The starts of messages about what only the copy lacks: rights, and other jars than Iceberg's.
+_OF_COPY = (BOUNDARY, "no jar holds the class ")
 
 
 class Bounded(Protocol):
@@ -132,9 +134,8 @@ class Breakage:
             try:
                 self._bounded(partial(self._run, trial.sql))
             except EngineError as error:
-                if error.message.startswith(BOUNDARY):  # The table may work outside of the sandbox.
-                    continue
-                refused[trial.action] = first_line(error.message)
+                if not error.message.startswith(_OF_COPY):
+                    refused[trial.action] = first_line(error.message)
         return refused
 
     def _run(self, sql: str) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -58,20 +59,35 @@ def _number(summary: Mapping[str, str], key: str) -> int:
 
 
 class CopyReader:
-    """Read the tables of a copy. The metadata at a location is read once, because it never changes."""
+    """Read the tables of a copy. The metadata at a location is read once, because it never changes.
+
+    Attributes:
+        unread: the tables that PyIceberg does not support.
+    """
 
     def __init__(self, engine: CopyExecutor) -> None:
         self._engine = engine
-        self._tables: dict[str, CopiedTable] = {}
+        self._tables: dict[str, CopiedTable | None] = {}
+        self._places: dict[str, str] = {}
+
+    @property
+    def unread(self) -> tuple[str, ...]:
+        return tuple(name for name, table in self._tables.items() if table is None)
 
     def read(self) -> Mapping[str, CopiedTable]:
-        """Return the tables by name."""
-        self._tables = {name: self._table(name, place) for name, place in self._engine.locations().items()}
-        return self._tables
+        """Return the tables by name, without those that PyIceberg does not support."""
+        places = self._engine.locations()
+        self._tables = {name: self._table(name, place) for name, place in places.items()}
+        self._places = places
+        return {name: table for name, table in self._tables.items() if table}
 
-    def _table(self, name: str, place: str) -> CopiedTable:
-        known = self._tables.get(name)
-        return known if known and known.metadata == place else CopiedTable.of(name, place, self._engine.metadata(place))
+    def _table(self, name: str, place: str) -> CopiedTable | None:
+        if self._places.get(name) == place:
+            return self._tables[name]
+        metadata = self._engine.metadata(place)
+        with suppress(ValueError):  # A column of a type such as variant.
+            return CopiedTable.of(name, place, metadata)
+        return None
 
 
 def shapes(tables: Mapping[str, CopiedTable]) -> dict[str, Shape]:

@@ -66,6 +66,7 @@ class Replay:
         by_file: the table changes by each new file, by its key.
         existing: the uuids of the tables of the base.
         cached: the number of files of the base that were not run, because their effects came from the cache.
+        unread: the tables that are not compared, because PyIceberg does not support them.
         not_kept: why the state after the base was not cached; None if it was, or if the cache cannot be written.
     """
 
@@ -80,6 +81,7 @@ class Replay:
     existing: frozenset[str | None] = frozenset()
     cached: int = 0
     not_kept: str | None = None
+    unread: tuple[str, ...] = ()
 
 
 class Replays:
@@ -205,6 +207,7 @@ class _Replay:
             frozenset(table.shape.uuid for table in before.tables.values()),
             cached.files if cached else 0,
             self._not_kept,
+            self._reader.unread,
         )
 
     def _content(self) -> Content:
@@ -375,8 +378,11 @@ class ReplayRunner:
         untried = [step for step in file.steps if step.index > refused.index]
         self._not_run += (step.summary for step in untried)
         if untried:
-            lines = ", ".join(str(step.line) for step in untried)
-            why = f"{counted(len(untried), 'statement')} after the refused one in line {refused.line}, in lines {lines}"
+            lines = ", ".join(dict.fromkeys(str(step.line) for step in untried))
+            word = "lines" if "," in lines else "line"
+            why = (
+                f"{counted(len(untried), 'statement')} in {word} {lines}, after the refused one in line {refused.line}"
+            )
             self.skipped.append(ReplayProblem("REPLAY_REFUSED", False, why, file, untried[0]))
 
     def _begin(self, file: FileSummary) -> None:

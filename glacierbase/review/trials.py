@@ -6,7 +6,7 @@ import re
 from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from glacierbase.model.names import name_parts
+from glacierbase.model.names import name_parts, spark_identifier
 from glacierbase.model.shape import Column, Shape
 from glacierbase.sql.render import literal, table_name
 
@@ -62,9 +62,8 @@ def table_trials(shape: Shape) -> Iterator[Trial]:
     yield Trial(shape.table, SELECT, f"SELECT * FROM {name} LIMIT 1")
     if _OUTSIDE.intersection(shape.properties):
         return
-    rows = [_row(shape, number) for number in (0, 1)]
-    if all(rows):
-        yield Trial(shape.table, INSERT, f"INSERT INTO {name} VALUES {', '.join(map(str, rows))}")
+    if (rows := _rows(shape)) is not None:
+        yield Trial(shape.table, INSERT, f"INSERT INTO {name} SELECT * FROM {rows}")
     yield Trial(shape.table, DELETE, f"DELETE FROM {name} WHERE {_one_row(shape)}")
 
 
@@ -93,11 +92,16 @@ def _value_of(key: str, value: str) -> str:
     return value if key.startswith(_READS_NUMBERS) or not value.isdecimal() else "number"
 
 
-def _row(shape: Shape, number: int) -> str | None:
-    """Return a row, or None if the value of a column is not known."""
+def _rows(shape: Shape) -> str | None:
+    """Return two rows as a table with the names of the columns; None if the value of a column is not known."""
     inside = _children(shape.columns)
-    values = [_value(column, inside, number) for column in inside.get((), ())]
-    return None if None in values else f"({', '.join(map(str, values))})"
+    top = inside.get((), [])
+    rows = [[_value(column, inside, number) or "" for column in top] for number in (0, 1)]
+    if not all(map(all, rows)):
+        return None
+    names = ", ".join(spark_identifier(name_parts(column.name)[-1]) for column in top)
+    values = ", ".join(f"({', '.join(row)})" for row in rows)
+    return f"VALUES {values} AS rows({names})"
 
 
 def _children(columns: Sequence[Column]) -> Mapping[tuple[str, ...], list[Column]]:

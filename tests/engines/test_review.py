@@ -242,7 +242,7 @@ def test_a_review_shows_what_no_longer_works_and_what_happens_to_files_and_rows(
         ("moved", "location", "", "s3://lake/old", "s3://lake/new"),
     }
     assert [(skipped["line"], skipped["why"]) for skipped in entry["replay"]["skipped"]] == [
-        (6, "2 statements after the refused one in line 5, in lines 6, 7")
+        (6, "2 statements in lines 6, 7, after the refused one in line 5")
     ]
 
 

@@ -245,7 +245,7 @@ def test_a_refused_statement_ends_its_file_and_fails_the_review(branch: ProjectF
     [result] = reviewed(branch, copy)
     assert result.replay
     [untried] = result.replay.skipped
-    assert (untried.line, untried.why) == (5, "2 statements after the refused one in line 4, in lines 5, 6")
+    assert (untried.line, untried.why) == (5, "2 statements in lines 5, 6, after the refused one in line 4")
     assert [(each.code, each.message) for each in result.findings] == [
         ("REPLAY_REFUSED", "on the throw-away copy: Cannot add column x")
     ]
