@@ -65,7 +65,7 @@ class Replay:
         views: the changes of views.
         by_file: the table changes by each new file, by its key.
         existing: the uuids of the tables of the base.
-        cached: the number of files of the base that were not run, because their effects came from the cache.
+        cached: the number of files of the base that were not run, because their effects came from the cache or an earlier replay.
         unread: the tables that are not compared, because PyIceberg does not support them.
         not_kept: why the state after the base was not cached; None if it was, or if the cache cannot be written.
     """
@@ -92,10 +92,11 @@ class Replays:
         self._engine: CopyExecutor | None = None
         self._configuration: object = None
         self._empty: CopyCheckpoint | None = None
+        self._base: _Base | None = None
 
     def close(self) -> None:
         """Stop the engine, and remove the copy."""
-        self._engine = None
+        self._engine = self._base = None
         self._resources.close()
 
     def replay(self, copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:
@@ -118,7 +119,10 @@ class Replays:
     ) -> Replay:
         engine = self._emptied(copy) or self._started(copy)
         states = BaseStates(copy, engine.engine, base)
-        replayed = _Replay(engine, copy, states).run(base, new, states.latest() if uses_cache else None)
+        kept = self._base if self._base and self._base.key == states.key else None
+        replaying = _Replay(engine, copy, states, kept)
+        replayed = replaying.run(base, new, states.latest() if uses_cache and not kept else None)
+        self._base = replaying.base
         if any(problem.code == "REPLAY_TIMEOUT" for problem in replayed.problems):  # A statement may still run.
             self.close()
         return replayed
@@ -157,19 +161,43 @@ def _opened(copy: Copy, run: Run, folder: Path) -> CopyExecutor:
         raise EngineUnavailable("COPY_NOT_STARTED", f"on the throw-away copy: {error.message}", hint) from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """The copy after the files of a base.
+
+    Attributes:
+        key: of the base and all else that determines the copy.
+        reader: it has read the tables of the base.
+        problems: the problems of the base.
+    """
+
+    key: str
+    checkpoint: CopyCheckpoint
+    reader: CopyReader
+    problems: tuple[ReplayProblem, ...]
+
+
 class _NoState(Exception):
     """The engine cannot restore a cached state."""
 
 
 class _Replay:
-    """A replay on a started engine."""
+    """A replay on a started engine.
 
-    def __init__(self, engine: CopyExecutor, copy: Copy, states: BaseStates) -> None:
+    Attributes:
+        base: the copy after the base, once its files were run.
+    """
+
+    def __init__(self, engine: CopyExecutor, copy: Copy, states: BaseStates, base: _Base | None) -> None:
+        """Args:
+        base: the copy after an equal base in an earlier replay.
+        """
+        self.base = base
         self._engine = engine
         self._name = copy.catalog.name
         self._states = states
         self._runner = ReplayRunner(engine, copy)
-        self._reader = CopyReader(engine)
+        self._reader = base.reader if base else CopyReader(engine)
         self._replaced: set[str] = set()
         self._problems: list[ReplayProblem] = []
         self._base_problems: list[ReplayProblem] = []
@@ -179,12 +207,13 @@ class _Replay:
 
     def run(self, base: Sequence[FileSummary], new: Sequence[FileSummary], cached: BaseState | None) -> Replay:
         before = after = Content({}, {})
+        done = 0
         try:
-            if cached:
-                self._restore(base, cached)
-            self._run_base(base, cached.files if cached else 0)
+            done = self._return_to_base(base) if self.base else self._restore(base, cached) if cached else 0
+            self._run_base(base, done)
             before = after = self._content()
             checkpoint = self._runner.bounded(self._engine.checkpoint)
+            self.base = _Base(self._states.key, checkpoint, self._reader, tuple(self._base_problems))
             for file in new:
                 after = Content(self._run_new(file, after.tables), after.views)
             after = self._content()
@@ -205,7 +234,7 @@ class _Replay:
             compare_views(before.views, after.views),
             self._by_file,
             frozenset(table.shape.uuid for table in before.tables.values()),
-            cached.files if cached else 0,
+            done,
             self._not_kept,
             self._reader.unread,
         )
@@ -231,7 +260,17 @@ class _Replay:
                 breaks.append(f"view {broken.name}")
         return replace(change, breaks=tuple(dict.fromkeys(breaks)))
 
-    def _restore(self, base: Sequence[FileSummary], cached: BaseState) -> None:
+    def _return_to_base(self, base: Sequence[FileSummary]) -> int:
+        """Set the copy to an equal base, and return the number of its files."""
+        assert self.base
+        kept = self.base
+        self._runner.bounded(lambda: self._engine.rewind(kept.checkpoint))
+        self._base_problems += kept.problems
+        self._runner.pass_over(base, kept.problems)
+        return len(base)
+
+    def _restore(self, base: Sequence[FileSummary], cached: BaseState) -> int:
+        """Set the copy to a cached state, and return the number of files that it covers."""
         try:
             self._runner.bounded(lambda: self._engine.restore(cached.state))
             self._tables()
@@ -241,6 +280,7 @@ class _Replay:
             raise _NoState from error
         self._base_problems += cached.problems
         self._runner.pass_over(base[: cached.files], cached.problems)
+        return cached.files
 
     def _run_base(self, base: Sequence[FileSummary], done: int) -> None:
         remaining = base[done:]
