@@ -500,14 +500,19 @@ def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder) -> None:
 
 
 def test_environments_that_render_equally_are_replayed_once(branch: ProjectFolder) -> None:
-    """An environment with other variables has a separate replay and result. It uses the started engine, if that can be emptied."""
+    """An environment with other variables has a separate replay and result, in the same engine and on the same base.
+
+    The engine is started again if something is left in it that a copy cannot be emptied of.
+    """
     (branch.root / "catalogs/shop.yaml").write_text(
         CATALOG + "environments: {dev: {}, test: {}, prod: {variables: {n: 2}}}\nvariables: {n: 1}\n"
     )
     branch.file("0002_add.sql", "SELECT {{ variables.n }}")
     copy = FakeCopy()
+    copy.held = None  # Nothing is cached.
     results = reviewed(branch, copy)
     assert [result.environments for result in results] == [("dev", "test"), ("prod",)]
+    assert sum("CREATE TABLE" in sql for sql in copy.ran) == 1
     assert [sql for sql in copy.ran if "SELECT" in sql] == ["SELECT 1", "SELECT 2"]
     assert copy.starts == 1
     copy.is_whole = False
