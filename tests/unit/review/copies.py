@@ -28,7 +28,7 @@ class FakeCopy:
         sessions, starts: how many were opened, and how often the engine was started.
         views_after: the views, by how many statements were run.
         breaks: parts of trials, by a part of the statement after which they are refused.
-        trial_error: the engine's message for every trial of a table.
+        trial_error: the engine's message for these trials.
         is_whole: whether the copy holds nothing outside of its catalogs.
         held: what `state` returns.
         restored: the state that was restored.
@@ -84,11 +84,9 @@ class FakeCopy:
         for part, error in self.refusals.items():
             if sql.startswith("DESCRIBE") and part in sql:
                 raise error
-        if self.trial_error and TABLE in sql:
-            raise StatementRefused("X", self.trial_error)
         for cause, part in self.breaks.items():
             if part in sql and any(cause in effective for effective in self._effective):
-                raise StatementRefused("X", f"after {cause};\nthe plan")
+                raise StatementRefused("X", self.trial_error or f"after {cause};\nthe plan")
         return [("lake",)]
 
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
