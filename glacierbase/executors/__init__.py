@@ -237,6 +237,19 @@ class CopyState:
     files: Mapping[str, bytes] = field(repr=False)
 
 
+@dataclass(frozen=True, slots=True)
+class CopyCheckpoint:
+    """The content of a throw-away copy at one moment, kept in its engine.
+
+    Attributes:
+        content: what only the engine reads.
+        is_whole: whether the copy held nothing outside of its Iceberg catalogs.
+    """
+
+    content: Any = field(repr=False)
+    is_whole: bool = True
+
+
 class CopyExecutor(Executor, Protocol):
     """The engine of a throw-away copy: it holds Iceberg tables in memory, and cannot reach anything outside of its folder."""
 
@@ -254,6 +267,12 @@ class CopyExecutor(Executor, Protocol):
 
     def state(self) -> CopyState | None:
         """Return the content of the copy; None if it holds more than a `CopyState` can."""
+
+    def checkpoint(self) -> CopyCheckpoint:
+        """Return the content of the copy, for `rewind`."""
+
+    def rewind(self, checkpoint: CopyCheckpoint) -> None:
+        """Set the content of the Iceberg catalogs to that of a checkpoint of this copy."""
 
     def restore(self, state: CopyState) -> None:
         """Fill an empty copy with the state of another.

@@ -33,7 +33,8 @@ class Difference:
 
     Attributes:
         what: of what: `table`, `column`, `type`, `required`, `comment`, `default`, `order of columns`, `partitioning`, `sorting`,
-            `identifiers`, `property`, `format` or `format version`.
+            `identifiers`, `property`, `format` or `format version`; on a throw-away copy also `partition field`, `spec id`,
+            `location`, `branch`, `tag` or `rows of the copy`.
         name: the name of the column or the property; empty where there is only one.
         before, after: as text; None where there was nothing, or is nothing.
         destructive: whether rows, or the values of a column, are lost.
@@ -69,6 +70,10 @@ class TableChange:
         table: its name afterwards; that before, if it was dropped.
         before, after: None where it does not exist.
         diff: the differences; of a created table, what it consists of.
+        files: what happens to its existing data files: `untouched`, `rewritten`, `removed`, or `left in spec N`, by which they are
+            partitioned; None where there were none, or that is not known.
+        snapshots: how many snapshots were added.
+        breaks: what no longer works: `SELECT`, `INSERT` or `DELETE` on the table, and views: `view lake.shop.open_orders`.
     """
 
     table: str
@@ -76,11 +81,24 @@ class TableChange:
     before: Shape | None
     after: Shape | None
     diff: tuple[Difference, ...] = ()
+    files: str | None = None
+    snapshots: int = 0
+    breaks: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[Line]:
         """Yield the change as text."""
         yield Mark(f"{self.table}: {self.change}")
         yield from (f"  {difference.line()}" for difference in self.diff)
+        if text := "; ".join(self._effects()):
+            yield f"  {text}"
+
+    def _effects(self) -> Iterator[str]:
+        if self.files:
+            yield f"existing files {self.files}"
+        if self.files or self.snapshots:
+            yield f"{counted(self.snapshots, 'snapshot')} added"
+        if self.breaks:
+            yield f"breaks {', '.join(self.breaks)}"
 
     @property
     def is_destructive(self) -> bool:

@@ -12,6 +12,9 @@ No catalog is contacted. `lint` reads the statements; `review` also runs them, o
 - `cost`: what a statement costs, how it is undone, and whom it breaks.
 - `copy`: the configuration of the throw-away copy.
 - `replay`: run the base and the new migrations on the copy, and compare the tables.
+- `copied_tables`: the tables of the copy, and what a review compares beside their shapes.
+- `trials`: the statements that show whether a table or a view works.
+- `breakage`: what no longer works after the new migrations, and the statement that broke it.
 - `base_states`: the states of the copy after the base, in the user's cache.
 - `results`: findings and their severity, and the results of both commands.
 """

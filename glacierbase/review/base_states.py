@@ -64,6 +64,11 @@ class BaseStates:
         self._keys = list(accumulate((file.checksum for file in base), _key, initial=_key(start)))
         self._folder = cache_folder("replays")
 
+    @property
+    def key(self) -> str:
+        """The key of the state after all files."""
+        return self._keys[-1]
+
     def latest(self) -> BaseState | None:
         """Return the state after the most files, or None."""
         for count in range(len(self._base), 0, -1):
@@ -81,7 +86,7 @@ class BaseStates:
         if sum(map(len, state.files.values())) > _MOST_BYTES // 2:
             raise NotKept(f"it holds more than {_MOST_BYTES // 2**21} MiB")
         content = json.dumps(self._to_plain(state, problems)).encode()
-        path = self._folder / self._keys[-1]
+        path = self._folder / self.key
         with suppress(OSError, ConfigurationError):
             make_folder(self._folder)
             with replacing(path) as draft:

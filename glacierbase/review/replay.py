@@ -4,33 +4,36 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
-from dataclasses import dataclass, field
+from contextlib import ExitStack, closing, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import TypeVar
 
 from glacierbase.errors import EngineError, EngineUnavailable, TableNotFound
-from glacierbase.executors import CopiedView, CopyExecutor, Session, open_copy
+from glacierbase.executors import CopiedView, CopyCheckpoint, CopyExecutor, Session, open_copy
 from glacierbase.model.command import command
 from glacierbase.model.differences import Change, TableChange, compare
 from glacierbase.model.migration import Key
 from glacierbase.model.names import name_parts, spark_identifier
-from glacierbase.model.shape import Shape
+from glacierbase.model.text import counted
 from glacierbase.review.base_states import BaseState, BaseStates, NotKept
+from glacierbase.review.breakage import BOUNDARY, Breakage, Broken, Content, first_line
+from glacierbase.review.copied_tables import CopiedTable, CopyReader, compare_copied, shapes
 from glacierbase.review.copy import Copy
 from glacierbase.review.results import ReviewedView
 from glacierbase.review.statements import FileSummary, Parts, ReplayProblem, ReplayStep, StatementSummary
 from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
-from glacierbase.stores.iceberg.shape import shape_from_json
 
 T = TypeVar("T")
 # The time of the whole replay, from the start of the engine.
 _BUDGET_SECONDS = 1800.0
-# The start of the security manager's message, whichever library calls it.
-_BOUNDARY = "access denied ("
+# Operations that rewrite or remove data files of a table that has some.
+REWRITES_FILES = frozenset(
+    {"insert_overwrite", "update", "delete", "merge", "truncate", "optimize", "drop_partition", "call"}
+)
 _RENAMES = ("rename_table", "rename_view")
 # Operations that create a table or a name; the last ones may do anything.
 _MAKES = frozenset(
@@ -56,12 +59,14 @@ class Replay:
         replayed: the number of statements that ran.
         problems: the problems of the new files.
         base_problems: the problems of the files of the base.
-        skipped: the statements that the copy cannot run, with the reason.
+        skipped: the statements that the copy cannot run, and those after a refused one, with the reason.
+        broken: what no longer works after all new files.
         changes: the table changes by all new files.
         views: the changes of views.
         by_file: the table changes by each new file, by its key.
         existing: the uuids of the tables of the base.
-        cached: the number of files of the base that were not run, because their effects came from the cache.
+        cached: the number of files of the base that were not run, because their effects came from the cache or an earlier replay.
+        unread: the tables that are not compared, because PyIceberg does not support them.
         not_kept: why the state after the base was not cached; None if it was, or if the cache cannot be written.
     """
 
@@ -69,37 +74,85 @@ class Replay:
     problems: tuple[ReplayProblem, ...]
     base_problems: tuple[ReplayProblem, ...]
     skipped: tuple[ReplayProblem, ...]
+    broken: tuple[Broken, ...]
     changes: tuple[TableChange, ...]
     views: tuple[ReviewedView, ...]
     by_file: Mapping[Key, tuple[TableChange, ...]] = field(repr=False)
     existing: frozenset[str | None] = frozenset()
     cached: int = 0
     not_kept: str | None = None
+    unread: tuple[str, ...] = ()
 
 
-def replay(copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:
-    """Run the files of the base and then the new files on a copy, which is removed afterwards.
+class Replays:
+    """Replays one after the other, in one engine as long as the configuration of the copy stays the same."""
 
-    Raises:
-        ConfigurationError, EngineUnavailable: as `open_copy`.
-    """
-    try:
-        return _on_copy(copy, base, new, uses_cache=True)
-    except _NoState:
-        return _on_copy(copy, base, new, uses_cache=False)
+    def __init__(self) -> None:
+        self._resources = ExitStack()
+        self._engine: CopyExecutor | None = None
+        self._configuration: object = None
+        self._empty: CopyCheckpoint | None = None
+        self._base: _Base | None = None
 
+    def close(self) -> None:
+        """Stop the engine, and remove the copy."""
+        self._engine = self._base = None
+        self._resources.close()
 
-def _on_copy(copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary], *, uses_cache: bool) -> Replay:
-    with TemporaryDirectory(prefix="glacierbase-copy-", ignore_cleanup_errors=True) as name:
-        folder = Path(name).resolve()
-        run = Run.here(folder)
+    def replay(self, copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:
+        """Run the files of the base and then the new files on an empty copy.
+
+        Raises:
+            ConfigurationError, EngineUnavailable: as `open_copy`.
+        """
+        try:
+            return self._on_empty(copy, base, new, uses_cache=True)
+        except _NoState:
+            self.close()
+            return self._on_empty(copy, base, new, uses_cache=False)
+        except BaseException:
+            self.close()
+            raise
+
+    def _on_empty(
+        self, copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary], *, uses_cache: bool
+    ) -> Replay:
+        engine = self._emptied(copy) or self._started(copy)
+        states = BaseStates(copy, engine.engine, base)
+        kept = self._base if self._base and self._base.key == states.key else None
+        replaying = _Replay(engine, copy, states, kept)
+        replayed = replaying.run(base, new, states.latest() if uses_cache and not kept else None)
+        self._base = replaying.base
+        if any(problem.code == "REPLAY_TIMEOUT" for problem in replayed.problems):  # A statement may still run.
+            self.close()
+        return replayed
+
+    def _emptied(self, copy: Copy) -> CopyExecutor | None:
+        """Return the started engine with an empty copy, or None where the last replay left something outside of it."""
+        if self._engine and self._empty and self._configuration == _configuration(copy):
+            with suppress(EngineError):
+                if self._engine.checkpoint().is_whole:
+                    self._engine.rewind(self._empty)
+                    return self._engine
+        return None
+
+    def _started(self, copy: Copy) -> CopyExecutor:
+        """Start an engine in place of the current one."""
+        self.close()
+        name = TemporaryDirectory(prefix="glacierbase-copy-", ignore_cleanup_errors=True)
+        folder = Path(self._resources.enter_context(name)).resolve()
         # In this thread, so that a signal ends the JVM at once, also while it starts.
-        with closing(_started(copy, run, folder)) as engine:
-            states = BaseStates(copy, engine.engine, base)
-            return _Replay(engine, copy, states).run(base, new, states.latest() if uses_cache else None)
+        self._engine = self._resources.enter_context(closing(_opened(copy, Run.here(folder), folder)))
+        self._configuration, self._empty = _configuration(copy), self._engine.checkpoint()
+        return self._engine
 
 
-def _started(copy: Copy, run: Run, folder: Path) -> CopyExecutor:
+def _configuration(copy: Copy) -> object:
+    catalog = copy.catalog
+    return catalog.name, sorted(catalog.spark_conf.items()), catalog.dependencies, catalog.digests, copy.names
+
+
+def _opened(copy: Copy, run: Run, folder: Path) -> CopyExecutor:
     """Start the engine. The log of a failed start is removed with the copy, so that the hint names another start."""
     try:
         return open_copy(copy.catalog, run, folder, copy.names)
@@ -108,39 +161,65 @@ def _started(copy: Copy, run: Run, folder: Path) -> CopyExecutor:
         raise EngineUnavailable("COPY_NOT_STARTED", f"on the throw-away copy: {error.message}", hint) from error
 
 
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """The copy after the files of a base.
+
+    Attributes:
+        key: of the base and all else that determines the copy.
+        reader: it has read the tables of the base.
+        problems: the problems of the base.
+    """
+
+    key: str
+    checkpoint: CopyCheckpoint
+    reader: CopyReader
+    problems: tuple[ReplayProblem, ...]
+
+
 class _NoState(Exception):
     """The engine cannot restore a cached state."""
 
 
 class _Replay:
-    """A replay on a started engine."""
+    """A replay on a started engine.
 
-    def __init__(self, engine: CopyExecutor, copy: Copy, states: BaseStates) -> None:
+    Attributes:
+        base: the copy after the base, once its files were run.
+    """
+
+    def __init__(self, engine: CopyExecutor, copy: Copy, states: BaseStates, base: _Base | None) -> None:
+        """Args:
+        base: the copy after an equal base in an earlier replay.
+        """
+        self.base = base
         self._engine = engine
         self._name = copy.catalog.name
         self._states = states
         self._runner = ReplayRunner(engine, copy)
-        self._known: dict[str, tuple[str, Shape]] = {}
+        self._reader = base.reader if base else CopyReader(engine)
         self._replaced: set[str] = set()
         self._problems: list[ReplayProblem] = []
         self._base_problems: list[ReplayProblem] = []
+        self._broken: list[Broken] = []
         self._by_file: dict[Key, tuple[TableChange, ...]] = {}
         self._not_kept: str | None = None
 
     def run(self, base: Sequence[FileSummary], new: Sequence[FileSummary], cached: BaseState | None) -> Replay:
-        before: dict[str, Shape] = {}
-        after = before
-        views: dict[str, CopiedView] = {}
-        later = views
+        before = after = Content({}, {})
+        done = 0
         try:
-            if cached:
-                self._restore(base, cached)
-            self._run_base(base, cached.files if cached else 0)
-            before = after = self._tables()
-            views = later = self._runner.bounded(self._engine.views)
+            done = self._return_to_base(base) if self.base else self._restore(base, cached) if cached else 0
+            self._run_base(base, done)
+            before = after = self._content()
+            checkpoint = self._runner.bounded(self._engine.checkpoint)
+            self.base = _Base(self._states.key, checkpoint, self._reader, tuple(self._base_problems))
             for file in new:
-                after = self._run_new(file, after)
-            later = self._runner.bounded(self._engine.views)
+                after = Content(self._run_new(file, after.tables), after.views)
+            after = self._content()
+            breakage = Breakage(self._engine, self._runner.bounded, checkpoint, before)
+            with doing(f"{self._name}: trying the changed tables and the views on the throw-away copy"):
+                self._broken += breakage.after(self._runner.ran, self._compared(before, after), after)
         except TimeIsUp:
             self._problems.append(self._timeout())
         finally:
@@ -150,15 +229,48 @@ class _Replay:
             tuple(self._problems),
             tuple(self._base_problems),
             tuple(self._runner.skipped),
-            compare(before, after, self._replaced),
-            compare_views(views, later),
+            tuple(self._broken),
+            tuple(map(self._with_breaks, self._compared(before, after))),
+            compare_views(before.views, after.views),
             self._by_file,
-            frozenset(shape.uuid for shape in before.values()),
-            cached.files if cached else 0,
+            frozenset(table.shape.uuid for table in before.tables.values()),
+            done,
             self._not_kept,
+            self._reader.unread,
         )
 
-    def _restore(self, base: Sequence[FileSummary], cached: BaseState) -> None:
+    def _content(self) -> Content:
+        return Content(self._tables(), self._runner.bounded(self._engine.views))
+
+    def _compared(self, before: Content, after: Content) -> tuple[TableChange, ...]:
+        rewriting = (
+            step.summary for _, step in self._runner.ran if REWRITES_FILES.intersection(step.summary.operations)
+        )
+        targets = [target for summary in rewriting for target in summary.targets]
+        rewritten = {name for name in after.tables if any(is_same(target, name_parts(name)) for target in targets)}
+        return compare_copied(before.tables, after.tables, self._replaced, rewritten)
+
+    def _with_breaks(self, change: TableChange) -> TableChange:
+        names = [name_parts(shape.table) for shape in (change.before, change.after) if shape]
+        breaks: list[str] = []
+        for broken in self._broken:
+            if not broken.is_view:
+                breaks += broken.actions if broken.name == change.table else ()
+            elif any(is_same(target, name) for target in broken.step.summary.targets for name in names):
+                breaks.append(f"view {broken.name}")
+        return replace(change, breaks=tuple(dict.fromkeys(breaks)))
+
+    def _return_to_base(self, base: Sequence[FileSummary]) -> int:
+        """Set the copy to an equal base, and return the number of its files."""
+        assert self.base
+        kept = self.base
+        self._runner.bounded(lambda: self._engine.rewind(kept.checkpoint))
+        self._base_problems += kept.problems
+        self._runner.pass_over(base, kept.problems)
+        return len(base)
+
+    def _restore(self, base: Sequence[FileSummary], cached: BaseState) -> int:
+        """Set the copy to a cached state, and return the number of files that it covers."""
         try:
             self._runner.bounded(lambda: self._engine.restore(cached.state))
             self._tables()
@@ -168,6 +280,7 @@ class _Replay:
             raise _NoState from error
         self._base_problems += cached.problems
         self._runner.pass_over(base[: cached.files], cached.problems)
+        return cached.files
 
     def _run_base(self, base: Sequence[FileSummary], done: int) -> None:
         remaining = base[done:]
@@ -179,6 +292,7 @@ class _Replay:
                 self._keep()
         self._runner.skipped.clear()
         self._runner.replaced.clear()
+        self._runner.ran.clear()
 
     def _keep(self) -> None:
         try:
@@ -191,38 +305,27 @@ class _Replay:
         except EngineError as error:  # Another version of Iceberg, whose memory cannot be read.
             self._not_kept = error.message
 
-    def _run_new(self, file: FileSummary, before: Mapping[str, Shape]) -> dict[str, Shape]:
+    def _run_new(self, file: FileSummary, before: Mapping[str, CopiedTable]) -> Mapping[str, CopiedTable]:
         """Run a new file, and return the tables afterwards."""
         with doing(f"{self._name}: replaying {file.migration.location} on a throw-away copy"):
             self._problems += self._runner.file(file, goes_on=False)
-            known, after = self._known, self._tables()
-        replaced = set(self._replaced_since(known))
+            after = self._tables()
+        replaced = set(self._replaced_since(before, after))
         self._replaced |= replaced
-        self._by_file[file.migration.key] = compare(before, after, replaced)
+        self._by_file[file.migration.key] = compare(shapes(before), shapes(after), replaced)
         return after
 
-    def _replaced_since(self, known: Mapping[str, tuple[str, Shape]]) -> Iterator[str]:
+    def _replaced_since(self, before: Mapping[str, CopiedTable], after: Mapping[str, CopiedTable]) -> Iterator[str]:
         """Yield the tables with new metadata whose name ends with that of a table that a statement replaced."""
-        for table, (location, _) in self._known.items():
-            if table in known and known[table][0] != location:
-                parts = tuple(name_parts(table))
-                if any(parts[-len(name) :] == name for name in self._runner.replaced):
-                    yield table
+        for name, table in after.items():
+            if name in before and before[name].metadata != table.metadata:
+                parts = tuple(name_parts(name))
+                if any(parts[-len(target) :] == target for target in self._runner.replaced):
+                    yield name
         self._runner.replaced.clear()
 
-    def _tables(self) -> dict[str, Shape]:
-        """Return the shape of each table."""
-        self._known = self._runner.bounded(self._read_tables)
-        return {table: shape for table, (_, shape) in self._known.items()}
-
-    def _read_tables(self) -> dict[str, tuple[str, Shape]]:
-        """Return metadata location and shape of each table. A location is read once, because its content never changes."""
-        return {
-            table: self._known[table]
-            if table in self._known and self._known[table][0] == location
-            else (location, shape_from_json(table, self._engine.metadata(location)))
-            for table, location in self._engine.locations().items()
-        }
+    def _tables(self) -> Mapping[str, CopiedTable]:
+        return self._runner.bounded(self._reader.read)
 
     def _timeout(self) -> ReplayProblem:
         if self._runner.at is None:
@@ -242,6 +345,7 @@ class ReplayRunner:
         count: the number of statements that were run.
         skipped: the statements that the copy cannot run, with the reason.
         replaced: the names of the tables that statements replaced.
+        ran: the statements that had no problem, with their files.
         at: the last statement, and its file.
     """
 
@@ -256,6 +360,7 @@ class ReplayRunner:
         self.count = 0
         self.skipped: list[ReplayProblem] = []
         self.replaced: set[Parts] = set()
+        self.ran: list[tuple[FileSummary, ReplayStep]] = []
         self.at: tuple[FileSummary, ReplayStep] | None = None
 
     def end(self) -> None:
@@ -303,9 +408,22 @@ class ReplayRunner:
                 continue
             yield problem
             if problem.code == "REPLAY_REFUSED" and not goes_on and problem.code not in step.summary.allowed:
+                self._leave_out(file, step)
                 break
         if not all(step.summary.keeps_session for step in file.steps):
             self._session = None
+
+    def _leave_out(self, file: FileSummary, refused: ReplayStep) -> None:
+        """Register the statements after a refused one, which are not run."""
+        untried = [step for step in file.steps if step.index > refused.index]
+        self._not_run += (step.summary for step in untried)
+        if untried:
+            lines = ", ".join(dict.fromkeys(str(step.line) for step in untried))
+            word = "lines" if "," in lines else "line"
+            why = (
+                f"{counted(len(untried), 'statement')} in {word} {lines}, after the refused one in line {refused.line}"
+            )
+            self.skipped.append(ReplayProblem("REPLAY_REFUSED", False, why, file, untried[0]))
 
     def _begin(self, file: FileSummary) -> None:
         self._created.update(step.summary.creates_namespace for step in file.steps if step.summary.creates_namespace)
@@ -319,10 +437,11 @@ class ReplayRunner:
         try:
             self.bounded(lambda: self._execute(step))
         except TableNotFound as error:
-            return ReplayProblem(*self._unknown(summary), _first_line(error.message), file, step)
+            return ReplayProblem(*self._unknown(summary), first_line(error.message), file, step)
         except EngineError as error:
-            code = "REPLAY_NOT_RUN" if error.message.startswith(_BOUNDARY) else "REPLAY_REFUSED"
-            return ReplayProblem(code, True, _first_line(error.message), file, step)
+            code = "REPLAY_NOT_RUN" if error.message.startswith(BOUNDARY) else "REPLAY_REFUSED"
+            return ReplayProblem(code, True, first_line(error.message), file, step)
+        self.ran.append((file, step))
         if summary.operation == "replace_table":
             self.replaced.update(summary.targets)
         if summary.names_local_path:
@@ -382,11 +501,6 @@ def is_same(name: Sequence[str], other: Sequence[str]) -> bool:
     """Return whether two names may mean one table: the first parts of a name may be left out."""
     size = min(len(name), len(other))
     return [part.lower() for part in name[-size:]] == [part.lower() for part in other[-size:]]
-
-
-def _first_line(message: str) -> str:
-    """Return the message without the plan, the place in the SQL and hints."""
-    return message.partition("\n")[0].partition(" SQLSTATE: ")[0].rstrip(";")
 
 
 def compare_views(before: Mapping[str, CopiedView], after: Mapping[str, CopiedView]) -> tuple[ReviewedView, ...]:

@@ -21,7 +21,16 @@ from glacierbase.run.git import work_tree
 PREFIX = "on the throw-away copy"
 # The codes that a comment `-- GLACIERBASE_ALLOW` may name besides those of rules. A replay that ran out of time says nothing about
 # the statements after it, and is not allowed.
-REPLAY_CODES = frozenset({"REPLAY_REFUSED", "REPLAY_NOT_RUN", "REPLAY_UNKNOWN_TABLE", "REPLAY_LOCAL_PATH"})
+REPLAY_CODES = frozenset(
+    {
+        "REPLAY_REFUSED",
+        "REPLAY_NOT_RUN",
+        "REPLAY_UNKNOWN_TABLE",
+        "REPLAY_LOCAL_PATH",
+        "REPLAY_BROKEN_VIEW",
+        "REPLAY_BROKEN_TABLE",
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +166,7 @@ class Replayed:
 
     Attributes:
         replayed: how many statements ran, those of the base included.
-        skipped: the statements that the copy cannot run, although they are in order.
+        skipped: the statements that the copy cannot run, although they are in order, and those after a refused statement.
         cached: whether files of the base were not run, because the state after them came from the cache.
     """
 

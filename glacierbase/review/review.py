@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -36,7 +37,7 @@ from glacierbase.review.catalogue import FAMILIES
 from glacierbase.review.copy import Copy, copy_of
 from glacierbase.review.cost import Broken, Cost, StatementEffect, combined
 from glacierbase.review.lint import lint
-from glacierbase.review.replay import Replay, is_same, replay
+from glacierbase.review.replay import Replay, Replays, is_same
 from glacierbase.review.results import (
     PREFIX,
     LintResult,
@@ -122,7 +123,9 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     groups = _grouped(outcomes, configurations)
     ruled = of_rules(root, choice, catalogs, base)
     known = [error for group in groups for error in group.errors]
-    results = [_failed(with_rules(_reviewed(group), ruled[group.name], known)) for group in groups]
+    with closing(Replays()) as replays:
+        reviewed = [_reviewed(group, replays) for group in groups]
+    results = [_failed(with_rules(result, ruled[result.catalog], known)) for result in reviewed]
     return raise_first(Results(replace(result, origin=at) for result in in_all_environments(results)))
 
 
@@ -192,7 +195,7 @@ def _grouped(
     return list(groups.values())
 
 
-def _reviewed(group: _Group) -> ReviewResult:
+def _reviewed(group: _Group, replays: Replays) -> ReviewResult:
     shown = ", ".join(group.environments)
     result = ReviewResult(group.name, shown, environments=group.environments, files=tuple(_files(group, None)))
     if group.errors or not group.new:
@@ -204,7 +207,7 @@ def _reviewed(group: _Group) -> ReviewResult:
     with collected(errors):
         base = tuple(sorted((*group.base, *group.squashes), key=_place_of))
         new = tuple(file for file in group.new if file not in group.squashes)
-        return _judged(group, result, replay(group.copy, base, new))
+        return _judged(group, result, replays.replay(group.copy, base, new))
     return replace(result, error=joined(errors))
 
 
@@ -248,6 +251,8 @@ def _warnings(group: _Group, replayed: Replay) -> Iterator[str]:
         count = counted(len(of_base), "statement")
         place = f"{of_base[0].file.migration.location}, line {of_base[0].step.line}"
         yield f"{PREFIX}: {count} of the base did not run; the first is {place}: {of_base[0].message}"
+    for table in replayed.unread:
+        yield f"{PREFIX}: the table {table} is not compared: PyIceberg does not support a type of a column"
     if replayed.not_kept:
         yield f"{PREFIX}: the state after the base is not cached: {replayed.not_kept}"
 
@@ -343,6 +348,8 @@ def _findings(group: _Group, replayed: Replay) -> Iterator[Finding]:
     ):
         message = _explained(problem)
         yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step)
+    for broken in replayed.broken:
+        yield _finding(group, broken.code, True, broken.message, broken.file, broken.step, broken.name)
     for file in group.new:
         for change, difference in _losses(file, replayed):
             yield _finding(group, *_loss(change, difference), file, _cause(file, change, difference), change.table)

@@ -158,6 +158,94 @@ def test_a_review_shows_exactly_what_a_branch_changes_and_the_next_one_offline_t
     assert branch.files() == before
 
 
+BASE_OF_EFFECTS = """\
+CREATE TABLE lake.shop.filled (id BIGINT, x STRING) USING iceberg;
+INSERT INTO lake.shop.filled VALUES (1, 'a'), (2, 'b');
+CREATE TABLE lake.shop.reserved (id BIGINT) USING iceberg;
+CREATE TABLE lake.shop.compressed (id BIGINT, at TIMESTAMP NOT NULL) USING iceberg PARTITIONED BY (days(at));
+CREATE TABLE lake.shop.first_version (id BIGINT) USING iceberg TBLPROPERTIES ('format-version' = '1');
+CREATE TABLE lake.shop.wrong_before (id BIGINT) USING iceberg TBLPROPERTIES ('write.parquet.compression-codec' = 'zsdt');
+CREATE TABLE lake.shop.moved (id BIGINT, s STRUCT<a: INT NOT NULL> NOT NULL, l ARRAY<INT>, m MAP<STRING, INT>, d DECIMAL(4, 2))
+USING iceberg LOCATION 's3://lake/old';
+CREATE TABLE lake.shop.gone (id BIGINT) USING iceberg;
+CREATE VIEW lake.shop.stale AS SELECT id FROM lake.shop.gone;
+DROP TABLE lake.shop.gone"""
+EFFECTS = {
+    "rename": """\
+ALTER TABLE lake.shop.orders ADD COLUMN more INT;
+ALTER TABLE lake.shop.orders RENAME COLUMN id TO key;
+ALTER TABLE lake.shop.orders ADD PARTITION FIELD bucket(16, key) AS shard;
+ALTER TABLE lake.shop.orders DROP TAG first;
+ALTER TABLE lake.shop.orders CREATE BRANCH audit""",
+    "reserve": "ALTER TABLE lake.shop.reserved ADD COLUMN a INT;\nALTER TABLE lake.shop.reserved ADD COLUMN _file STRING",
+    "compress": "ALTER TABLE lake.shop.compressed SET TBLPROPERTIES ('write.parquet.compression-codec' = 'zsdt')",
+    "merge_on_read": "ALTER TABLE lake.shop.first_version SET TBLPROPERTIES ('write.delete.mode' = 'merge-on-read')",
+    "wrong_before": "ALTER TABLE lake.shop.wrong_before ADD COLUMN x DOUBLE",
+    "delete": "DELETE FROM lake.shop.filled WHERE true",
+    "move": "ALTER TABLE lake.shop.moved SET LOCATION 's3://lake/new';\nALTER TABLE lake.shop.moved ADD COLUMN t TIMESTAMP",
+    "create": """\
+CREATE TABLE lake.shop.created (id BIGINT) USING iceberg TBLPROPERTIES ('write.format.default' = 'parket');
+ALTER TABLE lake.shop.created ADD COLUMN x INT""",
+    "refused": "SELECT 1;\nALTER TABLE lake.shop.moved ADD COLUMN d INT;\n"
+    "CREATE TABLE lake.shop.late (id INT) USING iceberg;\nSELECT 2",
+    "late": "ALTER TABLE lake.shop.late ADD COLUMN x INT",
+}
+
+
+def test_a_review_shows_what_no_longer_works_and_what_happens_to_files_and_rows(branch: Branch) -> None:
+    """Each effect on tables of the base, in one start of Spark: what was broken before is no finding."""
+    branch.project.file("0002_base.sql", BASE_OF_EFFECTS)
+    commit_all(branch.project.root, "base")
+    for version, (name, sql) in enumerate(EFFECTS.items(), start=3):
+        branch.project.file(f"{version:04}_{name}.sql", sql)
+    output = branch.review()
+    entry = output.entry()
+    broken = [
+        (finding["path"].rpartition("/")[2][5:-4], finding["statement_index"], finding["code"], finding["table"])
+        for finding in entry["findings"]
+        if finding["code"].startswith("REPLAY_")
+    ]
+    assert sorted(broken) == sorted([
+        ("rename", 2, "REPLAY_BROKEN_VIEW", "lake.shop.seen"),
+        ("reserve", 2, "REPLAY_BROKEN_TABLE", "lake.shop.reserved"),
+        ("compress", 1, "REPLAY_BROKEN_TABLE", "lake.shop.compressed"),
+        ("merge_on_read", 1, "REPLAY_BROKEN_TABLE", "lake.shop.first_version"),
+        ("create", 1, "REPLAY_BROKEN_TABLE", "lake.shop.created"),
+        ("refused", 2, "REPLAY_REFUSED", None),
+        ("late", 1, "REPLAY_UNKNOWN_TABLE", None),
+    ]), [finding["message"] for finding in entry["findings"]]  # fmt: skip
+    tables = {table["table"].rpartition(".")[2]: table for table in entry["tables"]}
+    effects = {name: (table["files"], table["snapshots"], table["breaks"]) for name, table in tables.items()}
+    assert effects == {
+        "orders": ("left in spec 0", 0, ["view lake.shop.seen"]),
+        "reserved": ("untouched", 0, ["SELECT"]),
+        "compressed": ("untouched", 0, ["INSERT"]),
+        "first_version": ("untouched", 0, ["DELETE"]),
+        "wrong_before": ("untouched", 0, []),
+        "filled": ("removed", 1, []),
+        "moved": ("untouched", 0, []),
+        "created": (None, 0, ["INSERT"]),
+    }
+    shown = {
+        (name, difference["what"], difference["name"], difference["before"], difference["after"])
+        for name, table in tables.items()
+        for difference in table["diff"]
+        if difference["what"] in ("location", "partition field", "rows of the copy", "tag", "branch")
+    }
+    snapshots = {value for row in shown if row[1] in ("tag", "branch") for value in row[3:] if value}
+    assert len(snapshots) == 1
+    assert shown == {
+        ("orders", "partition field", "bucket(16, key)", None, "shard"),
+        ("orders", "tag", "first", *snapshots, None),
+        ("orders", "branch", "audit", None, *snapshots),
+        ("filled", "rows of the copy", "", "2", "0"),
+        ("moved", "location", "", "s3://lake/old", "s3://lake/new"),
+    }
+    assert [(skipped["line"], skipped["why"]) for skipped in entry["replay"]["skipped"]] == [
+        (6, "2 statements in lines 6, 7, after the refused one in line 5")
+    ]
+
+
 @dataclass
 class Listener:
     """A server on 127.0.0.1, and how many connections it had."""

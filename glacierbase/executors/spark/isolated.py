@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from functools import wraps
+from itertools import product
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError
-from glacierbase.executors import CopiedView, CopyState, Session
+from glacierbase.executors import CopiedView, CopyCheckpoint, CopyState, Session
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.executors.spark.sandbox import JvmSandbox
-from glacierbase.executors.spark.session import SparkSessionPort, share_catalogs
+from glacierbase.executors.spark.session import SparkSessionPort, private, share_catalogs
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, spark_identifier
 from glacierbase.run.run import Run
@@ -24,6 +27,11 @@ T = TypeVar("T")
 # Functions that call any static method of a class in the JVM.
 _CALLS_CLASSES = ("java_method", "reflect", "try_reflect")
 Name = tuple[str, ...]
+# py4j sends a longer answer in several packets, and the last one only when the operating system has acknowledged the others: 40 ms
+# later.
+_MOST_CHARACTERS = 7000
+# The private maps of an InMemoryCatalog, in the order of `CatalogsListing`.
+_MAPS = ("namespaces", "tables", "views")
 
 
 def _mapping_errors(method: Callable[P, T]) -> Callable[P, T]:
@@ -89,7 +97,7 @@ class IsolatedExecutor(LocalExecutor):
     @_mapping_errors
     def locations(self) -> dict[str, str]:
         """Return the location of the metadata of each table, by the table's name as the history records names."""
-        return {name_of(name): location for name, location in self._memory.tables()}
+        return {name_of(name): location for name, location in self._memory.listing().tables.items()}
 
     @_mapping_errors
     def metadata(self, location: str) -> str:
@@ -110,6 +118,17 @@ class IsolatedExecutor(LocalExecutor):
     def restore(self, state: CopyState) -> None:
         """Fill an empty copy with the state of another."""
         self._memory.restore(state)
+
+    @_mapping_errors
+    def checkpoint(self) -> CopyCheckpoint:
+        """Return the content of the copy, for `rewind`."""
+        return CopyCheckpoint(self._memory.checkpoint(), not self._holds_more())
+
+    @_mapping_errors
+    def rewind(self, checkpoint: CopyCheckpoint) -> None:
+        """Set the content of the Iceberg catalogs to that of a checkpoint of this copy."""
+        self._spark.catalog.clearCache()
+        self._memory.rewind(checkpoint.content)
 
     def _holds_more(self) -> bool:
         """Return whether Spark's built-in catalog, which all sessions share, holds a table, a function or a database."""
@@ -135,6 +154,32 @@ class _SharedSession(SparkSessionPort):
         """Close nothing: the catalogs, and their tables, outlive the session."""
 
 
+@dataclass(frozen=True, slots=True)
+class CatalogsListing:
+    """What the catalogs hold. A name begins with its catalog.
+
+    Attributes:
+        namespaces: properties by name, parents first.
+        tables, views: locations of the metadata by name.
+    """
+
+    namespaces: Mapping[Name, Mapping[str, str]]
+    tables: Mapping[Name, str]
+    views: Mapping[Name, str]
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogsCheckpoint:
+    """The content of the catalogs at one moment, in the JVM.
+
+    Attributes:
+        maps: copies of the maps of the catalogs, and then of the map of all files.
+    """
+
+    listing: CatalogsListing
+    maps: Sequence[Any] = field(repr=False)
+
+
 class Memory:
     """The Iceberg catalogs of a JVM, by their names in Spark."""
 
@@ -145,47 +190,83 @@ class Memory:
         iceberg = gateway.jvm.org.apache.iceberg
         # Kept, because py4j resolves a class by each part of its name.
         self._identifiers, self._all_namespaces = iceberg.catalog.TableIdentifier, iceberg.catalog.Namespace
-        self._parser, self._files = iceberg.TableMetadataParser, iceberg.inmemory.InMemoryFileIO()
+        self._table_parser, self._view_parser = iceberg.TableMetadataParser, iceberg.view.ViewMetadataParser
+        self._files = iceberg.inmemory.InMemoryFileIO()
         self._new_strings: Callable[[int], Any] = lambda size: gateway.new_array(gateway.jvm.java.lang.String, size)
+        self._new_map = gateway.jvm.java.util.HashMap
         self._catalogs = catalogs
+        self._maps = [private(catalog, name) for catalog in catalogs.values() for name in _MAPS]
+        self._new_writer, self._generators = gateway.jvm.java.io.StringWriter, iceberg.util.JsonUtil.factory()
+        self._json = iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
+        iceberg.rest.RESTSerializers.registerAll(self._json)
+        # The keys of each map, and the map, in whose JSON keys are ambiguous. One call to the JVM lists all catalogs.
+        self._listed = gateway.jvm.java.util.ArrayList()
+        for content in self._maps:
+            self._listed.add(content.keySet())
+            self._listed.add(content)
+        self._views: dict[str, CopiedView] = {}
 
     def make_namespace(self, name: Name) -> None:
         """Create a namespace and its parents, unless they exist."""
         for end in range(2, len(name) + 1):
             self._make_namespace(name[:end], {})
 
-    def tables(self) -> Iterator[tuple[Name, str]]:
-        """Yield the name of each table, and the location of its metadata."""
-        for name, catalog, namespace in self._namespaces():
-            for table in catalog.listTables(namespace):
-                yield (*name, table.name()), catalog.loadTable(table).operations().current().metadataFileLocation()
+    def listing(self) -> CatalogsListing:
+        """Return what the catalogs hold."""
+        writer = self._new_writer()
+        self._json.writeValue(writer, self._listed)
+        listed = iter(json.loads(_text(writer), object_pairs_hook=list))
+        content: dict[str, dict[Name, Any]] = {kind: {} for kind in _MAPS}
+        for catalog, kind in product(self._catalogs, _MAPS):
+            for key, (_, value) in zip(next(listed), next(listed), strict=True):
+                if kind == "namespaces":
+                    content[kind][(catalog, *key)] = dict(value)
+                else:
+                    identifier = dict(key)
+                    content[kind][(catalog, *identifier["namespace"], identifier["name"])] = value
+        return CatalogsListing(**{kind: dict(sorted(held.items())) for kind, held in content.items()})
 
     def views(self) -> Iterator[tuple[Name, CopiedView]]:
-        """Yield the name of each view, and the view."""
-        for name, catalog, namespace in self._namespaces():
-            for listed in catalog.listViews(namespace):
-                view = catalog.loadView(listed)
-                location = view.operations().current().metadataFileLocation()
-                yield (
-                    (*name, listed.name()),
-                    CopiedView(view.uuid().toString(), view.currentVersion().versionId(), location),
-                )
+        """Yield the name of each view, and the view. The metadata at a location is read once."""
+        for name, location in self.listing().views.items():
+            if location not in self._views:
+                view = self._view_parser.read(self._files.newInputFile(location))
+                self._views[location] = CopiedView(str(view.uuid()), view.currentVersionId(), location)
+            yield name, self._views[location]
 
     def metadata(self, location: str) -> str:
         """Return the metadata of a table, as JSON by Iceberg's specification."""
-        return str(self._parser.toJson(self._parser.read(self._files, location)))
+        writer = self._new_writer()
+        generator = self._generators.createGenerator(writer)
+        self._table_parser.toJson(self._table_parser.read(self._files, location), generator)
+        generator.flush()
+        return _text(writer)
+
+    def checkpoint(self) -> CatalogsCheckpoint:
+        """Return the content of the catalogs."""
+        return CatalogsCheckpoint(
+            self.listing(), [self._new_map(content) for content in (*self._maps, self._content())]
+        )
+
+    def rewind(self, checkpoint: CatalogsCheckpoint) -> None:
+        """Set the content of the catalogs to that of a checkpoint."""
+        for content, kept in zip((*self._maps, self._content()), checkpoint.maps, strict=True):
+            content.clear()
+            content.putAll(kept)
+        # A namespace's properties are changed in place, in the copy of the map, too.
+        changed = self.listing().namespaces
+        for name, properties in checkpoint.listing.namespaces.items():
+            if changed[name] != properties:
+                private(self._catalogs[name[0]], "namespaces")[self._namespace(name[1:])] = self._new_map(properties)
 
     def state(self) -> CopyState:
         """Return the content of the catalogs. Earlier metadata of a table or a view is left out: nothing reads it."""
-        namespaces = {
-            name: dict(catalog.loadNamespaceMetadata(namespace)) for name, catalog, namespace in self._namespaces()
-        }
-        tables = dict(self.tables())
-        views = {name: view.location for name, view in self.views()}
-        used = {*tables.values(), *views.values()}
+        listing = self.listing()
+        used = {*listing.tables.values(), *listing.views.values()}
         files = self._content()
         kept = (file for file in files if file in used or not file.endswith(".metadata.json"))
-        return CopyState(namespaces, tables, views, {name: bytes(files[name]) for name in kept})
+        content = {name: bytes(files[name]) for name in kept}
+        return CopyState(listing.namespaces, listing.tables, listing.views, content)
 
     def restore(self, state: CopyState) -> None:
         """Fill empty catalogs with a state."""
@@ -212,19 +293,14 @@ class Memory:
             array[index] = level
         return self._all_namespaces.of(array)
 
-    def _namespaces(self) -> Iterator[tuple[Name, Any, Any]]:
-        """Yield the name, the catalog and the object of each namespace, parents first."""
-        for name, catalog in self._catalogs.items():
-            for namespace in self._all(catalog, catalog.listNamespaces()):
-                yield (name, *namespace.levels()), catalog, namespace
-
-    def _all(self, catalog: Any, namespaces: Iterable[Any]) -> Iterator[Any]:
-        for namespace in namespaces:
-            yield namespace
-            yield from self._all(catalog, catalog.listNamespaces(namespace))
-
     def _content(self) -> Any:
         """Return the map of all files."""
-        field = self._files.getClass().getDeclaredField("IN_MEMORY_FILES")
-        field.setAccessible(True)
-        return field.get(None)
+        return private(self._files, "IN_MEMORY_FILES")
+
+
+def _text(writer: Any) -> str:
+    """Return the content of a StringWriter."""
+    content = writer.getBuffer()
+    size = content.length()
+    places = range(0, size, _MOST_CHARACTERS)
+    return "".join(content.substring(start, min(start + _MOST_CHARACTERS, size)) for start in places)

@@ -282,14 +282,14 @@ def close_catalogs(spark: Any) -> None:
 def share_catalogs(spark: Any, other: Any, names: Iterable[str]) -> None:
     """Let the session `other` use the catalogs of `spark`, with the content of their memory."""
     manager = spark._jsparkSession.sessionState().catalogManager()
-    catalogs = _field(other._jsparkSession.sessionState().catalogManager(), "catalogs")
+    catalogs = private(other._jsparkSession.sessionState().catalogManager(), "catalogs")
     for name in names:
         catalogs.put(name, manager.catalog(name))
 
 
 def _loaded(spark: Any) -> Iterator[Any]:
     """Yield the catalogs that a statement has used. The methods of the catalog manager would load all of them."""
-    catalogs = _field(spark._jsparkSession.sessionState().catalogManager(), "catalogs").valuesIterator()
+    catalogs = private(spark._jsparkSession.sessionState().catalogManager(), "catalogs").valuesIterator()
     while catalogs.hasNext():
         yield catalogs.next()
 
@@ -297,11 +297,12 @@ def _loaded(spark: Any) -> Iterator[Any]:
 def _without_cache(catalog: Any) -> Any:
     """Return the catalog that a CachingCatalog wraps; a CachingCatalog has no `close`."""
     while catalog.getClass().getName() == "org.apache.iceberg.CachingCatalog":
-        catalog = _field(catalog, "catalog")
+        catalog = private(catalog, "catalog")
     return catalog
 
 
-def _field(instance: Any, name: str) -> Any:
+def private(instance: Any, name: str) -> Any:
+    """Return the value of a private field of an object in the JVM."""
     field = instance.getClass().getDeclaredField(name)
     field.setAccessible(True)
     return field.get(instance)

@@ -155,12 +155,16 @@ def shape_from_json(name: str, metadata: str) -> Shape:
         ValueError: PyIceberg does not support the content.
     """
     try:
+        from pyiceberg.exceptions import ValidationError
         from pyiceberg.io import load_file_io
         from pyiceberg.table import Table
         from pyiceberg.table.metadata import TableMetadataUtil
     except ImportError as error:
         raise not_installed(error) from error
-    parsed = TableMetadataUtil.parse_raw(metadata)
+    try:
+        parsed = TableMetadataUtil.parse_raw(metadata)
+    except ValidationError as error:
+        raise ValueError(f"PyIceberg does not read it: {error}") from error
     return shape_of(name, Table((name,), parsed, "", load_file_io({}), None))
 
 

@@ -8,8 +8,8 @@ from contextlib import contextmanager
 from pathlib import Path
 from unittest.mock import patch
 
-from glacierbase.errors import GlacierbaseError
-from glacierbase.executors import CopiedView, CopyState
+from glacierbase.errors import GlacierbaseError, StatementRefused
+from glacierbase.executors import CopiedView, CopyCheckpoint, CopyState
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 
@@ -27,6 +27,9 @@ class FakeCopy:
         is_closed: whether it was closed.
         sessions, starts: how many were opened, and how often the engine was started.
         views_after: the views, by how many statements were run.
+        breaks: parts of trials, by a part of the statement after which they are refused.
+        trial_error: the engine's message for these trials.
+        is_whole: whether the copy holds nothing outside of its catalogs.
         held: what `state` returns.
         restored: the state that was restored.
         invalid_state: the error of restoring.
@@ -37,6 +40,7 @@ class FakeCopy:
     def __init__(self, does_not_start: GlacierbaseError | None = None) -> None:
         self._does_not_start = does_not_start
         self.ran: list[str] = []
+        self._effective: list[str] = []
         self.refusals: dict[str, Exception] = {}
         self.folder: Path | None = None
         self.catalog: Catalog | None = None
@@ -44,6 +48,9 @@ class FakeCopy:
         self.namespaces: list[tuple[str, ...]] = []
         self.sessions = self.starts = 0
         self.views_after: dict[int, dict[str, CopiedView]] = {}
+        self.breaks: dict[str, str] = {}
+        self.trial_error: str | None = None
+        self.is_whole = True
         self.held: CopyState | None = CopyState({}, {}, {}, {})
         self.restored: CopyState | None = None
         self.invalid_state: GlacierbaseError | None = None
@@ -68,6 +75,7 @@ class FakeCopy:
 
     def execute(self, sql: str) -> None:
         self.ran.append(sql)
+        self._effective.append(sql)
         for part, error in self.refusals.items():
             if part in sql:
                 raise error
@@ -76,6 +84,9 @@ class FakeCopy:
         for part, error in self.refusals.items():
             if sql.startswith("DESCRIBE") and part in sql:
                 raise error
+        for cause, part in self.breaks.items():
+            if part in sql and any(cause in effective for effective in self._effective):
+                raise StatementRefused("X", self.trial_error or f"after {cause};\nthe plan")
         return [("lake",)]
 
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
@@ -84,14 +95,21 @@ class FakeCopy:
     def locations(self) -> dict[str, str]:
         changes = ("DROP COLUMN", "REPLACE TABLE")
         ran = [
-            "-".join(sql for sql in self.ran if name in sql and any(map(sql.count, changes))) for name in (TABLE, LATER)
+            "-".join(sql for sql in self._effective if name in sql and any(map(sql.count, changes)))
+            for name in (TABLE, LATER)
         ]
-        is_dropped = any("DROP TABLE" in sql for sql in self.ran)
-        later = {LATER: f"later-{ran[1]}"} if any(f"CREATE TABLE {LATER}" in sql for sql in self.ran) else {}
+        is_dropped = any("DROP TABLE" in sql for sql in self._effective)
+        later = {LATER: f"later-{ran[1]}"} if any(f"CREATE TABLE {LATER}" in sql for sql in self._effective) else {}
         return later if is_dropped else {TABLE: ran[0], **later}
 
     def views(self) -> dict[str, CopiedView]:
-        return self.views_after.get(len(self.ran), {})
+        return self.views_after.get(len(self._effective), {})
+
+    def checkpoint(self) -> CopyCheckpoint:
+        return CopyCheckpoint(list(self._effective), self.is_whole)
+
+    def rewind(self, checkpoint: CopyCheckpoint) -> None:
+        self._effective = list(checkpoint.content)
 
     def state(self) -> CopyState | None:
         return self.held

@@ -251,9 +251,12 @@ def test_a_refused_statement_ends_its_file_and_fails_the_review(branch: ProjectF
     copy.refusals["ADD COLUMN x"] = StatementRefused(
         "X", "Cannot add column x SQLSTATE: 42710; line 1 pos 0;\nAddColumns"
     )
-    branch.file("0002_add.sql", f"{ADD};\nSELECT 1")
+    branch.file("0002_add.sql", f"{ADD};\nSELECT 1;\nSELECT 2")
     branch.file("0003_other.sql", "SELECT 3")
     [result] = reviewed(branch, copy)
+    assert result.replay
+    [untried] = result.replay.skipped
+    assert (untried.line, untried.why) == (5, "2 statements in lines 5, 6, after the refused one in line 4")
     assert [(each.code, each.message) for each in result.findings] == [
         ("REPLAY_REFUSED", "on the throw-away copy: Cannot add column x")
     ]
@@ -508,15 +511,24 @@ def test_a_replay_ends_when_its_time_is_up(branch: ProjectFolder) -> None:
 
 
 def test_environments_that_render_equally_are_replayed_once(branch: ProjectFolder) -> None:
-    """An environment with other variables has a replay and a result of its own."""
+    """An environment with other variables has a separate replay and result, in the same engine and on the same base.
+
+    The engine is started again if something is left in it that a copy cannot be emptied of.
+    """
     (branch.root / "catalogs/shop.yaml").write_text(
         CATALOG + "environments: {dev: {}, test: {}, prod: {variables: {n: 2}}}\nvariables: {n: 1}\n"
     )
     branch.file("0002_add.sql", "SELECT {{ variables.n }}")
     copy = FakeCopy()
+    copy.held = None  # Nothing is cached.
     results = reviewed(branch, copy)
     assert [result.environments for result in results] == [("dev", "test"), ("prod",)]
+    assert sum("CREATE TABLE" in sql for sql in copy.ran) == 1
     assert [sql for sql in copy.ran if "SELECT" in sql] == ["SELECT 1", "SELECT 2"]
+    assert copy.starts == 1
+    copy.is_whole = False
+    reviewed(branch, copy)
+    assert copy.starts == 3
 
 
 def test_namespaces_that_no_file_creates_exist_on_the_copy(branch: ProjectFolder) -> None:
