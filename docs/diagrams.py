@@ -30,7 +30,11 @@ class NotDrawn(Exception):
 def with_pictures(html: str) -> str:
     """Return a page with a picture in place of each diagram's source."""
     numbers = count(1)
-    return _BLOCK.sub(lambda found: svg(unescape(found[1]), next(numbers)), html)
+    return _BLOCK.sub(
+        # A narrow screen scrolls it, and shows its texts in a size that can be read.
+        lambda found: f'<div style="overflow-x:auto">{svg(unescape(found[1]), next(numbers))}</div>',
+        html,
+    )
 
 
 def svg(source: str, number: int = 1) -> str:
@@ -59,8 +63,8 @@ def _picture(parts: Iterable[str], width: float, height: float, number: int) -> 
     )
     body = "".join(parts).replace("#arrow", f"#arrow{number}")
     return (
-        f'<svg class="diagram" role="img" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" '
-        f'width="{width:.0f}" style="max-width:100%;height:auto" font-family="inherit" font-size="13">'
+        f'<svg class="diagram" xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" '
+        f'style="max-width:100%;min-width:min({width:.0f}px,36em);height:auto" font-family="inherit" font-size="13">'
         f"<defs>{arrow}</defs>{body}</svg>"
     )
 
