@@ -22,9 +22,12 @@ import click
 
 ROOT = Path(__file__).resolve().parent.parent
 # The code of this checkout, whatever is installed.
-sys.path.insert(0, str(ROOT))
+sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
+
+from diagrams import with_pictures  # noqa: E402
 
 import glacierbase  # noqa: E402
+from glacierbase.authoring.ci_files import action_of_repository  # noqa: E402
 from glacierbase.catalogs.keys import KEYS  # noqa: E402
 from glacierbase.cli.program import cli  # noqa: E402
 from glacierbase.errors.reference import ENTRIES  # noqa: E402
@@ -260,6 +263,7 @@ def pages() -> Iterator[tuple[Path, str]]:
     """Yield each file that is generated or has a generated part, and the text that it should have."""
     for name, text in schemas():
         yield DOCS / "reference" / "schemas" / f"{name}.json", text
+    yield ROOT / "action.yml", action_of_repository()
     for name, generate in PAGES.items():
         path = DOCS / name
         head = path.read_text("utf-8").partition(MARK)[0] if path.exists() else ""
@@ -285,8 +289,14 @@ def main(arguments: list[str]) -> int:
         return 0
     program = Path(sys.executable).parent / "zensical"
     done = subprocess.run([program, "build", "--clean", "--strict"], cwd=ROOT, check=False)
-    # Every file that is no page is copied to the site, this one too.
-    (ROOT / "site" / "build.py").unlink(missing_ok=True)
+    # Every file that is no page is copied to the site, these too.
+    for name in ("build.py", "diagrams.py"):
+        (ROOT / "site" / name).unlink(missing_ok=True)
+    # Pictures, because the theme's script would load the one that draws diagrams from another host.
+    for page in (ROOT / "site").rglob("*.html"):
+        html = page.read_text("utf-8")
+        if (drawn := with_pictures(html)) != html:
+            page.write_text(drawn, "utf-8")
     return done.returncode
 
 

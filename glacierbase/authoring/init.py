@@ -52,6 +52,7 @@ class InitResult(Result):
     Attributes:
         variables: the environment variables that the catalog file reads.
         next: the commands to run next, in order.
+        updated: files of the CI service that were written by an earlier call, and are replaced.
         unchanged: files of the CI service that existed before.
         incomplete: files with the line that they lack.
     """
@@ -61,9 +62,11 @@ class InitResult(Result):
     next: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
+    updated: tuple[str, ...] = ()
 
     def lines(self) -> list[Line]:
         lines: list[Line] = [f"wrote {file}" for file in self.files]
+        lines += [f"updated {file}" for file in self.updated]
         lines += [f"unchanged {file}" for file in self.unchanged]
         lines += [f"add by hand: {line}" for line in self.incomplete]
         if self.variables:
@@ -73,7 +76,9 @@ class InitResult(Result):
         return [*lines, *(["next:"] if self.next else []), *(Verbatim(f"  {step}") for step in self.next)]
 
 
-def init(project: str | None, name: str | None, catalog_type: str, ci: str | None = None) -> InitResult:
+def init(
+    project: str | None, name: str | None, catalog_type: str, ci: str | None = None, source: str | None = None
+) -> InitResult:
     """Write a catalog with its first migration, in a new or an existing project, and the files of a CI service.
 
     Either all files are written, or none.
@@ -83,6 +88,7 @@ def init(project: str | None, name: str | None, catalog_type: str, ci: str | Non
         name: the name of the catalog. Without it no catalog is added to a project that has one, if `ci` is given.
         catalog_type: one of `TYPES`.
         ci: one of `ci_files.SERVICES`, or None.
+        source: what the CI service installs, as for `write_ci_files`.
 
     Raises:
         GlacierbaseError: the catalog or its migrations exist already, a file of the CI service differs, the name is invalid, or a
@@ -93,7 +99,7 @@ def init(project: str | None, name: str | None, catalog_type: str, ci: str | Non
         result = InitResult("", "")
         if name is not None or ci is None or not _has_catalogs(root):
             result = _write_catalog(project, root, _NAME if name is None else name, catalog_type, new)
-        return result if ci is None else _with_ci(result, root, ci, new)
+        return result if ci is None else _with_ci(result, root, ci, source, new)
 
 
 def _has_catalogs(root: Path) -> bool:
@@ -117,14 +123,16 @@ def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str
     return InitResult(name, "", files=tuple(map(str, written)), variables=variables, next=steps)
 
 
-def _with_ci(result: InitResult, root: Path, ci: str, new: NewFiles) -> InitResult:
+def _with_ci(result: InitResult, root: Path, ci: str, source: str | None, new: NewFiles) -> InitResult:
     """Write the files of the CI service, and return the result with them."""
-    ci_files = write_ci_files(root, ci, new)
+    ci_files = write_ci_files(root, ci, source, new)
+    changed = (*ci_files.written, *ci_files.updated)
     return replace(
         result,
         catalog=result.catalog or ", ".join(ci_files.catalogs),
         files=(*result.files, *ci_files.written),
-        next=result.next or ((shlex.join(["git", "add", "--", *ci_files.written]),) if ci_files.written else ()),
+        next=result.next or ((shlex.join(["git", "add", "--", *changed]),) if changed else ()),
+        updated=ci_files.updated,
         unchanged=ci_files.unchanged,
         incomplete=ci_files.incomplete,
     )

@@ -151,12 +151,22 @@ def squash(options: CommandOptions, to: str, author: str | None, dry_run: bool, 
     type=click.Choice(["github", "gitlab"]),
     help="Also write files for this CI service: review, deployment, code owners. In a project that has catalogs: only these.",
 )
+@click.option(
+    "--from",
+    "source",
+    metavar="SOURCE",
+    help="What the CI service installs: index, git+URL@COMMIT, or the path of a wheel in the repository. "
+    "Default: what this installation came from.",
+)
 @click.argument("name", required=False)
-def init(options: CommandOptions, catalog_type: str, ci: str | None, name: str | None) -> None:
+def init(options: CommandOptions, catalog_type: str, ci: str | None, source: str | None, name: str | None) -> None:
     """Write a project with the catalog NAME and a migration.
 
-    NAME is analytics by default. Prints the next commands. Overwrites nothing.
+    NAME is analytics by default. Prints the next commands. Overwrites nothing but files that --ci wrote and nobody
+    edited since.
     """
+    if source is not None and ci is None:
+        raise click.UsageError("--from requires --ci", click.get_current_context())
 
     with options.reporting() as report:
         from glacierbase.errors import ConfigurationError
@@ -166,7 +176,7 @@ def init(options: CommandOptions, catalog_type: str, ci: str | None, name: str |
         if ci and name is None and project is None:
             with suppress(ConfigurationError):  # No project is here: a new one.
                 project = str(find_root())
-        report.results = (COMMANDS["init"].load()(project, name, catalog_type, ci),)
+        report.results = (COMMANDS["init"].load()(project, name, catalog_type, ci, source),)
 
 
 @cli.command()

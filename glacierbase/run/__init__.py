@@ -6,5 +6,5 @@
 - `activity`: the current activities of a command.
 - `files`, `cache`: read and write files safely; the user's cache folder.
 - `git`, `user_command`: run git, and the commands of hooks.
-- `packages`: objects that installed packages add.
+- `packages`, `installed`: objects that installed packages add; where glacierbase was installed from.
 """

@@ -103,4 +103,18 @@ BREAKS = (
         "(migrator.purge_table,)",
         "unit/stores/test_probe.py::test_a_server_that_refuses_to_purge_drops_the_table_all_the_same",
     ),
+    Break(
+        "a CI file that somebody edited is replaced",
+        "authoring/ci_files.py",
+        "before.get(path, text) != text and not _is_as_written(before[path])",
+        "False",
+        "unit/authoring/test_ci_files.py::test_a_file_that_somebody_edited_is_kept_and_the_hint_shows_how_to_compare",
+    ),
+    Break(
+        "an address with a token is written into a CI file",
+        "authoring/ci_files.py",
+        r"(https://|ssh://(\w+@)?)",
+        r"(https|ssh)://(\w+@)?",
+        "unit/authoring/test_ci_files.py::test_what_a_ci_service_cannot_install_is_refused",
+    ),
 )

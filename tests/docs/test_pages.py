@@ -52,6 +52,20 @@ def test_every_page_is_in_the_navigation() -> None:
     assert sorted(listed) == sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 
 
+def test_the_guides_are_in_five_groups() -> None:
+    """In the order of the work: write, review, deploy, recover, operate."""
+    text = (REPOSITORY / "zensical.toml").read_text("utf-8").partition('{ "Guides" = [')[2]
+    guides = text.partition('{ "Reference" = [')[0]
+    assert re.findall(r'^    \{ "(\w+)" = \[$', guides, re.MULTILINE) == [
+        "Write",
+        "Review",
+        "Deploy",
+        "Recover",
+        "Operate",
+    ]
+    assert re.search(r'^    \{ "[^"]*" = "', guides, re.MULTILINE) is None
+
+
 def test_every_page_can_be_reached_from_the_start_page() -> None:
     """By links in pages: a reader who has no site reads them in the repository."""
     reached, todo = set[Path](), [DOCS / "index.md"]

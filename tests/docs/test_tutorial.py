@@ -1,4 +1,4 @@
-"""The tutorial, run literally: every shell block in order, in one folder, with real Spark."""
+"""The tutorial and the first page, run literally: every shell block in order, in one folder, with real Spark."""
 
 from __future__ import annotations
 
@@ -28,10 +28,11 @@ def run(folder: Path, block: Block, environ: dict[str, str]) -> subprocess.Compl
     )  # fmt: skip
 
 
-@pytest.mark.long
-@pytest.mark.spark
-def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
-    """Each block exits as the page says, and prints the lines that the page shows after it."""
+def run_page(page: Path, tmp_path: Path) -> int:
+    """Run the blocks of a page in order; return how many of its outputs were compared.
+
+    Each block exits as the page says, and prints the lines that the page shows after it.
+    """
     programs = tmp_path / "bin"
     programs.mkdir()
     program = programs / "glacierbase"
@@ -41,7 +42,7 @@ def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
     here.write_text(str(tmp_path))
     environ = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HERE": str(here)}
     printed, outputs = "", 0
-    for block in blocks(_TUTORIAL):
+    for block in blocks(page):
         if block.language == "sh" and block.marker != "install":
             done = run(tmp_path, block, environ)
             expected = int(block.marker.removeprefix("exits ")) if block.marker.startswith("exits") else 0
@@ -50,6 +51,20 @@ def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
         elif block.marker == "output":
             assert [line for line in without_times(block.text).splitlines() if line not in printed] == [], str(block)
             outputs += 1
-    assert outputs == 3
+    return outputs
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_the_first_page_works_as_written(tmp_path: Path) -> None:
+    """The example of the start page runs from an empty folder."""
+    assert run_page(DOCS / "index.md", tmp_path) == 1
+
+
+@pytest.mark.long
+@pytest.mark.spark
+def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
+    """The page runs from an empty folder, and shows the first migration as `init` writes it."""
+    assert run_page(_TUTORIAL, tmp_path) == 3
     written = (tmp_path / "lakehouse/migrations/web/0001_create_events.sql").read_text()
     assert written == next(blocks(_TUTORIAL, "sql")).text

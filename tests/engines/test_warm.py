@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import zipfile
 from dataclasses import dataclass
@@ -43,7 +44,8 @@ class Warmed:
         project.file("1_a.sql", "CREATE NAMESPACE lake.a")
         done = project.run("migrate", environ=self.environ)
         assert done.code == 0, done.stderr
-        assert done.stderr == "shop: starting Spark\n"
+        # On a busy machine the statement may take longer than a second, and then has a line.
+        assert re.sub("shop: running .*\n", "", done.stderr) == "shop: starting Spark\n"
         return log.read_text()
 
 

@@ -21,8 +21,10 @@ _SHELLS = {
     "bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"],
     "python": [sys.executable],
 }
+_ACTION = "./.github/actions/glacierbase"
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _RUNS_AFTER_FAILURE = "!cancelled() && steps.install.outcome == 'success'"
+_COMPARISON = re.compile(r"inputs\.([\w-]+) (==|!=) '(\w*)'")
 
 
 @dataclass
@@ -45,18 +47,21 @@ class Machine:
 
     Attributes:
         work: the checkout that jobs run in.
+        repository: the folder with the action that steps use; default `work`.
         temp: the folder of the runner, outside of the checkout.
     """
 
     def __init__(self, work: Path, folder: Path) -> None:
-        self.work = work
+        self.work = self.repository = work
         self.temp = folder / "temp"
         self.temp.mkdir(parents=True)
         self._programs = folder / "bin"
         self._programs.mkdir()
         self._program("glacierbase", f'exec "{sys.executable}" -m glacierbase "$@"')
-        self._program("python3", f'exec "{sys.executable}" "$@"')
         self._program("pip", f'echo "$@" >> "{self.temp}/installed"')
+        # A virtual environment gets the same programs.
+        venv = f'if [ "$1 $2" = "-m venv" ]; then mkdir -p "$3" && cp -R "{self._programs}" "$3/bin" && exit; fi'
+        self._program("python3", f'{venv}\nexec "{sys.executable}" "$@"')
 
     def _program(self, name: str, line: str) -> None:
         path = self._programs / name
@@ -75,30 +80,49 @@ class Machine:
     def on_github(
         self, steps: Sequence[Mapping[str, Any]], values: Mapping[str, str], env: Mapping[str, Any] | None = None
     ) -> Done:
-        """Run the steps of a job of GitHub Actions.
+        """Run the steps of a job of GitHub Actions, and those of the action that they use.
 
         Args:
-            values: of the expressions in `env` of the job and its steps. One that is missing is an error.
+            values: of the expressions in `env` and `with` of the job and its steps. One that is missing is an error.
             env: of the workflow and the job.
         """
         done = Done()
-        for step in steps:
+        for step, of_step in self._expanded(steps, dict(values)):
             condition = str(step.get("if", ""))
             if "run" not in step or (done.code and _RUNS_AFTER_FAILURE not in condition):
                 continue
             assert "${{" not in step["run"], step["run"]
-            given = {
-                name: _EXPRESSION.sub(lambda found: values[found[1]], str(value))
-                for name, value in {**(env or {}), **step.get("env", {})}.items()
-            }
+            given = _evaluated({**(env or {}), **step.get("env", {})}, of_step)
             command = _SHELLS[step.get("shell", "")]
-            code = self._run(done, command, step["run"], {**self._files_of_github(), **given})
+            code = self._run(done, command, step["run"], {**self._files_of_github(), **self._exported(), **given})
             done.ran[step["name"]] = code
             done.code = done.code or code
         return done
 
+    def _expanded(
+        self, steps: Sequence[Mapping[str, Any]], values: dict[str, str]
+    ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:
+        """Yield the steps that run, with the values of their expressions; in place of the action its steps."""
+        for step in steps:
+            if step.get("uses") != _ACTION:
+                yield step, values
+                continue
+            action = workflow(self.repository / _ACTION / "action.yml")
+            given = _evaluated(step.get("with", {}), {"vars.AWS_ROLE": "", "vars.AWS_REGION": "", **values})
+            inputs = {name: given.get(name, default["default"]) for name, default in action["inputs"].items()}
+            assert given.keys() <= inputs.keys()
+            inner = {**values, **{f"inputs.{name}": value for name, value in inputs.items()}}
+            for part in action["runs"]["steps"]:
+                if _holds(str(part.get("if", "")), inputs):
+                    yield {**part, "env": {**step.get("env", {}), **part.get("env", {})}}, inner
+
+    def _exported(self) -> dict[str, str]:
+        """Return the variables that earlier steps wrote to `GITHUB_ENV`."""
+        path = self.temp / "GITHUB_ENV"
+        return dict(line.split("=", 1) for line in path.read_text().splitlines()) if path.exists() else {}
+
     def _files_of_github(self) -> dict[str, str]:
-        names = ("GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
+        names = ("GITHUB_ENV", "GITHUB_OUTPUT", "GITHUB_PATH", "GITHUB_STEP_SUMMARY")
         return {
             **{name: str(self.temp / name) for name in names},
             "RUNNER_TEMP": str(self.temp),
@@ -135,9 +159,31 @@ class Machine:
         return ran.returncode
 
 
+def _evaluated(texts: Mapping[str, Any], values: Mapping[str, str]) -> dict[str, str]:
+    """Return texts with the values of their expressions; of alternatives, the first that is not empty."""
+
+    def value(found: re.Match[str]) -> str:
+        if found[1] in values or " || " not in found[1]:
+            return values[found[1]]
+        known = [values[part] for part in found[1].split(" || ") if part in values]
+        return next(filter(None, known))
+
+    return {name: _EXPRESSION.sub(value, str(text)) for name, text in texts.items()}
+
+
+def _holds(condition: str, inputs: Mapping[str, str]) -> bool:
+    """Return whether what a condition says about the inputs holds; the rest of it counts as true."""
+    compared = _COMPARISON.sub(lambda found: str((inputs[found[1]] == found[3]) == (found[2] == "==")), condition)
+    words = re.sub(r"[\w.]+ == '\w+'|!cancelled\(\)", "True", compared.replace("${{", "").replace("}}", ""))
+    assert re.fullmatch(r"(True|False|[&|() ])*", words), condition
+    return not words or bool(eval(words.replace("&&", "and").replace("||", "or")))
+
+
 def gitlab_jobs(path: Path) -> dict[str, dict[str, Any]]:
-    """Return the jobs of a file, each with what it extends."""
+    """Return the jobs of a file, each with what it extends in this file or one that it includes."""
     content = yaml.safe_load(path.read_text("utf-8"))
+    for included in content.pop("include", ()):
+        content |= yaml.safe_load((path.parents[2] / included["local"]).read_text("utf-8"))
     return {name: _extended(job, content) for name, job in content.items() if not name.startswith(".")}
 
 

@@ -21,7 +21,7 @@ class Commenter:
         self.service = service
         self.server = server
         self._machine = Machine(folder, folder / "machine")
-        self._written = written
+        self._written = self._machine.repository = written
         self._folder = folder
 
     def write(self, text: str, review: object = NEW, number: str = "7", **more: str) -> tuple[int, str]:
@@ -34,12 +34,12 @@ class Commenter:
         self.server.artifact = files
         event = {"workflow_run": {"id": 1, "head_sha": sha, "html_url": "https://github.test/acme/lake/actions/runs/1"}}
         (self._folder / "event.json").write_text(json.dumps(event))
-        [step] = steps_of(workflow(self._written / ".github/workflows/glacierbase-comment.yml"))
+        steps = list(steps_of(workflow(self._written / ".github/workflows/glacierbase-comment.yml")))
         env = {
             "GITHUB_API_URL": self.server.address, "GITHUB_REPOSITORY": "acme/lake",
             "GITHUB_EVENT_PATH": str(self._folder / "event.json"),
         }  # fmt: skip
-        done = self._machine.on_github([step], {"github.token": "canary"}, env)
+        done = self._machine.on_github(steps, {"github.token": "canary"}, env)
         return done.code, done.log
 
     def _on_gitlab(self, files: dict[str, str]) -> tuple[int, str]:

@@ -28,6 +28,7 @@ from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
 from glacierbase.run.activity import doing
 from glacierbase.run.clock import SKEW
+from glacierbase.run.installed import pip_install
 from glacierbase.run.run import Run, run_tag
 from glacierbase.run.waiting import Caller, result
 from glacierbase.sql import read
@@ -321,7 +322,7 @@ def _connector(catalog: Catalog) -> Any:
         raise ConfigurationError(
             "SNOWFLAKE_NOT_INSTALLED",
             f"catalog {catalog.name} runs on Snowflake, whose connector this Python lacks",
-            "pip install 'glacierbase[snowflake]'",
+            pip_install("snowflake"),
         ) from error
     return snowflake.connector
 

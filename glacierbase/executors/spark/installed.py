@@ -9,8 +9,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-
-_INSTALL = "pip install 'glacierbase[spark]', or 'glacierbase[local]' for a machine without Java"
+from glacierbase.run.installed import pip_install
 
 
 def spark_version() -> str:
@@ -24,7 +23,7 @@ def spark_version() -> str:
             return version(package)
         except PackageNotFoundError:
             continue
-    raise ConfigurationError("SPARK_NOT_INSTALLED", "pyspark is not installed in this Python", _INSTALL)
+    raise ConfigurationError("SPARK_NOT_INSTALLED", "pyspark is not installed in this Python", _install())
 
 
 def spark_home() -> Path:
@@ -42,8 +41,12 @@ def spark_home() -> Path:
         f"SPARK_HOME is {named}, which holds no Spark"
         if named
         else "the installed pyspark-client cannot start a Spark",
-        "unset SPARK_HOME, or set it to the folder of a Spark" if named else _INSTALL,
+        "unset SPARK_HOME, or set it to the folder of a Spark" if named else _install(),
     )
+
+
+def _install() -> str:
+    return f"{pip_install('spark')}, or [local] in place of [spark] for a machine without Java"
 
 
 def _packaged() -> Iterator[Path]:

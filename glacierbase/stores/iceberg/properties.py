@@ -31,6 +31,8 @@ _SPARK_CATALOGS = {
     # Its namespaces are in Spark's session metastore, which is a Glue or Hive catalog.
     "org.apache.iceberg.spark.SparkSessionCatalog": ("glue", "hive"),
 }
+# The extras of glacierbase with PyIceberg's clients.
+_EXTRAS = {"glue": "glue", "hive": "hive"}
 _REQUIRED = {"rest": ["uri"], "glue": ["warehouse"], "hive": ["uri", "warehouse"], "sql": ["uri", "warehouse"]}
 
 _S3_FILES = "org.apache.iceberg.aws.s3.S3FileIO"
@@ -267,3 +269,13 @@ def _check_rest(parameters: Mapping[str, str], harmless: str) -> None:
 
 
 _READERS = {"sqlite": _sqlite, "postgresql": _postgresql}
+
+
+def extra_of(catalog: Catalog) -> str | None:
+    """Return the extra of glacierbase with PyIceberg's client for the catalog of history and lock, or None if it needs none."""
+    prefix = f"spark.sql.catalog.{catalog.store.catalog}."
+    conf = {key.removeprefix(prefix): value for key, value in catalog.spark_conf.items() if key.startswith(prefix)}
+    kind = _KINDS.get(conf.get("type") or conf.get("catalog-impl") or "")
+    # The address may be a reference, which is not read where this is needed.
+    is_postgres = kind == "sql" and not conf.get("uri", "").startswith("jdbc:sqlite:")
+    return "postgres" if is_postgres else _EXTRAS.get(kind or "")

@@ -15,5 +15,5 @@ def ci_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with the files of all services; not to be changed."""
     root = tmp_path_factory.mktemp("written")
     for service in SERVICES:
-        init(str(root), None, "rest", service)
+        init(str(root), None, "rest", service, "index")
     return root

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import re
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from typing import Any
 import pytest
 import yaml
 
+import glacierbase
 from glacierbase.authoring.ci_files import SERVICES
 from glacierbase.authoring.init import init
 from tests.support.ci import Done, Machine, gitlab_jobs, steps_of, workflow
@@ -25,6 +27,7 @@ from tests.support.project_folder import REPOSITORY, migration
 from tests.support.repository import commit_all, git
 
 ACTION, HOOKS = REPOSITORY / "action.yml", REPOSITORY / ".pre-commit-hooks.yaml"
+LOCAL = ".github/actions/glacierbase/action.yml"
 WORKFLOWS = ("review", "comment", "deploy", "migrate")
 
 
@@ -36,7 +39,7 @@ def checkout(tmp_path: Path) -> Path:
     """
     origin = tmp_path / "origin"
     for service in SERVICES:
-        init(str(origin), None, "snowflake", service)
+        init(str(origin), None, "snowflake", service, "index")
     commit_all(origin)
     subprocess.run(["git", "clone", "-q", str(origin), str(tmp_path / "clone")], check=True)
     clone = tmp_path / "clone"
@@ -58,6 +61,7 @@ def workflows(root: Path) -> dict[str, dict[Any, Any]]:
         ("vendor.gitlab-ci", ".gitlab-ci.yml"),
         ("vendor.gitlab-ci", ".gitlab/ci/*.yml"),
         ("vendor.github-actions", "action.yml"),
+        ("vendor.github-actions", LOCAL),
     ],
 )
 def test_each_file_fits_the_schema_of_its_service(schema: str, pattern: str, ci_project: Path) -> None:
@@ -80,7 +84,7 @@ def test_each_file_fits_the_schema_of_its_service(schema: str, pattern: str, ci_
 
 
 def all_steps(ci_project: Path) -> Iterator[dict[str, Any]]:
-    for content in (*workflows(ci_project).values(), workflow(ACTION)):
+    for content in (*workflows(ci_project).values(), workflow(ci_project / LOCAL), workflow(ACTION)):
         yield from steps_of(content)
 
 
@@ -93,18 +97,18 @@ def test_no_expression_is_part_of_a_script(ci_project: Path) -> None:
 
 def test_each_action_is_pinned_by_a_commit_and_checkouts_keep_no_credential(ci_project: Path) -> None:
     """A tag can be moved; the version is in a comment."""
-    texts = [path.read_text() for path in (*(ci_project / ".github/workflows").glob("*.yml"), ACTION)]
+    texts = [path.read_text() for path in (*(ci_project / ".github").rglob("*.yml"), ACTION)]
     uses = re.findall(r"uses: (.*)", "\n".join(texts))
     foreign = [each for each in uses if not each.startswith("./")]
     assert len(foreign) > 10
     assert [each for each in foreign if not re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
     checkouts = [step for step in all_steps(ci_project) if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(checkouts) == 3
+    assert len(checkouts) == 4
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
 def test_rights_are_the_least_that_each_job_needs(ci_project: Path) -> None:
-    """The review runs a stranger's branch with the right to read; the comment's job checks out nothing and runs no action."""
+    """The review runs a stranger's branch with the right to read; the comment's job checks out and runs the default branch only."""
     found = workflows(ci_project)
     rights = {name: content["permissions"] for name, content in found.items()}
     assert rights == {
@@ -112,10 +116,13 @@ def test_rights_are_the_least_that_each_job_needs(ci_project: Path) -> None:
     }  # fmt: skip
     assert set(found["review"][True]) == {"pull_request", "merge_group", "push"}
     assert "permissions" not in found["review"]["jobs"]["review"]
-    assert "secrets." not in (ci_project / ".github/workflows/glacierbase-review.yml").read_text()
+    for name in (".github/workflows/glacierbase-review.yml", ".github/workflows/glacierbase-comment.yml", LOCAL):
+        assert "secrets." not in (ci_project / name).read_text()
     comment = found["comment"]["jobs"]["comment"]
-    assert comment["permissions"] == {"actions": "read", "pull-requests": "write"}
-    assert all("uses" not in step for step in comment["steps"])
+    assert comment["permissions"] == {"actions": "read", "contents": "read", "pull-requests": "write"}
+    checkout, action = comment["steps"]
+    assert checkout["with"]["ref"] == "${{ github.event.repository.default_branch }}"
+    assert action == {"uses": "./.github/actions/glacierbase", "with": {"command": "comment"}}
     for job in found["deploy"]["jobs"].values():
         assert job["permissions"] == {"contents": "read", "id-token": "write"}
 
@@ -127,34 +134,40 @@ def test_the_wheel_has_every_template() -> None:
     packed = {file.distribution_path for file in WheelBuilder(str(REPOSITORY)).recurse_included_files()}
     templates = REPOSITORY / "glacierbase" / "authoring" / "templates"
     names = {path.relative_to(REPOSITORY).as_posix() for path in templates.rglob("*") if path.is_file()}
-    assert {
-        f"glacierbase/authoring/templates/ci/{name}" for name in ("github/review.yml", "gitlab/glacierbase.yml")
-    } <= names
+    assert {f"glacierbase/authoring/templates/ci/{name}" for name in ("github/action.yml", "gitlab/jobs.yml")} <= names
     assert names <= packed
 
 
-def test_the_action_runs_the_commands_of_the_workflow(ci_project: Path) -> None:
-    """Whoever uses the action gets the same review, from the version of the action."""
-    names = ("Validate", "Review", "Summary")
-    commands = [
-        {step["name"]: step["run"] for step in steps_of(content) if step.get("name") in names}
-        for content in (workflows(ci_project)["review"], workflow(ACTION))
-    ]
-    assert commands[0] == commands[1]
-    assert tuple(commands[0]) == names
+def test_the_action_of_the_repository_is_that_of_a_project(ci_project: Path) -> None:
+    """Whoever uses it gets the same steps, with glacierbase in the version of the action."""
+    of_project, of_repository = (list(steps_of(workflow(path))) for path in (ci_project / LOCAL, ACTION))
+    names = [step["name"] for step in of_repository if "name" in step]
+    assert names == ["Install", "Validate", "Review", "Summary", "Plan", "Migrate", "Comment"]
+    [number] = [number for number, step in enumerate(of_repository) if step.get("name") == "Install"]
+    assert "$GITHUB_ACTION_PATH[$EXTRAS]" in of_repository.pop(number)["run"]
+    assert '"$GLACIERBASE"' in of_project.pop(number)["run"]
+    assert of_project == of_repository
+
+
+@pytest.mark.parametrize("service", SERVICES)
+def test_the_files_that_a_project_owns_are_short(service: str, ci_project: Path) -> None:
+    """What they have in common for all projects is in one action, or in one file of hidden jobs."""
+    common = (LOCAL, ".gitlab/ci/glacierbase-jobs.yml")
+    paths = [path for path in SERVICES[service].own.values() if path not in common]
+    lengths = {path: len((ci_project / path).read_text().splitlines()) for path in paths}
+    assert {path: length for path, length in lengths.items() if length > 55} == {}
+    assert sum(lengths.values()) / len(lengths) < 45
 
 
 def test_the_check_of_a_pull_request_finds_what_the_rules_find(checkout: Path, tmp_path: Path) -> None:
     """Steps after one that failed run, and the job fails. The comment's job accepts what is in the folder of the artifact."""
     machine = Machine(checkout, tmp_path / "machine")
-    content = workflow(checkout / ".github/workflows/glacierbase-review.yml")
-    job = content["jobs"]["review"]
-    base = job["env"]["BASE"].removeprefix("${{ ").removesuffix(" }}")
-    values = {base: "origin/main", "github.event.pull_request.number": "7"}
-    done = machine.on_github(job["steps"], values, {**content["env"], **job["env"]})
+    job = workflow(checkout / ".github/workflows/glacierbase-review.yml")["jobs"]["review"]
+    values = {"github.event.pull_request.base.sha": "origin/main", "github.event.pull_request.number": "7"}
+    done = machine.on_github(job["steps"], values)
     assert (done.code, list(done.ran)) == (3, ["Install", "Validate", "Review", "Summary"]), done.log
     assert re.search(r"^::error file=migrations/analytics/0002_drop_kind.sql,line=4.*DS103", done.log, re.MULTILINE)
-    assert machine.installed == [f"install --quiet {content['env']['GLACIERBASE']}"]
+    assert machine.installed == [f"install --quiet glacierbase[snowflake]=={glacierbase.__version__}"]
     folder = machine.temp / "glacierbase-review"
     found = json.loads((folder / "review.sarif").read_text())["runs"][0]["results"]
     assert "DS103" in {each["ruleId"] for each in found}
@@ -187,7 +200,7 @@ def test_the_check_of_a_merge_request_leaves_its_reports(checkout: Path, tmp_pat
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_plan_is_shown_and_nothing_else_is_applied(service: str, tmp_path: Path) -> None:
     """Whoever approves finds the statements. A file that was edited since is refused before an engine starts."""
-    init(str(tmp_path / "work"), None, "spark", service)
+    init(str(tmp_path / "work"), None, "spark", service, "index")
     machine = Machine(tmp_path / "work", tmp_path / "machine")
     jobs = {
         "github": lambda name: _migrating_on_github(machine, name),
@@ -200,7 +213,7 @@ def test_a_plan_is_shown_and_nothing_else_is_applied(service: str, tmp_path: Pat
     assert planned.code == 0, planned.log
     assert "CREATE TABLE" in planned.log
     if service == "github":
-        assert machine.output("GITHUB_OUTPUT") == "pending=True\n"
+        assert machine.output("GITHUB_OUTPUT").splitlines()[-1] == "pending=True"
         assert re.search(r"^    .*CREATE TABLE", machine.output("GITHUB_STEP_SUMMARY"), re.MULTILINE)
     (machine.work / "migrations/analytics/0001_create_events.sql").write_text(migration("DROP TABLE lake.shop.orders"))
     refused = jobs[service]("migrate")
@@ -211,7 +224,7 @@ def test_a_plan_is_shown_and_nothing_else_is_applied(service: str, tmp_path: Pat
 
 def _migrating_on_github(machine: Machine, job: str) -> Done:
     content = workflow(machine.work / ".github/workflows/glacierbase-migrate.yml")
-    return machine.on_github(content["jobs"][job]["steps"], {}, {**content["env"], "ENVIRONMENT": "prod"})
+    return machine.on_github(content["jobs"][job]["steps"], {"inputs.environment": "prod"})
 
 
 @pytest.mark.parametrize("hook", ["glacierbase-validate", "glacierbase-lint"])
@@ -233,8 +246,28 @@ def test_each_pre_commit_hook_runs_in_a_clone(hook: str, checkout: Path, tmp_pat
 def test_the_gitlab_files_need_no_stage_of_their_own(ci_project: Path) -> None:
     """The jobs fit into a pipeline that exists: the stages are those that GitLab defines by default."""
     jobs = gitlab_jobs(ci_project / ".gitlab/ci/glacierbase.yml")
+    assert len(jobs) == 6
     assert {job["stage"] for job in jobs.values()} == {"test", "deploy"}
     assert all(job["rules"] for job in jobs.values())
     assert yaml.safe_load((ci_project / ".gitlab-ci.yml").read_text()) == {
         "include": [{"local": ".gitlab/ci/glacierbase.yml"}]
     }
+
+
+def test_a_key_is_in_a_file_that_only_its_owner_can_read(checkout: Path, tmp_path: Path) -> None:
+    """The secret holds the key, the catalog file names the file. The steps after it find its path in the variable."""
+    machine = Machine(checkout, tmp_path / "machine")
+    job = workflow(checkout / ".github/workflows/glacierbase-migrate.yml")["jobs"]["plan"]
+    key = "-----BEGIN PRIVATE KEY-----\ncanary\n-----END PRIVATE KEY-----"
+    values = {
+        "inputs.environment": "prod", "secrets.SNOWFLAKE_PRIVATE_KEY": key, "vars.SNOWFLAKE_USER": "ana",
+        "vars.SNOWFLAKE_ACCOUNT": "",
+    }  # fmt: skip
+    done = machine.on_github(job["steps"], values)
+    assert list(done.ran) == ["Install", "Keys", "Plan"]
+    assert done.ran["Keys"] == 0
+    path = machine.temp / "SNOWFLAKE_PRIVATE_KEY_FILE"
+    assert (path.read_text(), stat.S_IMODE(path.stat().st_mode)) == (f"{key}\n", 0o600)
+    assert machine.output("GITHUB_ENV") == f"SNOWFLAKE_PRIVATE_KEY_FILE={path}\n"
+    assert "canary" not in done.log
+    assert "UNSET_REFERENCE" not in done.log

@@ -13,6 +13,7 @@ from glacierbase.errors import ConfigurationError, EngineError, OutcomeUnknown, 
 from glacierbase.executors.snowflake import session
 from glacierbase.executors.snowflake.errors import is_atomic, map_error
 from glacierbase.executors.snowflake.session import QueryState, SnowflakeSession, assess
+from glacierbase.run.installed import INDEX, requirement, source
 from tests.support.project_folder import ProjectFolder
 
 
@@ -242,4 +243,5 @@ def test_without_the_connector_the_error_names_what_to_install(
     with pytest.raises(ConfigurationError) as caught:
         loaded.pending()
     assert caught.value.code == "SNOWFLAKE_NOT_INSTALLED"
-    assert "pip install 'glacierbase[snowflake]'" in caught.value.hint
+    assert caught.value.hint == f"pip install '{requirement(source() or INDEX, 'snowflake')}'"
+    assert "[snowflake]" in caught.value.hint

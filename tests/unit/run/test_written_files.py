@@ -144,7 +144,7 @@ def test_a_replaced_file_keeps_its_permissions_and_its_other_names(tmp_path: Pat
     [
         ("new 'a change' --author me --catalog shop", "migrations/shop"),
         ("init other", "migrations"),
-        ("init --ci github", ".github"),
+        ("init --ci github --from index", ".github"),
     ],
 )
 def test_a_new_file_is_not_written_through_a_folder_that_leads_to_gits_files_or_out(
