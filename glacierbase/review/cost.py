@@ -31,7 +31,7 @@ class Cost(str, Enum):
     __str__ = str.__str__
 
 
-class Broken(str, Enum):
+class Affected(str, Enum):
     """Who fails, or reads something else, after a change."""
 
     READERS = "readers"
@@ -67,7 +67,7 @@ class StatementEffect:
 
     cost: Cost = Cost.METADATA
     undo: Undo | None = None
-    breaks: tuple[Broken, ...] = ()
+    breaks: tuple[Affected, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,19 +147,19 @@ _COSTS: Mapping[str, Cost] = {
         Cost.DESTRUCTIVE,
     ),
 }  # fmt: skip
-_BOTH = (Broken.READERS, Broken.WRITERS)
-_BREAKS: Mapping[str, tuple[Broken, ...]] = {
+_BOTH = (Affected.READERS, Affected.WRITERS)
+_BREAKS: Mapping[str, tuple[Affected, ...]] = {
     **dict.fromkeys(
         ("drop_table", "replace_table", "rename_table", "drop_namespace", "drop_column", "rename_column", "replace_columns",
          "set_location"),
         _BOTH,
     ),
-    **dict.fromkeys(("drop_view", "rename_view", "replace_view", "alter_view", "alter_column_type"), (Broken.READERS,)),
+    **dict.fromkeys(("drop_view", "rename_view", "replace_view", "alter_view", "alter_column_type"), (Affected.READERS,)),
     # INSERT without a list of columns fails on Spark; INSERT OVERWRITE replaces the partitions of the new spec.
     **dict.fromkeys(
         ("add_column", "alter_column_position", "add_constraint", "add_partition_field", "drop_partition_field",
          "replace_partition_field"),
-        (Broken.WRITERS,),
+        (Affected.WRITERS,),
     ),
 }  # fmt: skip
 # Objects of Snowflake whose state is in no table, and what is lost with them.
@@ -195,7 +195,7 @@ def combined(effects: Iterable[StatementEffect]) -> StatementEffect:
     return StatementEffect(
         max((effect.cost for effect in effects), key=list(Cost).index, default=Cost.METADATA),
         undos[-1] if undos else None,
-        tuple(broken for broken in Broken if any(broken in effect.breaks for effect in effects)),
+        tuple(broken for broken in Affected if any(broken in effect.breaks for effect in effects)),
     )
 
 
@@ -223,13 +223,13 @@ def _cost(changed: _Changed) -> Cost:
     return max(costs, key=list(Cost).index)
 
 
-def _breaks(changed: _Changed) -> tuple[Broken, ...]:
+def _breaks(changed: _Changed) -> tuple[Affected, ...]:
     broken = [name for operation in changed.operations for name in _BREAKS.get(operation, ())]
     if changed.parsed.operation not in CREATES and any(
         getattr(part, "nullable", None) is False for part in changed.parsed.parts
     ):
-        broken.append(Broken.WRITERS)
-    return _BOTH if _is_swap(changed) else tuple(name for name in Broken if name in broken)
+        broken.append(Affected.WRITERS)
+    return _BOTH if _is_swap(changed) else tuple(name for name in Affected if name in broken)
 
 
 def _undo(changed: _Changed) -> Undo | None:

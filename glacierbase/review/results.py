@@ -15,7 +15,7 @@ from glacierbase.model.finding import Finding
 from glacierbase.model.migration import Identified
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Mark, counted, table
-from glacierbase.review.cost import Broken, Cost, Undo
+from glacierbase.review.cost import Affected, Cost, Undo
 from glacierbase.run.git import work_tree
 
 PREFIX = "on the throw-away copy"
@@ -125,7 +125,7 @@ class ReviewedStatement:
     sql: str
     cost: Cost = Cost.METADATA
     undo: Undo | None = None
-    affects: tuple[Broken, ...] = ()
+    affects: tuple[Affected, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -188,7 +188,7 @@ class ReviewedTable(TableChange):
 
     cost: Cost = Cost.METADATA
     undo: tuple[Undo, ...] = ()
-    affects: tuple[Broken, ...] = ()
+    affects: tuple[Affected, ...] = ()
     views: tuple[str, ...] = ()
 
     @property

@@ -35,7 +35,7 @@ from glacierbase.model.text import counted
 from glacierbase.prose import sections
 from glacierbase.review.catalogue import FAMILIES
 from glacierbase.review.copy import Copy, copy_of
-from glacierbase.review.cost import Broken, Cost, StatementEffect, combined
+from glacierbase.review.cost import Affected, Cost, StatementEffect, combined
 from glacierbase.review.lint import lint
 from glacierbase.review.replay import Replay, Replays, is_same
 from glacierbase.review.results import (
@@ -291,7 +291,7 @@ def _table(group: _Group, change: TableChange) -> ReviewedTable:
         cost=whole.cost,
         undo=tuple(dict.fromkeys(effect.undo for effect in reversed(effects) if effect.undo)),
         affects=whole.breaks,
-        views=tuple(_views_on(group, names)) if Broken.READERS in whole.breaks else (),
+        views=tuple(_views_on(group, names)) if Affected.READERS in whole.breaks else (),
     )
 
 

@@ -141,15 +141,11 @@ _RETENTIONS = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration
     "set_properties", *CREATES, formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL107"]
 )
 def short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find retentions of files and log shorter than a week, and values that are no interval."""
+    """Find retentions of files and log shorter than a week; values that are no interval are found by PR102."""
     for part in step.parsed.parts:
         if isinstance(part, Property) and part.key in _RETENTIONS and part.value is not None:
             hours = _hours(part.value)
-            if hours is None:
-                yield RuleFinding(
-                    f"{part.key} = {part.value!r}, which Delta refuses: it is no interval", step, part.place
-                )
-            elif hours < _WEEK:
+            if hours is not None and hours < _WEEK:
                 lost = (
                     "older versions are lost"
                     if part.key == _RETENTIONS[1]

@@ -8,7 +8,7 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.model.differences import Change, Difference
 from glacierbase.model.finding import Finding, Severity
 from glacierbase.output.documents import CommandOutcome
-from glacierbase.review.cost import Broken, Cost, Undo
+from glacierbase.review.cost import Affected, Cost, Undo
 from glacierbase.review.results import (
     Origin,
     Replayed,
@@ -67,7 +67,17 @@ def review(*findings: Finding, environments: tuple[str, ...] = ("dev",), buckets
         error=error,
         files=(file,),
         tables=(
-            ReviewedTable(TABLE, Change.ALTERED, None, None, differences, Cost.DESTRUCTIVE, UNDO, tuple(Broken), VIEWS),
+            ReviewedTable(
+                TABLE,
+                Change.ALTERED,
+                None,
+                None,
+                differences,
+                cost=Cost.DESTRUCTIVE,
+                undo=UNDO,
+                affects=tuple(Affected),
+                views=VIEWS,
+            ),
         ),
         views=(ReviewedView("lake.silver.sleepers", Change.CREATED),),
         findings=tuple(replace(each, environments=environments) for each in findings),
