@@ -76,6 +76,9 @@ _SAME_LOSS: Mapping[str, tuple[str, ...]] = {
     "DS106": ("DS101", "DS102"),  # DROP and CREATE.
 }
 # Words in the reason of a rule that the engine refuses a statement; all rules of the family TY are about that.
+_REFUSALS = ("REPLAY_REFUSED", "REPLAY_BROKEN_TABLE")
+# Rules about properties with which the engine refuses later statements on the table.
+_BROKEN_BY = ("PR102", "PR113")
 _REFUSED = re.compile(r"(?i)\brefuses?\b")
 _VIEWS = frozenset({"create_view", "replace_view", "alter_view", "drop_view", "rename_view"})
 _RULES = {rule.code: rule for _, rules in FAMILIES.values() for rule in rules}
@@ -507,14 +510,14 @@ def _named(shown: Finding, ruled: Sequence[Finding]) -> Finding:
 
 def _is_same_cause(replayed: str, ruled: Finding) -> bool:
     """Return whether a rule's finding is about what a finding of the replay with this code shows, at the same statement."""
-    if replayed == "REPLAY_REFUSED":
-        return ruled.code.startswith("TY") or _REFUSED.search(ruled.why) is not None
+    if replayed in _REFUSALS:
+        return ruled.code.startswith(("TY", *_BROKEN_BY)) or _REFUSED.search(ruled.why) is not None
     return ruled.code in _SAME_LOSS.get(replayed, ())
 
 
 def _others(result: ReviewResult, shown: Sequence[Finding], ruled: Sequence[Finding]) -> Iterator[Finding]:
     replayed = {(finding.code, _place(finding)) for finding in shown}
-    refused = {_place(finding) for finding in result.findings if finding.code == "REPLAY_REFUSED"}
+    refused = {_place(finding) for finding in result.findings if finding.code in _REFUSALS}
     paths = {file.path for file in result.files}
     for finding in ruled:
         environments = tuple(name for name in finding.environments if name in result.environments)

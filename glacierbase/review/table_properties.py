@@ -68,7 +68,7 @@ _PATTERNS = {
 }  # fmt: skip
 _BOOLEAN = "true|false"
 _UNITS = "weeks?|days?|hours?|minutes?|seconds?|milliseconds?|microseconds?"
-_INTERVAL = rf"(interval\s+)?(-?[0-9]+|'[^']*')\s*({_UNITS})?(\s+-?[0-9]+\s+\w+)*"
+_INTERVAL = rf"(interval\s+)?(-?[0-9]+\s*(?:{_UNITS})|'[^']*'\s*({_UNITS})?)(\s+-?[0-9]+\s+\w+)*"
 _TABLE_TYPES = "cow|mor|copy_on_write|merge_on_read"
 # The values of properties whose jar declares no types.
 _OTHER_PATTERNS = {
