@@ -32,7 +32,7 @@ _KEY_FILE = re.compile(r"private_key_file[\"']?\s*:\s*[\"']?\$\{env:([A-Za-z_]\w
 # What a CI service can install: a commit, whose address holds no password, or an archive.
 _COMMIT = re.compile(r"git\+(https://|ssh://(\w+@)?)[\w.-]+(:\d+)?/[\w./~+-]+@[0-9a-f]{40}", re.ASCII)
 _ARCHIVE = re.compile(r"https://[\w.-]+(:\d+)?/[\w./~+%-]+", re.ASCII)
-_MARK = re.compile(r"# glacierbase init --ci (?:github|gitlab); sha256 of the lines below: ([0-9a-f]{64})\n")
+_MARK = re.compile(r"# Written by `init --ci (?:github|gitlab)`; sha256 of the lines below: ([0-9a-f]{64})\n")
 # The context in which a GitHub workflow reads a variable of a catalog file.
 _KINDS = {"env": "vars", "secret": "secrets"}
 # Variables that a runner sets itself.
@@ -262,7 +262,7 @@ def action_of_repository() -> str:
 def _marked(service: str, text: str) -> str:
     """Return a file with the line by which a later call detects that nobody edited it."""
     digest = hashlib.sha256(text.encode()).hexdigest()
-    return f"# glacierbase init --ci {service}; sha256 of the lines below: {digest}\n{text}"
+    return f"# Written by `init --ci {service}`; sha256 of the lines below: {digest}\n{text}"
 
 
 def _is_as_written(text: str) -> bool:
