@@ -367,14 +367,6 @@ def no_row_changed(lab: Lab) -> None:
     assert lab.column("id") == [1, 2]
 
 
-def doubled_rows(lab: Lab) -> None:
-    """A second run of the statement inserts all rows again."""
-    lab.sql("CREATE TABLE lake.a.source USING iceberg AS SELECT * FROM lake.a.t")
-    lab.bad("MT105")
-    lab.bad("MT105")
-    assert lab.column("id") == [1, 1, 1, 2, 2, 2]
-
-
 def kept_schema(lab: Lab) -> None:
     """The statement succeeds, and the table keeps its other columns."""
     lab.bad("FL112")
@@ -437,7 +429,6 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "PR108": version_upgrade,
     "PR111": no_expiry,
     "MT101": expired_snapshot,
-    "MT105": doubled_rows,
     "MT106": files_written_again,
     "MT108": no_former_state,
     "MT113": no_row_changed,

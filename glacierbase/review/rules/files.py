@@ -17,10 +17,10 @@ from glacierbase.sql.statement import Name, SessionEffect
 _TEXTS = texts("files")
 _SHORTEST_DESCRIPTION = 10
 _DML = frozenset({"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy"})
-# Operations without a lasting change, or that belong to neither.
-_NEITHER = frozenset({"set", "reset", "use", "select", "show", "describe", "explain", "refresh", "analyze", "cache", "uncache",
-                      "transaction", "script", "other", "call", "optimize", "vacuum", "create_branch", "drop_branch", "create_tag",
-                      "drop_tag"})  # fmt: skip
+# Changes of a table with rows that its readers and writers notice. Comments, properties, grants, new objects and new columns
+# belong with the rows that the file writes.
+_SCHEMA = frozenset({"alter_column_type", "replace_columns", "drop_column", "rename_column", "rename_table", "add_partition_field",
+                     "drop_partition_field", "replace_partition_field", "set_write_order", "set_distribution", "cluster_by"})  # fmt: skip
 # Keys of cloud providers and code hosts, private keys, passwords in addresses, and properties whose value is a secret.
 _SECRET = re.compile(
     r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{36}\b|-----BEGIN [A-Z ]*PRIVATE KEY|AccountKey=[\w+/=]{40}|"
@@ -50,12 +50,11 @@ def hard_coded_environment(file: File) -> Iterator[RuleFinding]:
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL109"])
 def mixed_statements(file: File) -> Iterator[RuleFinding]:
-    """Find the first statement that changes data in a file that also changes a schema; a table of the file may be filled."""
-    lasting = (step for step in file.steps if step.parsed.understood and not step.parsed.options.temporary)
-    read = [step for step in lasting if step.parsed.operation not in _NEITHER]
-    read = [step for step in read if step.parsed.operation not in _DML or not file.creates(step.target, step)]
-    data = [step for step in read if step.parsed.operation in _DML]
-    if data and len(data) < len(read):
+    """Find the first statement that changes data in a file that also changes the schema of an existing table."""
+    existing = [step for step in file.steps if not step.parsed.options.temporary and not file.creates(step.target, step)]
+    data = [step for step in existing if step.parsed.operation in _DML]
+    altered = any(step.parsed.operation not in CREATES and not _SCHEMA.isdisjoint(step.operations) for step in existing)
+    if data and altered:
         yield RuleFinding("this statement changes data, others of the file change the schema", data[0])
 
 

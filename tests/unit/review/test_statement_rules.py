@@ -40,7 +40,6 @@ HAZARDS = [
     ("INSERT INTO lake.a.t.branch_b VALUES (1, 'a', NULL, 1);\nALTER TABLE lake.a.t DROP BRANCH b", "DS109"),
     ("CALL lake.system.expire_snapshots(table => 'a.t', older_than => now())", "MT108"),
     ("CALL lake.system.expire_snapshots('a.t', TIMESTAMP '2999-01-01 00:00:00', 1)", "MT108"),
-    ("INSERT INTO lake.a.t SELECT * FROM lake.a.source", "MT105"),
     ("CALL lake.system.cherrypick_snapshot('a.t', 5781947118336215154)", "MT107"),
     ("INSERT INTO lake.a.u SELECT id, rand() AS r FROM lake.a.t", "MT110"),
 ]  # fmt: skip
