@@ -150,6 +150,13 @@ def added_column(lab: Lab) -> None:
     lab.sql("INSERT INTO lake.a.t (id) VALUES (4)")
 
 
+def view_of_a_renamed_column(lab: Lab) -> None:
+    """The rename succeeds, and the view fails."""
+    lab.bad("BC106")
+    with pytest.raises(Refused, match=r"(?i)view|name"):
+        lab.sql("SELECT title FROM lake.a.v")
+
+
 def reordered_columns(lab: Lab) -> None:
     """An INSERT without columns writes `name` where `legacy` was."""
     lab.sql("ALTER TABLE lake.a.t ALTER COLUMN name AFTER legacy")
@@ -409,6 +416,7 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "BC103": _refuses("BC103"),
     "BC104": added_column,
     "BC105": reordered_columns,
+    "BC106": view_of_a_renamed_column,
     "TY101": _refuses("TY101"),
     "TY102": refused_at_the_end("TY102"),
     "TY103": _refuses("TY103"),
