@@ -26,7 +26,7 @@ def view_still_reads(step: Step, file: File) -> Iterator[RuleFinding]:
 
 def broken_views(step: Step, file: File) -> list[str]:
     """Return the names of the declared views that fail after a statement, and after those that follow it in the file."""
-    later = [other.target.key for other in file.after(step) if other.target and other.parsed.operation in _DEFINES]
+    later = [key for other in file.after(step) for key in _defined(other)]
     if step.target is None or step.target.key in later:
         return []
     columns = {part.key[-1] for part in step.parsed.parts if isinstance(part, (DropColumn, RenameColumn))}
@@ -36,6 +36,15 @@ def broken_views(step: Step, file: File) -> list[str]:
         for name, view in readers
         if tuple(name) not in later and (not columns or (view.query and _names(view.query, columns)))
     ]
+
+
+def _defined(step: Step) -> Iterator[tuple[str, ...]]:
+    """Yield the name of the table or view that a statement defines, drops, or renames another one to."""
+    if step.target and step.parsed.operation in _DEFINES:
+        yield step.target.key
+    if step.target and step.parsed.operation in ("rename_table", "rename_view"):
+        new = step.parsed.targets[-1].key
+        yield (*step.target.key[: -len(new)], *new)
 
 
 def _names(query: Query, columns: Collection[str]) -> bool:

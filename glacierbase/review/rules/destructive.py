@@ -369,13 +369,17 @@ _DESTROYS = re.compile(r"(?i)'\s*((?:drop|truncate)\s+\w+|delete\s+from|create\s
 
 
 @file_rule(severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DS124"])
-def destructive_text(file: File) -> Iterator[RuleFinding]:
-    """Find EXECUTE IMMEDIATE of computed text in a file with a string that begins a destructive statement."""
+def unreviewed_text(file: File) -> Iterator[RuleFinding]:
+    """Find EXECUTE IMMEDIATE of a file, and of computed text where a string of the script begins a destructive statement."""
     for step in file.steps:
         start = words(step.statement.text, file.facts.engine)[:3]
         if start[:2] != ("EXECUTE", "IMMEDIATE") or step.parsed.understood:
             continue
-        if match := _DESTROYS.search(_COMMENT.sub("", file.migration.text)):
+        if start[2:] == ("FROM",):
+            yield RuleFinding(
+                "EXECUTE IMMEDIATE FROM a file: its statements are not in this file, and nobody can review them", step
+            )
+        elif match := _DESTROYS.search(_COMMENT.sub("", file.migration.text)):
             what = " ".join(match[1].upper().split())
             yield RuleFinding(
                 f"{what} of a name that is put together while the script runs: nobody can review which ones", step
@@ -453,5 +457,5 @@ RULES: tuple[Rule, ...] = (
     drop_table, drop_table_purge, drop_column, replace_columns, drop_and_add_again, create_or_replace_table, delete_all_rows,
     drop_namespace_cascade, commits_discarded, update_all_rows, merge_without_key, merge_by_source, insert_into_itself,
     partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, drop_namespace_with_tables,
-    rows_change_under_a_stream, insert_out_of_order, view_reads_itself, destructive_text,
+    rows_change_under_a_stream, insert_out_of_order, view_reads_itself, unreviewed_text,
 )  # fmt: skip

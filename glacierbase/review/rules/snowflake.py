@@ -223,12 +223,15 @@ def _before(step: Step, file: File, key: str) -> str | None:
 
 @snowflake_rule("SF112", Severity.ERROR, spares=True)
 def change_tracking_off(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CHANGE_TRACKING = FALSE of an existing table or view."""
+    """Find CHANGE_TRACKING = FALSE of an existing table or view, and MAX_DATA_EXTENSION_TIME_IN_DAYS = 0."""
     is_off = subject.setting("CHANGE_TRACKING") == "FALSE" or subject.has("UNSET", "CHANGE_TRACKING")
     if subject.verb == "ALTER" and is_off:
         yield from finding_about(
             step, "CHANGE_TRACKING = FALSE of", "its streams become stale, and dynamic tables on it fail"
         )
+    elif subject.verb == "ALTER" and subject.setting("MAX_DATA_EXTENSION_TIME_IN_DAYS") == "0":
+        stale = "its streams become stale as soon as they are not read within its retention"
+        yield from finding_about(step, "MAX_DATA_EXTENSION_TIME_IN_DAYS = 0 of", stale)
 
 
 # Words in names of tables and schemas whose rows can be loaded again.

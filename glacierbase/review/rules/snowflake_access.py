@@ -168,11 +168,18 @@ def _compared(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
         yield from ((word, value.strip("'")) for value in values if _NAME.fullmatch(value))
 
 
+_HIDES = ("MASKING POLICY", "ROW ACCESS POLICY")
+
+
 @snowflake_rule("SF141")
 def policy_open_by_default(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find masking policies that show the value to every role that they do not list."""
-    words = texts(step.statement.text, SNOWFLAKE.name) if subject.kind == "MASKING POLICY" else ()
+    """Find new policies that hide nothing, and masking policies that show the value to every role that they do not list."""
+    words = texts(step.statement.text, SNOWFLAKE.name) if subject.kind in _HIDES and not subject.replaces else ()
     body = words[words.index(">") :] if ">" in words else ()
+    if subject.kind == "ROW ACCESS POLICY":
+        if subject.verb == "CREATE" and body[:2] == (">", "TRUE") and body[2:3] in ((), (";",), ("COMMENT",)):
+            yield RuleFinding("the row access policy shows all rows to every role", step)
+        return
     if not body or any(word in body for word in ("NOT", "!", "<")) or any(_compared(body)):
         return
     is_by_role = not (_CONTEXT | _IN_SESSION).isdisjoint(body)

@@ -100,6 +100,24 @@ def _is_one_transaction(steps: Sequence[Step], start: int) -> bool:
     return True
 
 
+@snowflake_rule("SF146", Severity.ERROR)
+def join_without_key(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find DELETE … USING and UPDATE … FROM whose WHERE names no column of the table that changes."""
+    condition, target = step.parsed.options.condition, step.target
+    if step.parsed.operation not in ("delete", "update") or not step.parsed.sources or not condition or not target:
+        return
+    tokens = tuple(word.removeprefix(".") for word in words(step.statement.text, SNOWFLAKE.name))
+    at = tokens.index(target.key[-1].upper()) if target.key[-1].upper() in tokens else len(tokens)
+    alias = next((word for word in tokens[at + 1 : at + 3] if word != "AS"), "")
+    names = condition.qualifiers or frozenset()
+    if names and names.isdisjoint((target.key[-1], alias)) and "(" not in tokens[tokens.index("WHERE") :]:
+        verb = "deleted" if step.parsed.operation == "delete" else "changed"
+        listed = ", ".join(sorted(names))
+        yield RuleFinding(
+            f"WHERE compares only {listed}, and not {target}: every row of it is {verb} if one row matches", step
+        )
+
+
 # Functions of Spark that Snowflake lacks, with what it has instead. https://docs.snowflake.com/en/sql-reference/functions-all
 _OF_SPARK = {
     "COLLECT_LIST": "ARRAY_AGG", "COLLECT_SET": "ARRAY_UNIQUE_AGG", "DATE_FORMAT": "TO_CHAR", "DATE_SUB": "DATEADD",
@@ -152,4 +170,4 @@ def _count(tokens: Sequence[str]) -> int:
     return count
 
 
-RULES: tuple[Rule, ...] = (compute_changed, stream_is_consumed, full_refresh_often, function_of_spark)
+RULES: tuple[Rule, ...] = (compute_changed, stream_is_consumed, full_refresh_often, function_of_spark, join_without_key)

@@ -114,6 +114,11 @@ HAZARDS = [
      "BC106"),
     (f"{ORDERS}; CREATE VIEW db.s.v AS SELECT id FROM db.s.orders; CREATE VIEW db.s.w AS SELECT id FROM v",
      "DROP VIEW db.s.v", "BC106"),
+    ("", "DELETE FROM db.s.orders o USING db.s.users u WHERE u.country = 'DE'", "SF146"),
+    ("", "UPDATE db.s.orders SET name = u.name FROM db.s.users u WHERE u.country = 'DE'", "SF146"),
+    ("", "CREATE ROW ACCESS POLICY db.s.r AS (v TEXT) RETURNS BOOLEAN -> TRUE", "SF141"),
+    ("", "ALTER TABLE db.s.orders SET MAX_DATA_EXTENSION_TIME_IN_DAYS = 0", "SF112"),
+    ("", "EXECUTE IMMEDIATE FROM @db.s.scripts/fix.sql", "DS124"),
     ("", "CREATE TABLE db.s.prices (id NUMBER, unit_price NUMBER)", "TY120"),
     ("", "ALTER TABLE db.s.orders ADD COLUMN vat_rate DECIMAL(9)", "TY120"),
     ("", "BEGIN LET q VARCHAR := 'TRUNCATE TABLE ' || 'x'; EXECUTE IMMEDIATE :q; END", "DS124"),
@@ -236,6 +241,9 @@ HARMLESS = [
     "CREATE TABLE db.s.p (price_cents NUMBER, fee INT, tax NUMBER COMMENT 'in cents', tax_id NUMBER, amount NUMBER(18,0))",
     "CREATE TEMPORARY TABLE db.s.ids (id NUMBER); INSERT INTO db.s.ids VALUES (1);"
     " DELETE FROM db.s.orders USING db.s.ids WHERE orders.id = ids.id",
+    "DELETE FROM db.s.orders AS o USING db.s.users u WHERE u.id = o.id",
+    "UPDATE db.s.orders SET name = u.name FROM db.s.users u WHERE orders.id = u.id AND u.country = 'DE'",
+    "DELETE FROM db.s.orders WHERE id IN (SELECT u.id FROM db.s.users u WHERE u.country = 'DE')",
     "INSERT INTO db.s.states (id, name) VALUES (1, 'new'); COMMENT ON TABLE db.s.states IS 'of orders'",
     "ALTER TABLE db.s.orders ADD COLUMN channel TEXT; UPDATE db.s.orders SET channel = 'web' WHERE channel IS NULL",
     "ALTER SESSION SET QUERY_TAG = 'x'; ALTER TABLE db.s.orders ADD COLUMN region TEXT",
@@ -299,6 +307,13 @@ def test_a_view_that_does_not_read_a_dropped_column_is_no_finding() -> None:
     assert codes(view.format("note"), drop, facts=SNOWFLAKE) == ["BC106", "DS103"]
     again = "CREATE OR REPLACE VIEW db.s.v COPY GRANTS AS SELECT id, 1 AS x FROM db.s.orders"
     assert codes(view.format("note"), f"{drop}; {again}", facts=SNOWFLAKE) == ["DS103"]
+
+
+def test_a_table_that_another_one_replaces_by_renames_keeps_its_views() -> None:
+    """Each rename is a warning, and the view is not broken at the end."""
+    view = f"{ORDERS}; CREATE VIEW db.s.v AS SELECT id FROM db.s.orders"
+    renames = "ALTER TABLE db.s.orders RENAME TO db.s.old; ALTER TABLE db.s.new RENAME TO db.s.orders"
+    assert codes(view, renames, facts=SNOWFLAKE) == ["BC102", "BC102"]
 
 
 def test_a_role_that_was_created_in_quotes_keeps_its_case() -> None:
