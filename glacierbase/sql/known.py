@@ -101,9 +101,9 @@ class KnownTable:
         properties: set by statements.
         unset: the keys of properties that statements removed.
         clustering: the words of the clustering key in capitals, among them its columns.
-        subject: what the statement that creates it names; only on Snowflake.
         sources: the tables that a view, a dynamic table or a shallow clone reads.
         query: of a view or a dynamic table.
+        subject: what the statement that creates it names; only on Snowflake.
     """
 
     using: str | None = None
@@ -115,9 +115,9 @@ class KnownTable:
     properties: Mapping[str, str] | None = None
     unset: frozenset[str] = frozenset()
     clustering: tuple[str, ...] = ()
-    subject: Subject | None = None
     sources: tuple[Name, ...] = ()
     query: Query | None = None
+    subject: Subject | None = None
 
     def column(self, path: Path) -> KnownColumn | None:
         """Return what is known of a column; None for a field inside a column, and for an unknown column."""
@@ -533,6 +533,11 @@ class KnownTables:
         """Return what is known of a table; None if nothing is."""
         return self._get(name.key) if self._is_clear(name.key) else None
 
+    def inside(self, namespace: Name) -> tuple[str, ...]:
+        """Return the last names of the tables and views that are known in a namespace."""
+        keys = (key for tables in self._tables.values() for key in tables)
+        return tuple(sorted(key[-1] for key in keys if key[:-1] == namespace.key))
+
     @property
     def objects(self) -> tuple[Subject, ...]:
         """What the statements that created the present objects name, and the GRANTs on future ones; only on Snowflake."""
@@ -542,11 +547,6 @@ class KnownTables:
         """Return the declared views, dynamic tables and shallow clones that read a table."""
         known = ((key, table) for tables in self._tables.values() for key, table in tables.items())
         return tuple((key, table) for key, table in known if any(_reads(key, source, name) for source in table.sources))
-
-    def inside(self, namespace: Name) -> tuple[str, ...]:
-        """Return the last names of the tables and views that are known in a namespace."""
-        keys = (key for tables in self._tables.values() for key in tables)
-        return tuple(sorted(key[-1] for key in keys if key[:-1] == namespace.key))
 
     def follow(self, statement: ParsedStatement, *, is_conditional: bool = False) -> None:
         """Add what a statement declares; nothing is known of the tables of one that may not run."""

@@ -105,30 +105,6 @@ def _no_identifier(column: KnownColumn) -> str | None:
     return f"is of type {kind}" if kind in ("float", "double") or "<" in kind else None
 
 
-@statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY107"])
-def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find new types of structs, maps and arrays."""
-    for part in _retyped(step):
-        if _NESTED.match((part.type or "").strip().lower()):
-            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
-
-
-@statement_rule("drop_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY108"])
-def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find dropped columns that partitioning, write order or identifier fields use."""
-    for part in of(step, "drop_column"):
-        if isinstance(part, DropColumn) and (known := file.known(step)) and (use := known.use_of(part.key)):
-            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: {use}", step, part.place)
-
-
-@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY109"])
-def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
-    """Find ADD COLUMN IF NOT EXISTS in Spark's dialect."""
-    for step in file.steps if file.facts.engine == SPARK.name else ():
-        if _IF_NOT_EXISTS.match(step.statement.text):
-            yield RuleFinding("ADD COLUMN IF NOT EXISTS", step)
-
-
 # A number without a scale is a whole number in all engines: NUMBER(38, 0), DECIMAL(10, 0).
 _WHOLE = re.compile(r"(?i)(?:number|numeric|decimal|dec)\s*(?:\(\s*\d+\s*\))?")
 _MONEY = frozenset(
@@ -164,12 +140,36 @@ def _is_money(part: ColumnClause) -> bool:
     return words[-1] in _MONEY and not _UNITS.search(f"{part.path[-1]} {part.comment or ''}")
 
 
+@statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY107"])
+def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find new types of structs, maps and arrays."""
+    for part in _retyped(step):
+        if _NESTED.match((part.type or "").strip().lower()):
+            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
+
+
+@statement_rule("drop_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY108"])
+def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find dropped columns that partitioning, write order or identifier fields use."""
+    for part in of(step, "drop_column"):
+        if isinstance(part, DropColumn) and (known := file.known(step)) and (use := known.use_of(part.key)):
+            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: {use}", step, part.place)
+
+
+@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY109"])
+def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
+    """Find ADD COLUMN IF NOT EXISTS in Spark's dialect."""
+    for step in file.steps if file.facts.engine == SPARK.name else ():
+        if _IF_NOT_EXISTS.match(step.statement.text):
+            yield RuleFinding("ADD COLUMN IF NOT EXISTS", step)
+
+
 def _retyped(step: Step) -> Iterator[AlterColumn]:
     return (part for part in of(step, "alter_column_type") if isinstance(part, AlterColumn))
 
 
 RULES: tuple[Rule, ...] = (
-    forbidden_promotion, promotion_from_another_type, add_required_column, default_of_new_column, set_not_null,
+    amount_without_scale, forbidden_promotion, promotion_from_another_type, add_required_column, default_of_new_column,
+    set_not_null,
     identifier_field_may_be_null, retype_nested_column, drop_column_in_use, add_column_if_not_exists,
-    amount_without_scale,
 )  # fmt: skip
