@@ -243,26 +243,27 @@ _FLEETING = re.compile(
 @snowflake_rule("SF113")
 def no_fail_safe(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find transient tables, schemas and databases, unless the name or the file says that the rows are temporary."""
-    where = _transient(subject, step, file)
+    around = _transient_around(subject, step, file)
+    is_new = subject.verb == "CREATE" and not subject.replaces  # SF101 and SF108 find CREATE OR REPLACE.
+    if not is_new or subject.name is None or not ("TRANSIENT" in subject.modifiers or around):
+        return
     days = subject.setting(_RETENTION) or ""
     is_long = days.isdigit() and int(days) > 1
-    is_fleeting = bool(subject.name) and any(map(_FLEETING.search, subject.name.parts if subject.name else ()))
-    if where and (is_long or not is_fleeting) and not _is_dropped_later(subject, step, file):
+    is_fleeting = any(map(_FLEETING.search, subject.name.parts))
+    if (is_long or not is_fleeting) and not _is_dropped_later(subject, step, file):
+        what = subject.kind if around else f"TRANSIENT {subject.kind}"
         refused = f"; Snowflake refuses a retention of {days} days" if is_long else ""
-        yield from finding_about(step, where, f"no fail-safe, and at most one day of time travel{refused}")
+        yield from finding_about(step, what, f"{around}no fail-safe, and at most one day of time travel{refused}")
 
 
-def _transient(subject: Subject, step: Step, file: File) -> str:
-    """Return the words for a new object that is transient; empty for others, and for CREATE OR REPLACE, which others find."""
-    name = subject.name
-    if subject.verb != "CREATE" or subject.replaces or subject.is_temporary or name is None:
+def _transient_around(subject: Subject, step: Step, file: File) -> str:
+    """Return the words for a new table in a schema or database that is declared transient; else an empty text."""
+    if subject.kind != "TABLE" or subject.name is None or subject.is_temporary or "TRANSIENT" in subject.modifiers:
         return ""
-    if "TRANSIENT" in subject.modifiers:
-        return f"TRANSIENT {subject.kind}"
-    around = dict(zip(("SCHEMA", "DATABASE"), reversed(name.key[:-1]), strict=False)) if subject.kind == "TABLE" else {}
-    for made in file.tables.objects(step, around["SCHEMA"]) if around else ():
+    around = dict(zip(("SCHEMA", "DATABASE"), reversed(subject.name.key[:-1]), strict=False))
+    for made in file.tables.objects(step, "transient") if around and subject.verb == "CREATE" else ():
         if "TRANSIENT" in made.modifiers and made.name and made.name.key[-1] == around.get(made.kind):
-            return f"TABLE in the transient {made.kind.lower()} {made.name},"
+            return f"it is transient, as the {made.kind.lower()} {made.name} is: "
     return ""
 
 
