@@ -37,7 +37,7 @@ def _spends(subject: Subject) -> str:
         return f"AUTO_SUSPEND = {idle} is in seconds: it runs for {int(idle) / 3600:.1f} hours after its last query"
     if subject.setting("AUTO_RESUME") == "FALSE":
         return "AUTO_RESUME = FALSE: statements on it fail while it is suspended"
-    if size and (subject.verb == "ALTER" or size.replace("-", "") not in _SMALL):
+    if size and size.replace("-", "") not in _SMALL:
         return f"size {size}: each size doubles what is spent"
     clusters = subject.setting("MAX_CLUSTER_COUNT") or ""
     is_wide = clusters.isdigit() and int(clusters) > _MOST_CLUSTERS
@@ -110,7 +110,7 @@ def join_without_key(_subject: Subject, step: Step, _file: File) -> Iterator[Rul
     at = tokens.index(target.key[-1].upper()) if target.key[-1].upper() in tokens else len(tokens)
     alias = next((word for word in tokens[at + 1 : at + 3] if word != "AS"), "")
     names = condition.qualifiers or frozenset()
-    if names and names.isdisjoint((target.key[-1], alias)) and "(" not in tokens[tokens.index("WHERE") :]:
+    if names and names.isdisjoint((*target.key, alias)) and "(" not in tokens[tokens.index("WHERE") :]:
         verb = "deleted" if step.parsed.operation == "delete" else "changed"
         listed = ", ".join(sorted(names))
         yield RuleFinding(

@@ -105,8 +105,8 @@ def _no_identifier(column: KnownColumn) -> str | None:
     return f"is of type {kind}" if kind in ("float", "double") or "<" in kind else None
 
 
-# A number without a scale is a whole number in all engines: NUMBER(38, 0), DECIMAL(10, 0).
-_WHOLE = re.compile(r"(?i)(?:number|numeric|decimal|dec)\s*(?:\(\s*\d+\s*\))?")
+# A number without a scale is a whole number in all engines: NUMBER(38, 0), DECIMAL(10, 0). Few digits are meant to be whole.
+_WHOLE = re.compile(r"(?i)(?:number|numeric|decimal|dec)\s*(?:\(\s*(?:[6-9]|\d{2})\s*\))?")
 _MONEY = frozenset(
     {
         "price", "prices", "amount", "amt", "cost", "costs", "fee", "fees", "revenue", "salary", "wage", "tax", "vat", "discount",

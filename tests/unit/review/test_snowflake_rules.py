@@ -241,6 +241,9 @@ HARMLESS = [
     "CREATE TABLE db.s.p (price_cents NUMBER, fee INT, tax NUMBER COMMENT 'in cents', tax_id NUMBER, amount NUMBER(18,0))",
     "CREATE TEMPORARY TABLE db.s.ids (id NUMBER); INSERT INTO db.s.ids VALUES (1);"
     " DELETE FROM db.s.orders USING db.s.ids WHERE orders.id = ids.id",
+    "DELETE FROM db.s.orders USING (SELECT id FROM db.s.users) d WHERE db.s.orders.id = d.id",
+    "ALTER WAREHOUSE loading SET WAREHOUSE_SIZE = SMALL",
+    "CREATE TABLE db.s.d (discount_percent NUMBER(3))",
     "DELETE FROM db.s.orders AS o USING db.s.users u WHERE u.id = o.id",
     "UPDATE db.s.orders SET name = u.name FROM db.s.users u WHERE orders.id = u.id AND u.country = 'DE'",
     "DELETE FROM db.s.orders WHERE id IN (SELECT u.id FROM db.s.users u WHERE u.country = 'DE')",
