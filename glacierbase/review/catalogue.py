@@ -22,6 +22,8 @@ from glacierbase.review.rules import (
     partitioning,
     properties,
     snowflake,
+    snowflake_access,
+    snowflake_loads,
     types,
 )
 
@@ -37,7 +39,7 @@ FAMILIES: Mapping[str, tuple[str, tuple[Rule, ...]]] = MappingProxyType(
         "MT": ("Maintenance and changes of data", maintenance.RULES),
         "DL": ("Delta", delta.RULES),
         "HU": ("Hudi", hudi.RULES),
-        "SF": ("Snowflake", snowflake.RULES),
+        "SF": ("Snowflake", (*snowflake.RULES, *snowflake_access.RULES, *snowflake_loads.RULES)),
     }
 )
 _BUILT_IN = tuple(chain.from_iterable(rules for _, rules in FAMILIES.values()))

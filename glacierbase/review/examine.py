@@ -18,7 +18,7 @@ from glacierbase.model.migration import Migration, Statement
 from glacierbase.model.text import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_built_in
 from glacierbase.review.results import REPLAY_CODES
-from glacierbase.review.rule import CREATES, Facts, File, Rule, RuleFinding, Step, TablesBefore, of
+from glacierbase.review.rule import CREATES, READ_BY_OTHERS, Facts, File, Rule, RuleFinding, Step, TablesBefore, of
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.known import KnownTable, KnownTables
 from glacierbase.sql.object_names import named_object
@@ -146,19 +146,21 @@ def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: 
     if place is None or chain is None or (chain.name, chain.number) != (name, number - 1):
         # A file of the chain is missing if it did not compile, or ended the process.
         chain = kept["chain"] = _Chain(name, number, KnownTables(is_complete=place is not None and number == 0))
-    tables, by_number, made = chain.tables, dict[int, KnownTable](), dict[int, Subject]()
+    tables, by_number, objects = chain.tables, dict[int, KnownTable](), dict[int, tuple[Subject, ...]]()
     inside: dict[int, tuple[str, ...]] = {}
+    readers: dict[int, Any] = {}
     tables.start_file()
     for step in steps:
         if step.target and (known := tables.or_dropped(step.target)):
             by_number[step.number] = known
-        if subject := tables.made(step.parsed.subject):
-            made[step.number] = subject
+        objects[step.number] = tables.objects
+        if step.target and not READ_BY_OTHERS.isdisjoint(step.operations):
+            readers[step.number] = tables.readers(step.target)
         if step.parsed.operation == "drop_namespace" and step.parsed.namespace:
             inside[step.number] = tables.inside(step.parsed.namespace)
         tables.follow(step.parsed, is_conditional=step.is_conditional)
     chain.number = number
-    return TablesBefore(by_number, made, inside)
+    return TablesBefore(by_number, objects, inside, readers)
 
 
 def _nearest(allow: Allow) -> str:

@@ -21,6 +21,10 @@ from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place, 
 
 # The operations that create a table.
 CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
+# The operations after which a view of the table may fail.
+BREAKS_READERS = frozenset({"drop_table", "drop_view", "rename_table", "rename_view", "drop_column", "rename_column"})
+# Of these, `TablesBefore.readers` is known.
+READ_BY_OTHERS = BREAKS_READERS | {"vacuum"}
 
 
 class Proof(str, Enum):
@@ -112,25 +116,44 @@ class TablesBefore:
     def __init__(
         self,
         by_number: Mapping[int, KnownTable],
-        made: Mapping[int, Subject],
+        objects: Mapping[int, Sequence[Subject]],
         inside: Mapping[int, Sequence[str]],
+        readers: Mapping[int, Sequence[tuple[Sequence[str], KnownTable]]],
     ) -> None:
         """Args:
         by_number: what is declared of the table that each statement changes, by the number of its step.
-        made: what the last CREATE of the object that a statement of Snowflake names says, by the number of its step.
+        objects: what the statements that created the objects before each statement name; only on Snowflake.
         inside: the names of the tables and views in the namespace that each statement drops.
+        readers: the views and dynamic tables that read the table that each statement changes.
         """
         self._by_number = by_number
-        self._made = made
+        self._objects = objects
         self._inside = inside
+        self._readers = readers
         self.missing: set[str] = set()
 
     def made(self, step: Step) -> Subject | None:
         """Return what the last CREATE of the object that a statement of Snowflake names says; None if there is none."""
-        made, subject = self._made.get(step.number), step.parsed.subject
-        if made is None and subject and subject.name:
-            self.missing.add(subject.name.key[-1].lower())
-        return made
+        subject = step.parsed.subject
+        if subject is None or subject.name is None:
+            return None
+        objects = self.objects(step, subject.name.key[-1])
+        return next((made for made in reversed(objects) if made.is_same_object(subject)), None)
+
+    def objects(self, step: Step, word: str) -> Sequence[Subject]:
+        """Return what the statements name that created the objects before a statement of Snowflake.
+
+        Args:
+            word: a word of the statements that the rule needs.
+        """
+        self.missing.add(word.lower())
+        return self._objects.get(step.number, ())
+
+    def readers(self, step: Step) -> Sequence[tuple[Sequence[str], KnownTable]]:
+        """Return the declared views and dynamic tables, by name, that read the table that a statement changes."""
+        if step.target:
+            self.missing.add(step.target.key[-1].lower())
+        return self._readers.get(step.number, ())
 
     def before(self, step: Step) -> KnownTable | None:
         """Return what is declared, before a statement, of the table that the statement changes; None if nothing is."""

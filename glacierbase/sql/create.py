@@ -155,7 +155,9 @@ def _like(cursor: Cursor, creation: Creation) -> None:
 
 
 def _clone(cursor: Cursor, creation: Creation) -> None:
-    if not cursor.take("SHALLOW", "CLONE") and not cursor.take("DEEP", "CLONE"):
+    if cursor.take("SHALLOW", "CLONE"):
+        creation.options = replace(creation.options, shallow=True)
+    elif not cursor.take("DEEP", "CLONE"):
         cursor.expect("CLONE")
     source = cursor.table()
     creation.sources = (source,) if source.key != creation.target.key else ()

@@ -26,6 +26,7 @@ from glacierbase.sql.statement import (
     Part,
     PartitionClause,
     Property,
+    Query,
     RenameColumn,
     SortClause,
     Subject,
@@ -100,6 +101,8 @@ class KnownTable:
         properties: set by statements.
         unset: the keys of properties that statements removed.
         clustering: the words of the clustering key in capitals, among them its columns.
+        sources: the tables that a view, a dynamic table or a shallow clone reads.
+        query: of a view or a dynamic table.
         subject: what the statement that creates it names; only on Snowflake.
         is_dropped: whether a statement dropped the table, and none creates it again.
     """
@@ -113,6 +116,8 @@ class KnownTable:
     properties: Mapping[str, str] | None = None
     unset: frozenset[str] = frozenset()
     clustering: tuple[str, ...] = ()
+    sources: tuple[Name, ...] = ()
+    query: Query | None = None
     subject: Subject | None = None
     is_dropped: bool = False
 
@@ -195,22 +200,25 @@ def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable
     Args:
         before: the table that is replaced; its properties are kept, and its files may be.
     """
-    using, parts = statement.options.using, statement.parts
+    options, parts = statement.options, statement.parts
+    using = options.using
     before = None if statement.subject else before  # Snowflake keeps nothing of a table that is replaced.
     if _is_copied(statement):
-        return KnownTable(using)
+        return KnownTable(using, sources=statement.sources or ()) if options.shallow else KnownTable(using)
     columns = _declared(parts)
     fields = tuple(_field(part) for part in parts if isinstance(part, PartitionClause))
     former = (*before.former, *(before.partitioning or ())) if before else ()
     properties = {**((before and before.properties) or {}), **_properties(parts)}
-    if statement.options.comment is not None:
-        properties["comment"] = statement.options.comment
+    if options.comment is not None:
+        properties["comment"] = options.comment
     unset = (before.unset if before else frozenset()) - properties.keys()
     identifiers = tuple(part.key for part in parts if isinstance(part, ColumnClause) and part.primary_key)
     table = KnownTable(using, columns or None, _all_known(fields), former, (), identifiers, properties, unset)
     for part in parts:
         if isinstance(part, (Constraint, Fields)):
             table = _CHANGES[part.operation](table, part)
+    if options.kind == "dynamic table":
+        table = replace(table, sources=statement.sources or (), query=statement.query)
     return replace(table, subject=statement.subject)
 
 
@@ -528,7 +536,7 @@ class KnownTables:
         self.is_complete = is_complete
         # By the last part of the name, which is the same in all names of one table.
         self._tables: dict[str, dict[_Key, KnownTable]] = {}
-        self._objects: list[Subject] = []
+        self._objects: tuple[Subject, ...] = ()
         self._is_switched = False
 
     def start_file(self) -> None:
@@ -544,14 +552,20 @@ class KnownTables:
         """Return what is known of a table, also that a statement dropped it."""
         return self._get(name.key) if self._is_clear(name.key) else None
 
-    def made(self, subject: Subject | None) -> Subject | None:
-        """Return what the last CREATE of the same object names; None where there is none. Only on Snowflake."""
-        return next((made for made in reversed(self._objects) if subject and made.is_same_object(subject)), None)
-
     def inside(self, namespace: Name) -> tuple[str, ...]:
         """Return the last names of the tables and views that are known in a namespace."""
         known = (item for tables in self._tables.values() for item in tables.items())
         return tuple(sorted(key[-1] for key, table in known if key[:-1] == namespace.key and not table.is_dropped))
+
+    @property
+    def objects(self) -> tuple[Subject, ...]:
+        """What the statements that created the present objects name, and the GRANTs on future ones; only on Snowflake."""
+        return self._objects
+
+    def readers(self, name: Name) -> tuple[tuple[Path, KnownTable], ...]:
+        """Return the declared views, dynamic tables and shallow clones that read a table."""
+        known = ((key, table) for tables in self._tables.values() for key, table in tables.items())
+        return tuple((key, table) for key, table in known if any(_reads(key, source, name) for source in table.sources))
 
     def follow(self, statement: ParsedStatement, *, is_conditional: bool = False) -> None:
         """Add what a statement declares; nothing is known of the tables of one that may not run."""
@@ -578,11 +592,11 @@ class KnownTables:
                 self._change(name.key, statement)
 
     def _follow_object(self, subject: Subject | None) -> None:
-        if subject is None or subject.verb not in ("CREATE", "DROP"):
+        if subject is None or not (subject.verb in ("CREATE", "DROP") or subject.grants_future):
             return
-        if not (subject.if_not_exists and self.made(subject)):
-            self._objects = [made for made in self._objects if not made.is_same_object(subject)]
-            self._objects += [subject] if subject.verb == "CREATE" else []
+        others = tuple(made for made in self._objects if not made.is_same_object(subject))
+        if not (subject.if_not_exists and len(others) < len(self._objects)):
+            self._objects = others if subject.verb == "DROP" else (*others, subject)
 
     def _create(self, key: _Key, statement: ParsedStatement) -> None:
         before = self._get(key)
@@ -601,7 +615,7 @@ class KnownTables:
             return
         columns = view_columns(statement)
         known = {name: KnownColumn(None, required=False) for name in columns or ()}
-        self._put(key, KnownTable(VIEW, known) if known else None)
+        self._put(key, KnownTable(VIEW, known or None, sources=statement.sources or (), query=statement.query))
 
     def _rename(self, old: _Key, new: _Key) -> None:
         table = self._get(old)
@@ -649,6 +663,12 @@ def view_columns(statement: ParsedStatement) -> Path | None:
     """Return the columns of the view that a statement defines, as the engine compares them; None where they are not known."""
     listed = tuple(part.key[-1] for part in statement.parts if isinstance(part, ColumnClause))
     return listed or (statement.query and statement.query.columns) or None
+
+
+def _reads(view: _Key, source: Name, name: Name) -> bool:
+    """Return whether the source of a view is a table; a name of one part is in the namespace of the view."""
+    whole = source.key if len(source.key) > 1 else (*view[:-1], *source.key)
+    return len(whole) > 1 and len(name.key) > 1 and _may_be_same(whole, name.key)
 
 
 def _may_be_same(key: _Key, other: _Key) -> bool:

@@ -6,6 +6,8 @@ from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.statement import Query
 
 _ENDS = (",", "FROM", "UNION", "EXCEPT", "INTERSECT", "MINUS", ";")
+# What may come before the `*` of a select list.
+_BEFORE_STAR = ("SELECT", "DISTINCT", "ALL", ",", ".")
 # Words that may follow a name in an expression, and are no alias.
 _NO_ALIAS = frozenset({"END", "NULL", "TRUE", "FALSE"})
 
@@ -13,15 +15,29 @@ _NO_ALIAS = frozenset({"END", "NULL", "TRUE", "FALSE"})
 def select(cursor: Cursor, *, reads_target: bool) -> Query:
     """Return what is determined of the query in the tokens of a cursor."""
     words = cursor.words()
+    names = _names(cursor)
     try:
         columns, is_plain = _definitions(cursor), False
         if columns and cursor.take("SELECT"):
-            names = _columns(cursor)
+            listed = _columns(cursor)
             is_plain = words[:1] == ("SELECT",) and _is_whole_table(cursor)
-            return Query(names, _limits(cursor), is_plain, reads_target)
+            return Query(listed, _limits(cursor), is_plain, reads_target, names)
     except (UnsupportedClause, IndexError):
         pass
-    return Query(None, False, False, reads_target)
+    return Query(None, False, False, reads_target, names)
+
+
+def _names(cursor: Cursor) -> frozenset[str]:
+    """Return the words and quoted names of a query as the engine compares names, and `*` where it returns all columns."""
+    rest, names = cursor.part_to_end(), set[str]()
+    while word := rest.word():
+        if word == "*" and rest.word(-1) in _BEFORE_STAR:
+            names.add(word)
+        try:
+            names.add(rest.name())
+        except UnsupportedClause:  # A sign, a number or a string.
+            rest.next()
+    return frozenset(names)
 
 
 def _definitions(cursor: Cursor) -> bool:

@@ -346,12 +346,14 @@ class Query:
         limits: LIMIT without ORDER BY.
         is_whole_table: whether it returns every row of one table.
         reads_target: whether it reads the table that the statement changes.
+        names: every word and quoted name in it, as the engine compares names; `*` where it returns all columns.
     """
 
     columns: tuple[str, ...] | None
     limits: bool
     is_whole_table: bool
     reads_target: bool
+    names: frozenset[str] = frozenset()
 
 
 # What `ParsedStatement.moves` may hold.
@@ -424,6 +426,11 @@ class Subject:
     def is_temporary(self) -> bool:
         return not self.modifiers.isdisjoint(("TEMPORARY", "TEMP", "VOLATILE"))
 
+    @property
+    def grants_future(self) -> bool:
+        """Whether it is a GRANT on the objects that will be created in a schema or a database."""
+        return self.verb == "GRANT" and self.has("ON", "FUTURE")
+
     def has(self, *words: str) -> bool:
         """Return whether these words follow each other after the name."""
         return any(self.words[at : at + len(words)] == words for at in range(len(self.words)))
@@ -462,6 +469,7 @@ class Options:
         retain: the text after RETAIN of VACUUM, such as `168 HOURS`.
         dry_run: VACUUM … DRY RUN.
         copy_grants: COPY GRANTS of Snowflake.
+        shallow: SHALLOW CLONE, which reads the files of its source.
         evolves: whether INSERT or MERGE may add columns to its table: WITH SCHEMA EVOLUTION, or options of the writer.
     """
 
@@ -486,6 +494,7 @@ class Options:
     retain: str | None = None
     dry_run: bool = False
     copy_grants: bool = False
+    shallow: bool = False
     evolves: bool = False
 
 

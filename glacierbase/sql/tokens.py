@@ -23,6 +23,12 @@ def words(sql: str, dialect: str) -> tuple[str, ...]:
     return tuple(token.word for token in tokens(dialect_of(dialect), Source(sql)))
 
 
+def texts(sql: str, dialect: str) -> tuple[str, ...]:
+    """Return the tokens of SQL as `words` does, but strings and quoted names as written, with their quotes."""
+    every = tokens(dialect_of(dialect), Source(sql))
+    return tuple(token.word if token.word[0].isalnum() else sql[token.start : token.end] for token in every)
+
+
 class Source:
     """The input, with lines and columns for messages."""
 

@@ -2,14 +2,58 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 from glacierbase.model.finding import Severity
-from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
+from glacierbase.model.text import first_of
+from glacierbase.review.rule import BREAKS_READERS, CREATES, File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.sql.statement import AlterColumn, ColumnClause, RenameColumn
+from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Query, RenameColumn
 
 _TEXTS = texts("breaking")
+# Operations after which a view or a table is defined by its new statement, or is no more.
+_DEFINES = CREATES | {"create_view", "replace_view", "alter_view", "drop_view", "drop_table", "rename_view"}
+
+
+@statement_rule(*BREAKS_READERS, severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["BC106"])
+def view_still_reads(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find dropped and renamed tables and columns that a declared view reads, unless the file goes on to define it anew."""
+    views = broken_views(step, file)
+    if views:
+        reads = "reads" if len(views) == 1 else "read"
+        yield RuleFinding(f"{first_of(views, 3)} still {reads} {_lost(step)}, and every query of it fails", step)
+
+
+def broken_views(step: Step, file: File) -> list[str]:
+    """Return the names of the declared views that fail after a statement, and after those that follow it in the file."""
+    later = [key for other in file.after(step) for key in _defined(other)]
+    if step.target is None or step.target.key in later:
+        return []
+    columns = {part.key[-1] for part in step.parsed.parts if isinstance(part, (DropColumn, RenameColumn))}
+    readers = file.tables.readers(step)
+    return [
+        ".".join(name)
+        for name, view in readers
+        if tuple(name) not in later and (not columns or (view.query and _names(view.query, columns)))
+    ]
+
+
+def _defined(step: Step) -> Iterator[tuple[str, ...]]:
+    """Yield the name of the table or view that a statement defines, drops, or renames another one to."""
+    if step.target and step.parsed.operation in _DEFINES:
+        yield step.target.key
+    if step.target and step.parsed.operation in ("rename_table", "rename_view"):
+        new = step.parsed.targets[-1].key
+        yield (*step.target.key[: -len(new)], *new)
+
+
+def _names(query: Query, columns: Collection[str]) -> bool:
+    return "*" in query.names or not query.names.isdisjoint(columns)
+
+
+def _lost(step: Step) -> str:
+    columns = [part.path[-1] for part in step.parsed.parts if isinstance(part, (DropColumn, RenameColumn))]
+    return f"{', '.join(columns)} of {step.target}" if columns else str(step.target)
 
 
 @statement_rule(
@@ -21,9 +65,9 @@ _TEXTS = texts("breaking")
     proof=Proof.RUN,
     **_TEXTS["BC101"],
 )
-def rename_column(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find renamed columns."""
-    for part in of(step, "rename_column"):
+def rename_column(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find renamed columns, except those of BC106."""
+    for part in of(step, "rename_column") if not broken_views(step, file) else ():
         if isinstance(part, RenameColumn):
             yield RuleFinding(f"RENAME COLUMN {'.'.join(part.path)} TO {part.new}", step, part.place)
 
@@ -38,8 +82,8 @@ def rename_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     **_TEXTS["BC102"],
 )
 def rename_table(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find renamed tables and views whose new name the engine accepts."""
-    if not _repeats_catalog(step, file):
+    """Find renamed tables and views whose new name the engine accepts, except those of BC106."""
+    if not _repeats_catalog(step, file) and not broken_views(step, file):
         yield RuleFinding(f"RENAME TO {step.parsed.targets[-1]}", step)
 
 
@@ -110,4 +154,6 @@ def column_order(step: Step, _file: File) -> Iterator[RuleFinding]:
             )
 
 
-RULES: tuple[Rule, ...] = (rename_column, rename_table, rename_repeats_the_catalog, add_column, column_order)
+RULES: tuple[Rule, ...] = (
+    rename_column, rename_table, rename_repeats_the_catalog, add_column, column_order, view_still_reads,
+)  # fmt: skip

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from itertools import pairwise
 
 from glacierbase.model.finding import Severity
+from glacierbase.model.text import first_of
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.known import known_type
+from glacierbase.sql.known import VIEW, known_type
 from glacierbase.sql.statement import (
     AlterColumn,
     ColumnClause,
@@ -18,6 +18,7 @@ from glacierbase.sql.statement import (
     DropColumn,
     Feature,
     Fields,
+    MergeClause,
     PartitionClause,
     Property,
     RenameColumn,
@@ -36,12 +37,17 @@ _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDe
 )
 def column_mapping_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed and dropped columns of tables that are known to have no column mapping."""
-    if _value("delta.columnMapping.mode", step, file) in ("", "none"):
+    if has_no_mapping(step, file):
         for part in step.parsed.parts:
             if isinstance(part, RenameColumn):
                 yield RuleFinding(f"RENAME COLUMN {'.'.join(part.path)} TO {part.new}", step, part.place)
             elif isinstance(part, DropColumn):
                 yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}", step, part.place)
+
+
+def has_no_mapping(step: Step, file: File) -> bool:
+    """Return whether a table is known to have no column mapping, without which Delta renames and drops no column."""
+    return _value("delta.columnMapping.mode", step, file) in ("", "none")
 
 
 @statement_rule(
@@ -181,10 +187,16 @@ def _switched(code: str, step: Step, file: File) -> Iterator[RuleFinding]:
             of_code, consequence = _MEANING.get((part.key, value), ("", ""))
             if of_code == code and _value(part.key, step, file) != value:
                 yield RuleFinding(f"{part.key} = {part.value}: {consequence}", step, part.place)
+    for part in of(step, "unset_properties"):
+        # A property that is not set is false.
+        of_code, consequence = _MEANING.get((getattr(part, "key", ""), "false"), ("", ""))
+        if isinstance(part, Property) and of_code == code and _value(part.key, step, file) == "true":
+            yield RuleFinding(f"UNSET {part.key}: {consequence}", step, part.place)
 
 
 @statement_rule(
     "set_properties",
+    "unset_properties",
     formats=("delta",),
     severity=Severity.WARNING,
     spares_new_tables=True,
@@ -288,7 +300,7 @@ def convert_to_delta(file: File) -> Iterator[RuleFinding]:
 def shallow_clone(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find SHALLOW CLONE."""
     sources = step.parsed.sources
-    if sources and ("SHALLOW", "CLONE") in pairwise(_words(step)):
+    if sources and step.parsed.options.shallow:
         yield RuleFinding(f"SHALLOW CLONE of {sources[0]}", step)
 
 
@@ -298,6 +310,7 @@ def _words(step: Step) -> tuple[str, ...]:
 
 @statement_rule(
     "set_properties",
+    "unset_properties",
     formats=("delta",),
     severity=Severity.WARNING,
     spares_new_tables=True,
@@ -305,7 +318,7 @@ def _words(step: Step) -> tuple[str, ...]:
     **_TEXTS["DL118"],
 )
 def change_feed_off(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find `delta.enableChangeDataFeed` = false in ALTER TABLE."""
+    """Find `delta.enableChangeDataFeed` = false, and UNSET, in ALTER TABLE."""
     yield from _switched("DL118", step, file)
 
 
@@ -318,9 +331,35 @@ def drop_clustering_column(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: the table is clustered by it", step, part.place)
 
 
+@statement_rule(
+    "update",
+    "delete",
+    "merge",
+    "insert_overwrite",
+    "truncate",
+    formats=("delta",),
+    severity=Severity.ERROR,
+    proof=Proof.CITED,
+    **_TEXTS["DL108"],
+)
+def rows_of_append_only_table(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find changes of existing rows of a table that is known to be append-only; a MERGE that only inserts is none."""
+    actions = {part.action for part in step.parsed.parts if isinstance(part, MergeClause)}
+    if actions != {"insert"} and _value("delta.appendOnly", step, file) == "true":
+        yield RuleFinding(f"{step.parsed.operation.replace('_', ' ').upper()} of an append-only table is refused", step)
+
+
+@statement_rule("vacuum", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL120"])
+def vacuum_under_a_clone(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find VACUUM of the source of a declared shallow clone."""
+    clones = [".".join(name) for name, table in file.tables.readers(step) if table.using != VIEW]
+    if clones and not step.parsed.options.dry_run:
+        yield RuleFinding(f"VACUUM of the source of the shallow clone {first_of(clones, 3)}", step)
+
+
 RULES: tuple[Rule, ...] = (
     column_mapping_is_off, enable_column_mapping, protocol_upgrade, type_widening_is_off, check_reads_the_table, truncate_history,
     short_retention, append_only_changed, cluster_partitioned_table, cluster_existing_table, restore_table,
     constraint_dropped, column_of_change_feed, rewrite_of_a_whole_table, convert_to_delta, shallow_clone, change_feed_off,
-    drop_clustering_column,
+    drop_clustering_column, rows_of_append_only_table, vacuum_under_a_clone,
 )  # fmt: skip

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
 from glacierbase.model.finding import Severity
 from glacierbase.model.text import first_of
-from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
+from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
+from glacierbase.review.rules.breaking import broken_views
+from glacierbase.review.rules.delta import has_no_mapping
 from glacierbase.sql.known import VIEW, view_columns
 from glacierbase.sql.statement import Call, ColumnClause, Condition, DropColumn, MergeClause, Part, Reference
 from glacierbase.sql.tokens import words
@@ -16,6 +19,7 @@ from glacierbase.sql.tokens import words
 _TEXTS = texts("destructive")
 _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot"})
 _PUBLISHES = frozenset({"fast_forward", "cherrypick_snapshot", "publish_changes"})
+_COMMENT = re.compile(r"(?m)--.*$|/\*[\s\S]*?\*/")
 _OVERWRITE_MODE = "spark.sql.sources.partitionoverwritemode"
 
 
@@ -49,9 +53,13 @@ def drop_table_purge(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 @statement_rule("drop_column", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS103"])
 def drop_column(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find dropped columns that the file neither adds before nor adds again."""
+    """Find dropped columns that the file neither adds before nor adds again, unless the engine refuses to drop them."""
     for part in _dropped(step):
-        if not _added(part, step, file.before(step)) and not _added(part, step, file.after(step)):
+        if (
+            not _is_refused(part, step, file)
+            and not _added(part, step, file.before(step))
+            and not _added(part, step, file.after(step))
+        ):
             yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}", step, part.place, values_of=(part.key,))
 
 
@@ -280,10 +288,11 @@ def drop_identifier_fields(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 @statement_rule("drop_view", severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["DS116"])
 def drop_view(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find DROP VIEW, unless the file creates the view, before or after."""
+    """Find DROP VIEW, unless the file creates the view, before or after, or BC106 names what fails."""
     makes = ("create_view", "replace_view")
     others = (other for other in file.steps if other.parsed.operation in makes and _same_table(other, step))
-    if not step.parsed.options.temporary and not any(others) and not any(file.repeatables_dropped(step)):
+    is_kept = step.parsed.options.temporary or any(others) or any(file.repeatables_dropped(step))
+    if not is_kept and not broken_views(step, file):
         yield RuleFinding("DROP VIEW", step)
 
 
@@ -356,6 +365,28 @@ def insert_out_of_order(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"INSERT by position writes the values of {value} to {column}", step)
 
 
+_DESTROYS = re.compile(r"(?i)'\s*((?:drop|truncate)\s+\w+|delete\s+from|create\s+or\s+replace\s+table)\b")
+
+
+@file_rule(severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DS124"])
+def unreviewed_text(file: File) -> Iterator[RuleFinding]:
+    """Find EXECUTE IMMEDIATE of a file, and of computed text where a string of the script begins a destructive statement."""
+    for step in file.steps:
+        start = words(step.statement.text, file.facts.engine)[:3]
+        if start[:2] != ("EXECUTE", "IMMEDIATE") or step.parsed.understood:
+            continue
+        if start[2:] == ("FROM",):
+            yield RuleFinding(
+                "EXECUTE IMMEDIATE FROM a file: its statements are not in this file, and nobody can review them", step
+            )
+        elif match := _DESTROYS.search(_COMMENT.sub("", file.migration.text)):
+            what = " ".join(match[1].upper().split())
+            yield RuleFinding(
+                f"{what} of a name that is put together while the script runs: nobody can review which ones", step
+            )
+            return
+
+
 @statement_rule(
     "replace_view",
     "alter_view",
@@ -395,6 +426,13 @@ def _holds(condition: Condition | None, step: Step, file: File) -> bool:
     return all(column is not None and column.required for column in columns)
 
 
+def _is_refused(part: DropColumn, step: Step, file: File) -> bool:
+    """Return whether DL101, DL119, SF132 or TY108 finds that the column cannot be dropped."""
+    known = file.known(step)
+    is_used = known is not None and (known.use_of(part.key) or part.key[-1].upper() in known.clustering)
+    return bool(is_used) or (file.format_of(step) == "delta" and has_no_mapping(step, file))
+
+
 def _dropped(step: Step) -> Iterator[DropColumn]:
     return (part for part in of(step, "drop_column") if isinstance(part, DropColumn))
 
@@ -419,5 +457,5 @@ RULES: tuple[Rule, ...] = (
     drop_table, drop_table_purge, drop_column, replace_columns, drop_and_add_again, create_or_replace_table, delete_all_rows,
     drop_namespace_cascade, commits_discarded, update_all_rows, merge_without_key, merge_by_source, insert_into_itself,
     partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, drop_namespace_with_tables,
-    rows_change_under_a_stream, insert_out_of_order, view_reads_itself,
+    rows_change_under_a_stream, insert_out_of_order, view_reads_itself, unreviewed_text,
 )  # fmt: skip

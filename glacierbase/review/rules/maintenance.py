@@ -95,9 +95,19 @@ def vacuum_short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"RETAIN {match[1]} HOURS", step)
 
 
-@statement_rule("insert", severity=Severity.WARNING, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["MT105"])
+@statement_rule(
+    "insert",
+    formats=("hudi",),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.CONVENTION,
+    **_TEXTS["MT105"],
+)
 def insert_may_double(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find INSERT of all rows of other tables; a WHERE names the rows that a second run would double."""
+    """Find INSERT of all rows of other tables; a WHERE names the rows that a second run would double.
+
+    Iceberg, Delta and Snowflake record who committed what, which `executors.spark.evidence` and `executors.snowflake.session` read.
+    """
     query = step.parsed.query
     reads_others = step.parsed.sources is None or bool(step.parsed.sources)
     if not reads_others or (query and query.reads_target):

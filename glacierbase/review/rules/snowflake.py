@@ -15,19 +15,19 @@ from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Fields, Subject
 
 _TEXTS = texts("snowflake")
-_CheckSubject = Callable[[Subject, Step, File], Iterable[RuleFinding]]
+CheckSubject = Callable[[Subject, Step, File], Iterable[RuleFinding]]
 
 
-def _rule(
+def snowflake_rule(
     code: str, severity: Severity = Severity.WARNING, *, spares: bool = False, proof: Proof = Proof.CITED
-) -> Callable[[_CheckSubject], Rule]:
+) -> Callable[[CheckSubject], Rule]:
     """Make a rule of a function that checks a statement and what it names.
 
     Args:
         spares: whether the rule ignores tables that the same change creates.
     """
 
-    def decorate(function: _CheckSubject) -> Rule:
+    def decorate(function: CheckSubject) -> Rule:
         def check(file: File) -> Iterator[RuleFinding]:
             for step in file.steps if file.facts.engine == SNOWFLAKE.name else ():
                 if step.parsed.subject:
@@ -39,7 +39,7 @@ def _rule(
     return decorate
 
 
-def _finding(step: Step, what: str, consequence: str, **rest: Any) -> Iterator[RuleFinding]:
+def finding_about(step: Step, what: str, consequence: str, **rest: Any) -> Iterator[RuleFinding]:
     name = step.parsed.subject.name if step.parsed.subject else None
     yield RuleFinding(f"{what}{f' {name}' if name else ''}: {consequence}", step, **rest)
 
@@ -55,26 +55,20 @@ def _after(step: Step, file: File) -> tuple[Step, ...]:
     return file.steps[file.steps.index(step) + 1 :]
 
 
-@_rule("SF101", Severity.ERROR, spares=True)
+@snowflake_rule("SF101", Severity.ERROR, spares=True)
 def create_or_replace_table(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE TABLE."""
     is_table = step.parsed.operation == "replace_table" and subject.kind not in _STATE
     if is_table and not subject.is_temporary:
-        yield RuleFinding("CREATE OR REPLACE TABLE", step)
+        transient = " TRANSIENT" if "TRANSIENT" in subject.modifiers else ""
+        yield RuleFinding(f"CREATE OR REPLACE{transient} TABLE", step)
 
 
-@_rule("SF102", spares=True)
+@snowflake_rule("SF102", spares=True)
 def replace_without_copy_grants(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE VIEW without COPY GRANTS."""
     if step.parsed.operation == "replace_view" and not step.parsed.options.copy_grants:
         yield RuleFinding("CREATE OR REPLACE VIEW without COPY GRANTS", step)
-
-
-@_rule("SF104", proof=Proof.CONVENTION)
-def grant_in_migration(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find GRANT and REVOKE, except those of SF125 and SF126."""
-    if subject.verb in ("GRANT", "REVOKE") and not _ownership(subject) and not _widely(subject):
-        yield RuleFinding(subject.verb, step)
 
 
 # What is lost with an object that no UNDROP restores. https://docs.snowflake.com/en/sql-reference/sql/undrop
@@ -83,7 +77,7 @@ _STATE: Mapping[str, str] = {
     "PIPE": "its load history of 14 days is lost, so that a new pipe may load files twice; there is no UNDROP",
     "STAGE": "the files of an internal stage are deleted; there is no UNDROP",
     "TASK": "its schedule, state and place in a task graph are lost; there is no UNDROP",
-    "SEQUENCE": "its next value is lost, so that a new sequence returns numbers again; there is no UNDROP",
+    "SEQUENCE": "its next value is lost: a new one starts again, and returns numbers twice; there is no UNDROP",
     "ALERT": "its schedule and state are lost; there is no UNDROP",
     "FILE FORMAT": "stages, pipes and COPY statements that use it fail; there is no UNDROP",
     "EXTERNAL TABLE": "its registered files and its grants are lost; there is no UNDROP",
@@ -95,15 +89,15 @@ _OF_TABLES = ("EXTERNAL TABLE", "DYNAMIC TABLE")
 _LIGHT = ("FILE FORMAT", "ALERT", "TASK")
 
 
-@_rule("SF105", Severity.ERROR)
+@snowflake_rule("SF105", Severity.ERROR)
 def drop_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP of objects that no UNDROP restores."""
     is_dropped = subject.verb == "DROP" and subject.kind in _STATE and subject.kind not in _OF_TABLES
     if is_dropped and not _is_new(subject, step, file):
-        yield from _finding(step, f"DROP {subject.kind}", _STATE[subject.kind])
+        yield from finding_about(step, f"DROP {subject.kind}", _STATE[subject.kind])
 
 
-@_rule("SF106", Severity.ERROR)
+@snowflake_rule("SF106", Severity.ERROR)
 def replace_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE of objects with state."""
     if not subject.replaces or subject.kind not in _STATE or _is_new(subject, step, file):
@@ -111,7 +105,7 @@ def replace_object_with_state(subject: Subject, step: Step, file: File) -> Itera
     # An external stage has no files, and a task begins suspended, which SF131 finds.
     is_light = subject.kind in _LIGHT or (subject.kind == "STAGE" and subject.setting("URL") is not None)
     if not is_light or (subject.kind != "TASK" and file.tables.made(step)):
-        yield from _finding(step, f"CREATE OR REPLACE {subject.kind}", _STATE[subject.kind])
+        yield from finding_about(step, f"CREATE OR REPLACE {subject.kind}", _STATE[subject.kind])
 
 
 # What is lost with an object that others depend on, and that no file of a table shows.
@@ -136,17 +130,19 @@ _ACCESS: Mapping[str, str] = {
 _POLICY = "it is refused while a table, column or account uses the policy; else its rules and grants are lost"
 
 
-@_rule("SF107", Severity.ERROR)
+@snowflake_rule("SF107", Severity.ERROR)
 def drop_or_replace_access(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP and CREATE OR REPLACE of roles, users, shares, warehouses, integrations, policies, tags and the like."""
     kind = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
     consequence = _ACCESS.get(kind, _POLICY if kind.endswith("POLICY") else "")
     is_gone = subject.verb == "DROP" or subject.replaces
     if is_gone and consequence and not _is_new(subject, step, file):
-        yield from _finding(step, f"{'CREATE OR REPLACE' if subject.replaces else 'DROP'} {subject.kind}", consequence)
+        yield from finding_about(
+            step, f"{'CREATE OR REPLACE' if subject.replaces else 'DROP'} {subject.kind}", consequence
+        )
 
 
-@_rule("SF108", Severity.ERROR)
+@snowflake_rule("SF108", Severity.ERROR)
 def drop_or_replace_namespace(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP and CREATE OR REPLACE of schemas and databases. RESTRICT is only about foreign keys."""
     is_dropped = subject.verb == "DROP"
@@ -156,17 +152,17 @@ def drop_or_replace_namespace(subject: Subject, step: Step, file: File) -> Itera
         what = f"{'DROP' if is_dropped else 'CREATE OR REPLACE'} {subject.kind}"
         lost = "all its tables, views, streams, pipes, stages, tasks and grants are dropped with it"
         back = f"UNDROP {subject.kind} restores it within its retention, after the new one is renamed or dropped"
-        yield from _finding(step, what, f"{lost}; {back}")
+        yield from finding_about(step, what, f"{lost}; {back}")
 
 
-@_rule("SF109")
+@snowflake_rule("SF109")
 def swap_tables(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ALTER … SWAP WITH."""
     if subject.verb == "ALTER" and subject.has("SWAP", "WITH"):
         consequence = (
             "readers get the other rows at once; grants, streams, policies and tags go with the rows, not the name"
         )
-        yield from _finding(step, "SWAP WITH", consequence)
+        yield from finding_about(step, "SWAP WITH", consequence)
 
 
 _PROTECTION = (
@@ -182,7 +178,7 @@ _HIDES = ("MASKING POLICY", "ROW ACCESS POLICY")
 _ONE_WORD = 5
 
 
-@_rule("SF110", Severity.ERROR)
+@snowflake_rule("SF110", Severity.ERROR)
 def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find policies that are detached, unless the same statement attaches another one, and policies that hide nothing."""
     if subject.verb == "ALTER" and subject.kind in _HIDES and subject.words[:2] == ("SET", "BODY"):
@@ -191,7 +187,7 @@ def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[Ru
             and len(subject.words) == _ONE_WORD
             and subject.words[-1] != "NULL"
         ):
-            yield from _finding(step, f"{subject.kind}", f"the body {subject.words[-1]} hides nothing")
+            yield from finding_about(step, f"{subject.kind}", f"the body {subject.words[-1]} hides nothing")
         return
     for words in _PROTECTION if subject.verb == "ALTER" else ():
         is_exchanged = words[-1] == "POLICY" and (subject.has("ADD", *words[1:]) or subject.has("SET", *words[1:]))
@@ -199,13 +195,13 @@ def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[Ru
             consequence = "values or rows that it hides are visible to every role with SELECT"
             if words[-1] == "NETWORK_POLICY" or words[1] in ("PASSWORD", "SESSION", "AUTHENTICATION", "NETWORK"):
                 consequence = "its limit on who may connect no longer holds"
-            yield from _finding(step, f"{' '.join(words)} on {subject.kind}", consequence)
+            yield from finding_about(step, f"{' '.join(words)} on {subject.kind}", consequence)
 
 
 _RETENTION = "DATA_RETENTION_TIME_IN_DAYS"
 
 
-@_rule("SF111", Severity.ERROR, spares=True)
+@snowflake_rule("SF111", Severity.ERROR, spares=True)
 def time_travel_reduced(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find a retention of 0, and one lower than earlier statements declare."""
     days, before = subject.setting(_RETENTION), _before(step, file, _RETENTION)
@@ -217,7 +213,7 @@ def time_travel_reduced(subject: Subject, step: Step, file: File) -> Iterator[Ru
         lost = "older states can no longer be queried, cloned or restored by UNDROP" + (
             "" if days == "0" else " as long"
         )
-        yield from _finding(step, f"{_RETENTION} = {days}" + (f" after {before}, of" if before else " of"), lost)
+        yield from finding_about(step, f"{_RETENTION} = {days}" + (f" after {before}, of" if before else " of"), lost)
 
 
 def _before(step: Step, file: File, key: str) -> str | None:
@@ -225,14 +221,17 @@ def _before(step: Step, file: File, key: str) -> str | None:
     return (known.properties or {}).get(key) if known else None
 
 
-@_rule("SF112", Severity.ERROR, spares=True)
+@snowflake_rule("SF112", Severity.ERROR, spares=True)
 def change_tracking_off(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CHANGE_TRACKING = FALSE of an existing table or view."""
+    """Find CHANGE_TRACKING = FALSE of an existing table or view, and MAX_DATA_EXTENSION_TIME_IN_DAYS = 0."""
     is_off = subject.setting("CHANGE_TRACKING") == "FALSE" or subject.has("UNSET", "CHANGE_TRACKING")
     if subject.verb == "ALTER" and is_off:
-        yield from _finding(
+        yield from finding_about(
             step, "CHANGE_TRACKING = FALSE of", "its streams become stale, and dynamic tables on it fail"
         )
+    elif subject.verb == "ALTER" and subject.setting("MAX_DATA_EXTENSION_TIME_IN_DAYS") == "0":
+        stale = "its streams become stale as soon as they are not read within its retention"
+        yield from finding_about(step, "MAX_DATA_EXTENSION_TIME_IN_DAYS = 0 of", stale)
 
 
 # Words in names of tables and schemas whose rows can be loaded again.
@@ -241,27 +240,51 @@ _FLEETING = re.compile(
 )
 
 
-@_rule("SF113")
+@snowflake_rule("SF113")
 def no_fail_safe(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find transient tables, schemas and databases, unless the name says that the rows are temporary."""
-    if subject.verb != "CREATE" or "TRANSIENT" not in subject.modifiers or not subject.name:
+    """Find transient tables, schemas and databases, unless the name or the file says that the rows are temporary."""
+    around = _transient_around(subject, step, file)
+    is_new = subject.verb == "CREATE" and not subject.replaces  # SF101 and SF108 find CREATE OR REPLACE.
+    if not is_new or subject.name is None or not ("TRANSIENT" in subject.modifiers or around):
         return
-    made = file.tables.made(step)
-    was_permanent = subject.replaces and made is not None and "TRANSIENT" not in made.modifiers
-    if was_permanent or not any(map(_FLEETING.search, subject.name.parts)):
-        past = "it was permanent; " if was_permanent else ""
-        yield from _finding(
-            step, f"TRANSIENT {subject.kind}", f"{past}no fail-safe, and at most one day of time travel"
-        )
+    days = subject.setting(_RETENTION) or ""
+    is_long = days.isdigit() and int(days) > 1
+    is_fleeting = any(map(_FLEETING.search, subject.name.parts))
+    if (is_long or not is_fleeting) and not _is_dropped_later(subject, step, file):
+        what = subject.kind if around else f"TRANSIENT {subject.kind}"
+        refused = f"; Snowflake refuses a retention of {days} days" if is_long else ""
+        yield from finding_about(step, what, f"{around}no fail-safe, and at most one day of time travel{refused}")
 
 
-@_rule("SF114")
-def temporary_table_without_use(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find temporary tables that no later statement of the file names."""
+def _transient_around(subject: Subject, step: Step, file: File) -> str:
+    """Return the words for a new table in a schema or database that is declared transient; else an empty text."""
+    if subject.kind != "TABLE" or subject.name is None or subject.is_temporary or "TRANSIENT" in subject.modifiers:
+        return ""
+    around = dict(zip(("SCHEMA", "DATABASE"), reversed(subject.name.key[:-1]), strict=False))
+    for made in file.tables.objects(step, "transient") if around and subject.verb == "CREATE" else ():
+        if "TRANSIENT" in made.modifiers and made.name and made.name.key[-1] == around.get(made.kind):
+            return f"it is transient, as the {made.kind.lower()} {made.name} is: "
+    return ""
+
+
+def _is_dropped_later(subject: Subject, step: Step, file: File) -> bool:
+    later = (other.parsed.subject for other in _after(step, file))
+    return any(other.verb == "DROP" and other.is_same_object(subject) for other in later if other)
+
+
+@snowflake_rule("SF114")
+def temporary_table(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find temporary tables that no later statement of the file names, or that have the name of a declared table."""
     if subject.verb != "CREATE" or subject.kind != "TABLE" or not subject.is_temporary or not step.target:
         return
-    if not any(_may_use(other, step.target.key) for other in _after(step, file)):
-        yield from _finding(step, "TEMPORARY TABLE", "it is gone when the session of this file ends, with its rows")
+    made = file.tables.made(step)
+    if made and not made.is_temporary:
+        hides = "it hides the permanent table of this name: later statements of the file change only the temporary one"
+        yield from finding_about(step, "TEMPORARY TABLE", hides)
+    elif not any(_may_use(other, step.target.key) for other in _after(step, file)):
+        yield from finding_about(
+            step, "TEMPORARY TABLE", "it is gone when the session of this file ends, with its rows"
+        )
 
 
 def _may_use(step: Step, key: tuple[str, ...]) -> bool:
@@ -269,23 +292,30 @@ def _may_use(step: Step, key: tuple[str, ...]) -> bool:
     return step.parsed.sources is None or any(name.key[-1] == key[-1] for name in names)
 
 
-@_rule("SF115", spares=True)
-def clustering_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CLUSTER BY, DROP CLUSTERING KEY and RECLUSTER of an existing table."""
+@snowflake_rule("SF115", spares=True)
+def clustering_changed(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find CLUSTER BY, DROP CLUSTERING KEY and RECLUSTER of an existing table; RECLUSTER after CLUSTER BY adds nothing."""
     fields = next((part for part in step.parsed.parts if isinstance(part, Fields)), None)
     if subject.verb != "ALTER":
         return
     if subject.has("RECLUSTER") and not subject.has("SUSPEND"):
-        yield from _finding(step, "RECLUSTER of", "it rewrites micro-partitions, which costs credits in the background")
+        same = (
+            other for other in file.before(step) if other.target and step.target and other.target.key == step.target.key
+        )
+        if any("cluster_by" in other.operations for other in same):
+            return
+        yield from finding_about(
+            step, "RECLUSTER of", "it rewrites micro-partitions, which costs credits in the background"
+        )
     elif fields and fields.operation == "cluster_by":
         cost = "automatic clustering rewrites the table in the background, which costs credits until it is clustered"
         lost = "the table is no longer clustered, and queries that prune by the key scan more"
-        yield from _finding(
+        yield from finding_about(
             step, "CLUSTER BY of" if fields.fields else "DROP CLUSTERING KEY of", cost if fields.fields else lost
         )
 
 
-@_rule("SF116", Severity.ERROR, spares=True)
+@snowflake_rule("SF116", Severity.ERROR, spares=True)
 def add_required_column(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … NOT NULL without a default."""
     for part in of(step, "add_column"):
@@ -298,7 +328,7 @@ _CONSTANT = re.compile(
 )
 
 
-@_rule("SF117", Severity.ERROR, spares=True)
+@snowflake_rule("SF117", Severity.ERROR, spares=True)
 def default_refused(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find defaults that Snowflake refuses for the columns of an existing table."""
     if "add_column" in step.operations and (subject.has("AUTOINCREMENT") or subject.has("IDENTITY")):
@@ -314,7 +344,7 @@ def default_refused(subject: Subject, step: Step, _file: File) -> Iterator[RuleF
             yield RuleFinding(f"ALTER COLUMN {column} SET DEFAULT {default}, which is no sequence", step, part.place)
 
 
-@_rule("SF118", spares=True)
+@snowflake_rule("SF118", spares=True)
 def set_not_null(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find SET NOT NULL of columns that may hold NULL."""
     for part in of(step, "alter_column_nullability"):
@@ -332,7 +362,7 @@ class _Type(NamedTuple):
     parameters: tuple[int, ...]
 
 
-@_rule("SF119", Severity.ERROR)
+@snowflake_rule("SF119", Severity.ERROR)
 def type_change_refused(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new types of declared columns that Snowflake refuses."""
     for part, old, new in _retyped(step, file):
@@ -341,7 +371,7 @@ def type_change_refused(_subject: Subject, step: Step, file: File) -> Iterator[R
             yield RuleFinding(f"{'.'.join(part.path)} from {_spelled(old)} to {_spelled(new)}: {why}", step, part.place)
 
 
-@_rule("SF120")
+@snowflake_rule("SF120")
 def fewer_digits(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find declared numbers that get fewer digits."""
     for part, old, new in _retyped(step, file):
@@ -391,21 +421,23 @@ def _spelled(type_: _Type) -> str:
     return f"{type_.name}({', '.join(map(str, type_.parameters))})" if type_.parameters else type_.name
 
 
-@_rule("SF121", Severity.ERROR)
+@snowflake_rule("SF121", Severity.ERROR)
 def secure_view_lost(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find secure views that are replaced by others, and UNSET SECURE."""
     made = file.tables.made(step) if subject.replaces and subject.kind.endswith("VIEW") else None
     if made and "SECURE" in made.modifiers and "SECURE" not in subject.modifiers:
-        yield from _finding(step, f"CREATE OR REPLACE {subject.kind} without SECURE", "it was a secure view")
+        yield from finding_about(step, f"CREATE OR REPLACE {subject.kind} without SECURE", "it was a secure view")
     elif subject.kind.endswith("VIEW") and subject.has("UNSET", "SECURE"):
-        yield from _finding(step, f"UNSET SECURE of {subject.kind}", "its definition and hidden rows can be inferred")
+        yield from finding_about(
+            step, f"UNSET SECURE of {subject.kind}", "its definition and hidden rows can be inferred"
+        )
 
 
 def _copies(subject: Subject) -> bool:
     return subject.verb == "COPY" and subject.has("INTO")
 
 
-@_rule("SF122")
+@snowflake_rule("SF122")
 def copy_loads_again(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find COPY INTO with FORCE = TRUE."""
     if _copies(subject) and subject.setting("FORCE") == "TRUE":
@@ -414,7 +446,7 @@ def copy_loads_again(subject: Subject, step: Step, _file: File) -> Iterator[Rule
         )
 
 
-@_rule("SF123", Severity.ERROR)
+@snowflake_rule("SF123", Severity.ERROR)
 def copy_deletes_files(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find COPY INTO with PURGE = TRUE, and REMOVE."""
     if _copies(subject) and subject.setting("PURGE") == "TRUE":
@@ -423,7 +455,7 @@ def copy_deletes_files(subject: Subject, step: Step, _file: File) -> Iterator[Ru
         yield RuleFinding(f"{subject.verb}: the files are deleted from the stage", step)
 
 
-@_rule("SF124")
+@snowflake_rule("SF124")
 def copy_skips_rows(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find COPY INTO that loads a file in part, or shortens values."""
     on_error = subject.setting("ON_ERROR") or ""
@@ -435,71 +467,13 @@ def copy_skips_rows(subject: Subject, step: Step, _file: File) -> Iterator[RuleF
         yield RuleFinding("COPY INTO … TRUNCATECOLUMNS = TRUE: longer strings are cut without an error", step)
 
 
-def _ownership(subject: Subject) -> bool:
-    is_copied = subject.has("COPY", "CURRENT", "GRANTS") or subject.has("FUTURE")
-    return subject.verb == "GRANT" and subject.words[:1] == ("OWNERSHIP",) and not is_copied
-
-
-@_rule("SF125", Severity.ERROR)
-def ownership_without_grants(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find GRANT OWNERSHIP without COPY CURRENT GRANTS."""
-    if _ownership(subject):
-        revokes = subject.has("REVOKE", "CURRENT", "GRANTS")
-        lost = "every other role loses its access" if revokes else "it is refused if other roles have grants"
-        yield RuleFinding(
-            f"GRANT OWNERSHIP {'with REVOKE' if revokes else 'without COPY'} CURRENT GRANTS: {lost}", step
-        )
-
-
-_ADMINS = ("ACCOUNTADMIN", "SECURITYADMIN", "ORGADMIN", "GLOBALORGADMIN")
-
-
-def _widely(subject: Subject) -> str:
-    """Return what makes a GRANT too wide; empty for other statements."""
-    if subject.verb != "GRANT":
-        return ""
-    if subject.words[:1] == ("ALL",):
-        return "ALL"
-    if subject.has("TO", "ROLE", "PUBLIC") or subject.words[-2:] == ("TO", "PUBLIC"):
-        return "to PUBLIC, which every user has"
-    if subject.has("TO", "SHARE"):
-        return "to a share, which other accounts read"
-    return next((f"the role {admin}" for admin in _ADMINS if subject.words[:2] == ("ROLE", admin)), "") or (
-        "MANAGE GRANTS" if subject.has("MANAGE", "GRANTS") else ""
-    )
-
-
-@_rule("SF126", Severity.ERROR)
-def wide_grant(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find GRANT of everything, to everybody, or of an administrator's role."""
-    if wide := _widely(subject):
-        yield RuleFinding(f"GRANT {wide}", step)
-
-
-def _is_described(subject: Subject) -> bool:
+def is_described(subject: Subject) -> bool:
     """Return whether ALTER changes only the comment, the tags or the name."""
     is_comment = subject.words[:2] in (("SET", "COMMENT"), ("SET", "TAG"), ("UNSET", "COMMENT"), ("UNSET", "TAG"))
     return is_comment or subject.words[:1] == ("RENAME",)
 
 
-@_rule("SF127")
-def compute_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CREATE and ALTER of warehouses, compute pools and resource monitors."""
-    kinds = ("WAREHOUSE", "COMPUTE POOL", "RESOURCE MONITOR")
-    if (
-        subject.verb not in ("CREATE", "ALTER")
-        or subject.kind not in kinds
-        or subject.replaces
-        or _is_described(subject)
-    ):
-        return
-    never = subject.setting("AUTO_SUSPEND") in ("0", "NULL")
-    size = subject.setting("WAREHOUSE_SIZE")
-    consequence = "it never suspends itself, and costs credits day and night" if never else "it changes what is spent"
-    yield from _finding(step, f"{subject.verb} {subject.kind}", f"size {size}: {consequence}" if size else consequence)
-
-
-@_rule("SF128")
+@snowflake_rule("SF128")
 def account_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find changes of the account, users, integrations, shares and network policies."""
     kind = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
@@ -515,31 +489,26 @@ def account_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleF
         subject.verb == "CREATE" and kind in ("USER", "NETWORK POLICY", "SHARE", "INTEGRATION") and not subject.replaces
     )
     is_unset = any(subject.has(*words) for words in _PROTECTION) or subject.setting(_RETENTION) == "0"
-    if (is_altered or is_created) and not is_unset and not _is_described(subject):
-        yield from _finding(step, f"{subject.verb} {subject.kind}", "it acts on the whole account, beyond this catalog")
+    if (is_altered or is_created) and not is_unset and not is_described(subject):
+        yield from finding_about(
+            step, f"{subject.verb} {subject.kind}", "it acts on the whole account, beyond this catalog"
+        )
 
 
-@_rule("SF129")
-def administrator_in_use(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find USE ROLE of an administrator."""
-    if subject.verb == "USE" and subject.words[:1] == ("ROLE",) and subject.words[1:2] and subject.words[1] in _ADMINS:
-        yield RuleFinding(f"USE ROLE {subject.words[1]}", step)
-
-
-@_rule("SF130")
+@snowflake_rule("SF130")
 def runs_at_once(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find EXECUTE TASK, EXECUTE ALERT and ALTER PIPE … REFRESH."""
     if subject.verb == "EXECUTE" and subject.kind in ("TASK", "ALERT"):
-        yield from _finding(
+        yield from finding_about(
             step, f"EXECUTE {subject.kind}", "it runs after this statement, and its errors are not reported here"
         )
     elif subject.verb == "ALTER" and subject.kind == "PIPE" and subject.has("REFRESH"):
-        yield from _finding(
+        yield from finding_about(
             step, "ALTER PIPE … REFRESH", "it queues all files that were staged in the last 7 days and not loaded"
         )
 
 
-@_rule("SF131")
+@snowflake_rule("SF131")
 def stays_stopped(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find tasks, pipes, alerts and dynamic tables that a file stops and does not start again."""
     paused = subject.verb == "ALTER" and subject.kind == "PIPE" and subject.setting("PIPE_EXECUTION_PAUSED") == "TRUE"
@@ -552,7 +521,9 @@ def stays_stopped(subject: Subject, step: Step, file: File) -> Iterator[RuleFind
         if replaced
         else f"ALTER {subject.kind} … {'PAUSED' if paused else 'SUSPEND'}"
     )
-    yield from _finding(step, what, "it does not run until it is resumed, and no later statement of the file does that")
+    yield from finding_about(
+        step, what, "it does not run until it is resumed, and no later statement of the file does that"
+    )
 
 
 _STARTED = ("TASK", "ALERT", "DYNAMIC TABLE")
@@ -567,7 +538,7 @@ def _is_started_later(subject: Subject, step: Step, file: File) -> bool:
     ) or any("SYSTEM$TASK_DEPENDENTS_ENABLE" in other.statement.text.upper() for other in file.steps)
 
 
-@_rule("SF132", Severity.ERROR)
+@snowflake_rule("SF132", Severity.ERROR)
 def drop_clustering_column(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns of the clustering key."""
     known = file.known(step) if "drop_column" in step.operations else None
@@ -576,11 +547,11 @@ def drop_clustering_column(_subject: Subject, step: Step, file: File) -> Iterato
             yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: the clustering key uses it", step, part.place)
 
 
-@_rule("SF133")
+@snowflake_rule("SF133")
 def tag_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find UNSET TAG."""
     if subject.verb == "ALTER" and subject.has("UNSET", "TAG"):
-        yield from _finding(step, f"UNSET TAG on {subject.kind}", "a masking policy of the tag no longer applies")
+        yield from finding_about(step, f"UNSET TAG on {subject.kind}", "a masking policy of the tag no longer applies")
 
 
 # Settings of a session that change the result of later statements.
@@ -595,7 +566,7 @@ _SETTINGS = {
 }
 
 
-@_rule("SF134")
+@snowflake_rule("SF134")
 def setting_of_session(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find settings of the session that change what later statements do."""
     for (key, value), consequence in _SETTINGS.items() if subject.kind == "SESSION" else ():
@@ -603,35 +574,37 @@ def setting_of_session(subject: Subject, step: Step, _file: File) -> Iterator[Ru
             yield RuleFinding(f"ALTER SESSION SET {key} = {value}: {consequence}", step)
 
 
-@_rule("SF135")
+@snowflake_rule("SF135")
 def clone_of_the_past(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CLONE at a point in time."""
     if subject.verb == "CREATE" and subject.has("CLONE") and (subject.has("AT", "(") or subject.has("BEFORE", "(")):
-        yield from _finding(step, "CLONE of a past state, for", "it fails where the state is older than the retention")
+        yield from finding_about(
+            step, "CLONE of a past state, for", "it fails where the state is older than the retention"
+        )
 
 
-@_rule("SF137")
+@snowflake_rule("SF137")
 def rename_namespace(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ALTER SCHEMA and ALTER DATABASE … RENAME TO."""
     if subject.verb == "ALTER" and subject.kind in ("SCHEMA", "DATABASE") and subject.has("RENAME", "TO"):
         broken = "views, tasks, pipes and jobs that write the old name fail, for every object inside"
-        yield from _finding(step, f"ALTER {subject.kind} … RENAME", broken)
+        yield from finding_about(step, f"ALTER {subject.kind} … RENAME", broken)
 
 
-@_rule("SF138")
+@snowflake_rule("SF138")
 def stage_location(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ALTER STAGE … SET URL."""
     if subject.verb == "ALTER" and subject.kind == "STAGE" and subject.setting("URL") is not None:
-        yield from _finding(
+        yield from finding_about(
             step, "SET URL of the stage", "loads from it read other files, whether these were loaded or not"
         )
 
 
-@_rule("SF139", spares=True)
+@snowflake_rule("SF139", spares=True)
 def background_service(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD SEARCH OPTIMIZATION."""
     if subject.verb == "ALTER" and subject.has("ADD", "SEARCH", "OPTIMIZATION"):
-        yield from _finding(
+        yield from finding_about(
             step, "ADD SEARCH OPTIMIZATION of", "its structures are built and kept in the background, for credits"
         )
 
@@ -651,7 +624,7 @@ _RESERVED = frozenset(
 )  # fmt: skip
 
 
-@_rule("SF136")
+@snowflake_rule("SF136")
 def case_sensitive_name(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new tables, views and columns with a quoted name in lower or mixed case. Iceberg's other engines need such names."""
     names = [subject.name] if subject.verb == "CREATE" and subject.kind in ("TABLE", "VIEW") and subject.name else []
@@ -672,11 +645,11 @@ def _needs_quotes(text: str, key: str) -> bool:
 
 
 RULES: tuple[Rule, ...] = (
-    create_or_replace_table, replace_without_copy_grants, grant_in_migration, drop_object_with_state, replace_object_with_state,
+    create_or_replace_table, replace_without_copy_grants, drop_object_with_state, replace_object_with_state,
     drop_or_replace_access, drop_or_replace_namespace, swap_tables, protection_removed, time_travel_reduced, change_tracking_off,
-    no_fail_safe, temporary_table_without_use, clustering_changed, add_required_column, default_refused, set_not_null,
+    no_fail_safe, temporary_table, clustering_changed, add_required_column, default_refused, set_not_null,
     type_change_refused, fewer_digits, secure_view_lost, copy_loads_again, copy_deletes_files, copy_skips_rows,
-    ownership_without_grants, wide_grant, compute_changed, account_changed, administrator_in_use, runs_at_once, stays_stopped,
+    account_changed, runs_at_once, stays_stopped,
     tag_removed, drop_clustering_column, setting_of_session, clone_of_the_past, case_sensitive_name,
     rename_namespace, stage_location, background_service,
 )  # fmt: skip

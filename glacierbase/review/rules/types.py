@@ -149,6 +149,41 @@ def _no_identifier(column: KnownColumn) -> str | None:
     return f"is of type {kind}" if kind in ("float", "double") or "<" in kind else None
 
 
+# A number without a scale is a whole number in all engines: NUMBER(38, 0), DECIMAL(10, 0). Few digits are meant to be whole.
+_WHOLE = re.compile(r"(?i)(?:number|numeric|decimal|dec)\s*(?:\(\s*(?:[6-9]|\d{2})\s*\))?")
+_MONEY = frozenset(
+    {
+        "price", "prices", "amount", "amt", "cost", "costs", "fee", "fees", "revenue", "salary", "wage", "tax", "vat", "discount",
+        "rate", "ratio", "percent", "percentage", "pct", "margin", "balance", "commission", "turnover", "payment", "refund",
+    }
+)  # fmt: skip
+# Words after such a one that leave its meaning, and words that say that the number is whole.
+_AFTER_MONEY = frozenset({"net", "gross", "total", "eur", "usd", "gbp", "chf", "local", "base"})
+_UNITS = re.compile(
+    r"(?i)\b(?:cents?|pence|minor|micros?|whole|units?|integer|basis)\b|_(?:cents?|pence|minor|micros?|bps)\b"
+)
+
+
+@statement_rule("add_column", *CREATES, severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["TY120"])
+def amount_without_scale(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find new columns whose name says that they hold money or a rate, and whose type has no scale."""
+    for part in step.parsed.parts:
+        if isinstance(part, ColumnClause) and _WHOLE.fullmatch((part.type or "").strip()) and _is_money(part):
+            whole = "(10, 0)" if step.parsed.subject is None else "(38, 0)"
+            given = (part.type or "").strip()
+            means = given.replace(")", ", 0)") if "(" in given else f"{given}{whole}"
+            yield RuleFinding(
+                f"{'.'.join(part.path)} {given} means {means}: digits after the point are rounded", step, part.place
+            )
+
+
+def _is_money(part: ColumnClause) -> bool:
+    words = part.path[-1].lower().split("_")
+    while len(words) > 1 and words[-1] in _AFTER_MONEY:
+        words.pop()
+    return words[-1] in _MONEY and not _UNITS.search(f"{part.path[-1]} {part.comment or ''}")
+
+
 @statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY107"])
 def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find new types of structs, maps and arrays."""
@@ -413,7 +448,8 @@ def _retyped(step: Step) -> Iterator[AlterColumn]:
 
 
 RULES: tuple[Rule, ...] = (
-    forbidden_promotion, promotion_from_another_type, add_required_column, default_of_new_column, set_not_null,
+    amount_without_scale, forbidden_promotion, promotion_from_another_type, add_required_column, default_of_new_column,
+    set_not_null,
     identifier_field_may_be_null, retype_nested_column, drop_column_in_use, add_column_if_not_exists,
     unknown_type, type_of_version_3, clause_that_tables_lack, reserved_column_name, unknown_column, column_exists,
     table_exists, table_is_dropped,

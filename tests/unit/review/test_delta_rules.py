@@ -69,3 +69,46 @@ def test_a_key_that_stays_the_same_is_no_finding() -> None:
     alter = f"ALTER TABLE {T} SET TBLPROPERTIES ('primaryKey'='{{}}')"
     assert codes(create, alter.format("id"), facts=HUDI) == []
     assert codes(create, alter.format("other"), facts=HUDI) == ["HU103"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "expected"),
+    [
+        ("UPDATE {} SET who = 'a' WHERE id = 1", ["DL108"]),
+        ("DELETE FROM {} WHERE id = 1", ["DL108"]),
+        ("MERGE INTO {} AS t USING a.s ON t.id = s.id WHEN MATCHED THEN UPDATE SET *", ["DL108"]),
+        ("MERGE INTO {} AS t USING a.s ON t.id = s.id WHEN NOT MATCHED THEN INSERT *", []),
+        ("INSERT INTO {} VALUES (1, 'a')", []),
+    ],
+)
+def test_existing_rows_of_an_append_only_table_are_not_changed(sql: str, expected: list[str]) -> None:
+    """An earlier file declares the property; without it, the statements are everyday."""
+    create = f"CREATE TABLE {T} (id INT, who STRING) USING delta"
+    facts = replace(DELTA, given_parts=1)
+    assert codes(f"{create} TBLPROPERTIES ('delta.appendOnly'='true')", sql.format(T), facts=facts) == expected
+    assert codes(create, sql.format(T), facts=facts) == []
+
+
+def test_a_property_that_is_unset_is_switched_off() -> None:
+    """Only where an earlier statement switched it on."""
+    create = f"CREATE TABLE {T} (id INT) USING delta TBLPROPERTIES ('{{}}'='true')"
+    unset = f"ALTER TABLE {T} UNSET TBLPROPERTIES ('{{}}')"
+    for key, code in (("delta.enableChangeDataFeed", "DL118"), ("delta.appendOnly", "DL109")):
+        assert codes(create.format(key), unset.format(key), facts=DELTA) == [code]
+        assert codes(f"CREATE TABLE {T} (id INT) USING delta", unset.format(key), facts=DELTA) == []
+
+
+def test_vacuum_of_the_source_of_a_shallow_clone_breaks_the_clone() -> None:
+    """A dry run deletes nothing; a clone that was dropped has no files."""
+    clone = f"-- GLACIERBASE_ALLOW: DL117 for a week\nCREATE TABLE {T}2 SHALLOW CLONE {T}"
+    assert codes(clone, f"VACUUM {T}", facts=DELTA) == ["DL120"]
+    assert codes(clone, f"VACUUM {T} RETAIN 720 HOURS DRY RUN", facts=DELTA) == []
+    assert codes(clone, f"VACUUM {T}2", facts=DELTA) == []
+    assert codes(clone, f"DROP TABLE {T}2", f"VACUUM {T}", facts=DELTA) == ["DS101"]
+
+
+def test_a_column_that_delta_refuses_to_drop_is_one_finding() -> None:
+    """Without column mapping nothing is lost, because nothing happens."""
+    assert codes(f"CREATE TABLE {T} (id INT, b INT) USING delta", f"ALTER TABLE {T} DROP COLUMN b", facts=DELTA) == [
+        "DL101"
+    ]

@@ -40,9 +40,11 @@ HAZARDS = [
     ("INSERT INTO lake.a.t.branch_b VALUES (1, 'a', NULL, 1);\nALTER TABLE lake.a.t DROP BRANCH b", "DS109"),
     ("CALL lake.system.expire_snapshots(table => 'a.t', older_than => now())", "MT108"),
     ("CALL lake.system.expire_snapshots('a.t', TIMESTAMP '2999-01-01 00:00:00', 1)", "MT108"),
-    ("INSERT INTO lake.a.t SELECT * FROM lake.a.source", "MT105"),
     ("CALL lake.system.cherrypick_snapshot('a.t', 5781947118336215154)", "MT107"),
     ("INSERT INTO lake.a.u SELECT id, rand() AS r FROM lake.a.t", "MT110"),
+    ("ALTER TABLE lake.a.t ALTER COLUMN id TYPE BIGINT;\nDELETE FROM lake.a.t WHERE id < 0", "FL109"),
+    ("ALTER TABLE lake.a.t ADD COLUMNS (unit_price DECIMAL, sku STRING)", "TY120"),
+    (f"{VIEW};\nDROP TABLE lake.a.t", "BC106"),
 ]  # fmt: skip
 
 
@@ -53,6 +55,12 @@ def test_a_hazard_is_found(sql: str, code: str) -> None:
 
 
 EVERYDAY = [
+    "CREATE TABLE lake.a.tmp USING iceberg AS SELECT id, name FROM lake.a.source;\n"
+    "INSERT INTO lake.a.t (id, name) SELECT id, name FROM lake.a.tmp;\nDROP TABLE lake.a.tmp",
+    "INSERT INTO lake.a.t SELECT * FROM lake.a.source",
+    "INSERT INTO lake.a.t (id, name) VALUES (1, 'a');\nALTER TABLE lake.a.t SET TBLPROPERTIES ('comment'='orders')",
+    "ALTER TABLE lake.a.t ADD COLUMN state STRING;\nUPDATE lake.a.t SET state = 'new' WHERE state IS NULL",
+    "CREATE TABLE lake.a.cents (amount DECIMAL(18) COMMENT 'in cents', order_rate_id DECIMAL) USING iceberg",
     "DELETE FROM lake.a.t WHERE day = DATE '2026-11-01'",
     "DELETE FROM lake.a.t WHERE name IS NOT NULL AND day < DATE '2020-01-01'",
     "DELETE FROM lake.a.t WHERE id IN (SELECT id FROM lake.a.gdpr_requests WHERE approved)",

@@ -66,11 +66,35 @@ def test_objects_are_followed_until_they_are_dropped() -> None:
     known = KnownTables()
     for sql in ("CREATE SECURE VIEW db.s.v AS SELECT 1 AS a", "CREATE VIEW IF NOT EXISTS db.s.v AS SELECT 2 AS a"):
         known.follow(read(sql, "snowflake"))
-    made = known.made(subject("ALTER VIEW s.v UNSET SECURE"))
-    assert made
+    (made,) = known.objects
+    assert made.is_same_object(subject("ALTER VIEW s.v UNSET SECURE"))
     assert "SECURE" in made.modifiers
     known.follow(read("DROP VIEW db.s.v", "snowflake"))
-    assert known.made(subject("ALTER VIEW s.v UNSET SECURE")) is None
+    assert known.objects == ()
+
+
+def test_a_grant_on_future_objects_is_followed_and_another_grant_is_not() -> None:
+    """Of statements without a name, only this one has an effect on later ones."""
+    known = KnownTables()
+    known.follow(read("GRANT SELECT ON TABLE db.s.t TO ROLE reader", "snowflake"))
+    assert known.objects == ()
+    known.follow(read("GRANT SELECT ON FUTURE TABLES IN DATABASE db TO ROLE reader", "snowflake"))
+    assert [made.verb for made in known.objects] == ["GRANT"]
+
+
+def test_the_readers_of_a_table_are_known_until_they_are_dropped() -> None:
+    """A name of one part is in the namespace of the view; the query of a view has the names of its columns."""
+    known = KnownTables()
+    (table,) = read("DROP TABLE db.s.t", "snowflake").targets
+    for sql in ("CREATE VIEW db.s.v AS SELECT upper(a) AS b FROM t", "CREATE VIEW db.other.v AS SELECT a FROM t"):
+        known.follow(read(sql, "snowflake"))
+    ((name, view),) = known.readers(table)
+    assert name == ("DB", "S", "V")
+    assert view.query
+    assert "A" in view.query.names
+    assert "*" not in view.query.names
+    known.follow(read("DROP VIEW db.s.v", "snowflake"))
+    assert known.readers(table) == ()
 
 
 def test_statements_on_other_objects_change_no_table() -> None:
