@@ -82,10 +82,8 @@ _OTHER_PATTERNS = {
             ),
             _BOOLEAN,
         ),
-        **dict.fromkeys(
-            ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration", "delta.setTransactionRetentionDuration"),
-            _INTERVAL,
-        ),
+        # `DL107` reads the other intervals.
+        "delta.setTransactionRetentionDuration": _INTERVAL,
         "delta.columnMapping.mode": "none|id|name",
         "delta.isolationLevel": "serializable|writeserializable|snapshotisolation",
         "delta.checkpointPolicy": "classic|v2",
