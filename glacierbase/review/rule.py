@@ -43,6 +43,7 @@ class Step:
         number: its position among the steps of the file, from 0; the statements of a script are steps of their own.
         place: the place of a statement inside a script, in the text of the script.
         is_conditional: whether it runs only if a condition of its script holds.
+        is_repeated: whether it is inside a loop of its script.
     """
 
     statement: Statement
@@ -50,6 +51,7 @@ class Step:
     number: int = 0
     place: Place | None = None
     is_conditional: bool = False
+    is_repeated: bool = False
 
     @property
     def target(self) -> Name | None:
@@ -114,15 +116,18 @@ class TablesBefore:
         by_number: Mapping[int, KnownTable],
         made: Mapping[int, Subject],
         inside: Mapping[int, Sequence[str]],
+        sources: Mapping[int, Mapping[tuple[str, ...], KnownTable]],
     ) -> None:
         """Args:
         by_number: what is declared of the table that each statement changes, by the number of its step.
         made: what the last CREATE of the object that a statement of Snowflake names says, by the number of its step.
         inside: the names of the tables and views in the namespace that each statement drops.
+        sources: what is declared of the tables that each statement only reads, by their keys.
         """
         self._by_number = by_number
         self._made = made
         self._inside = inside
+        self._sources = sources
         self.missing: set[str] = set()
 
     def made(self, step: Step) -> Subject | None:
@@ -137,6 +142,13 @@ class TablesBefore:
         table = self._by_number.get(step.number)
         if table is None and step.target:
             self.missing.add(step.target.key[-1].lower())
+        return table
+
+    def source(self, step: Step, key: tuple[str, ...]) -> KnownTable | None:
+        """Return what is declared, before a statement, of a table that the statement only reads; None if nothing is."""
+        table = self._sources.get(step.number, {}).get(key)
+        if table is None:
+            self.missing.add(key[-1].lower())
         return table
 
     def inside(self, step: Step) -> Sequence[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from itertools import pairwise
 
@@ -10,12 +11,15 @@ from glacierbase.model.text import first_of
 from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.known import VIEW, view_columns
-from glacierbase.sql.statement import Call, ColumnClause, Condition, DropColumn, MergeClause, Part, Reference
+from glacierbase.sql.statement import Call, ColumnClause, Condition, DropColumn, MergeClause, Part, Reference, Subquery
 from glacierbase.sql.tokens import words
 
 _TEXTS = texts("destructive")
 _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot"})
 _PUBLISHES = frozenset({"fast_forward", "cherrypick_snapshot", "publish_changes"})
+_TEXT_TYPE = re.compile(r"(?i)STRING|VARCHAR|CHAR|TEXT")
+# Years and dates have one length, so that their texts sort as they do.
+_VERSION = re.compile(r"v?\d{1,3}(?:\.\d+)*")
 _OVERWRITE_MODE = "spark.sql.sources.partitionoverwritemode"
 
 
@@ -370,6 +374,54 @@ def view_reads_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("the new definition of the view reads the view itself", step)
 
 
+@statement_rule("update", "delete", "merge", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS124"])
+def and_with_or(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find conditions in which AND and OR follow each other without parentheses."""
+    conditions = [step.parsed.options.condition]
+    conditions += [part.condition for part in step.parsed.parts if isinstance(part, MergeClause)]
+    if any(condition and condition.is_mixed for condition in conditions):
+        yield RuleFinding("AND and OR without parentheses: rows match that only the part after OR describes", step)
+
+
+@statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS125"])
+def not_in_null(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find NOT IN over a column that is declared to allow NULL."""
+    for query in _subqueries(step):
+        table = file.tables.source(step, query.table) if query.is_excluded and not query.is_not_null else None
+        column = table.column((query.column,)) if table else None
+        if column and not column.required:
+            name = f"{query.table[-1]}.{query.column}"
+            yield RuleFinding(f"NOT IN over {name}, which may be NULL: one NULL, and no row matches", step)
+
+
+@statement_rule("update", "delete", severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DS126"])
+def column_of_the_outer_table(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find queries after IN of a column that their table lacks, and the table that the statement changes has."""
+    outer = file.known(step)
+    for query in _subqueries(step):
+        table = file.tables.source(step, query.table)
+        if outer and table and table.has((query.column,)) is False and outer.has((query.column,)):
+            name, rows = query.table[-1], "no row" if query.is_excluded else "every row"
+            yield RuleFinding(
+                f"{name} has no column {query.column}: that of the outer table is compared with itself, and {rows} matches",
+                step,
+            )
+
+
+def _subqueries(step: Step) -> tuple[Subquery, ...]:
+    return step.parsed.options.condition.subqueries if step.parsed.options.condition else ()
+
+
+@statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS127"])
+def number_in_a_text(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find columns of texts that `<` or `>` compares with a number or a version in quotes."""
+    condition, table = step.parsed.options.condition, file.known(step)
+    for name, value in condition.ordered if condition and table else ():
+        column = table.column((name,)) if table else None
+        if column and _TEXT_TYPE.match(column.text or "") and _VERSION.fullmatch(value):
+            yield RuleFinding(f"{name} is a text, and compared with '{value}' character by character: '9' > '10'", step)
+
+
 def _all_rows(step: Step, file: File) -> str:
     """Return the words for an UPDATE or DELETE of all rows, such as `without WHERE`; else an empty text."""
     options = step.parsed.options
@@ -419,5 +471,6 @@ RULES: tuple[Rule, ...] = (
     drop_table, drop_table_purge, drop_column, replace_columns, drop_and_add_again, create_or_replace_table, delete_all_rows,
     drop_namespace_cascade, commits_discarded, update_all_rows, merge_without_key, merge_by_source, insert_into_itself,
     partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, drop_namespace_with_tables,
-    rows_change_under_a_stream, insert_out_of_order, view_reads_itself,
+    rows_change_under_a_stream, insert_out_of_order, view_reads_itself, and_with_or, not_in_null,
+    column_of_the_outer_table, number_in_a_text,
 )  # fmt: skip

@@ -12,6 +12,8 @@ from tests.support.rules import FACTS, codes, findings
 TABLE = "CREATE TABLE lake.a.t (id BIGINT NOT NULL, name STRING, day DATE, amount DOUBLE) USING iceberg PARTITIONED BY (day)"
 VIEW = "CREATE OR REPLACE VIEW lake.a.v AS SELECT id, name FROM lake.a.t"
 MATCH = "MERGE INTO lake.a.t USING lake.a.source AS s ON t.id = s.id"
+OTHER = "CREATE TABLE lake.a.u (key INT) USING iceberg"
+SMALL = "UPDATE lake.a.t SET name = 'x' WHERE id = 1"
 
 HAZARDS = [
     ("DELETE FROM lake.a.t WHERE true", "DS107"),
@@ -43,6 +45,15 @@ HAZARDS = [
     ("INSERT INTO lake.a.t SELECT * FROM lake.a.source", "MT105"),
     ("CALL lake.system.cherrypick_snapshot('a.t', 5781947118336215154)", "MT107"),
     ("INSERT INTO lake.a.u SELECT id, rand() AS r FROM lake.a.t", "MT110"),
+    ("DELETE FROM lake.a.t WHERE (id = 1 OR id = 2 AND name = 'x') AND day = DATE '2026-01-01'", "DS124"),
+    ("UPDATE lake.a.t SET name = 'x' WHERE day BETWEEN DATE '2026-01-01' AND DATE '2026-01-02' AND id = 1 OR id = 2", "DS124"),
+    (f"{MATCH} AND t.day = s.day WHEN MATCHED AND s.deleted OR s.old AND t.name = 'x' THEN DELETE", "DS124"),
+    ("DELETE FROM lake.a.u WHERE id NOT IN (SELECT DISTINCT x.name FROM lake.a.t AS x)", "DS125"),
+    (f"{OTHER};\nDELETE FROM lake.a.t WHERE id IN (SELECT id FROM lake.a.u WHERE key > 1)", "DS126"),
+    ("UPDATE lake.a.t SET amount = 1 WHERE name >= '10' AND day = DATE '2026-01-01'", "DS127"),
+    (f"{MATCH} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *", "MT114"),
+    ("CALL lake.system.fast_forward(table => 'a.t', branch => 'audit', to => 'main')", "MT115"),
+    (f"BEGIN\n  WHILE true DO\n    {SMALL};\n  END WHILE;\nEND", "MT116"),
 ]  # fmt: skip
 
 
@@ -59,14 +70,14 @@ EVERYDAY = [
     "DELETE FROM lake.a.t AS x WHERE EXISTS (SELECT 1 FROM lake.a.gdpr_requests AS r WHERE r.id = x.id)",
     "UPDATE lake.a.t SET name = 'unknown' WHERE name IS NULL",
     "UPDATE lake.a.t SET amount = round(amount, 2) WHERE day >= DATE '2026-10-01' AND day < DATE '2026-11-01'",
-    f"{MATCH} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    f"{MATCH} AND t.day BETWEEN s.day AND s.day + 1 WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
     f"{MATCH} AND t.day = s.day WHEN MATCHED AND s.deleted THEN DELETE WHEN MATCHED THEN UPDATE SET t.name = s.name",
-    f"{MATCH} WHEN MATCHED THEN UPDATE SET t.name = s.name, t.amount = current_timestamp()",
+    f"{MATCH} AND t.day = s.day WHEN MATCHED THEN UPDATE SET t.name = s.name, t.amount = current_timestamp()",
     f"{MATCH} WHEN NOT MATCHED BY SOURCE AND t.day = DATE '2026-11-01' THEN DELETE",
     "MERGE INTO lake.a.t AS t USING (SELECT * FROM lake.a.source WHERE day = DATE '2026-11-01') AS s"
     " ON t.id = s.id AND t.day = DATE '2026-11-01' WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
     "MERGE INTO lake.a.t USING lake.a.source ON lake.a.t.id = lake.a.source.id WHEN NOT MATCHED THEN INSERT *",
-    "MERGE INTO lake.a.t USING lake.a.source AS s ON id = s.key WHEN MATCHED THEN DELETE",
+    "MERGE INTO lake.a.t USING lake.a.source AS s ON id = s.key AND day = s.day WHEN MATCHED THEN DELETE",
     "INSERT OVERWRITE lake.a.t PARTITION (day = '2026-11-01') SELECT id, name, amount FROM lake.a.source",
     "SET spark.sql.sources.partitionOverwriteMode = dynamic;\nINSERT OVERWRITE lake.a.t SELECT * FROM lake.a.source",
     "INSERT INTO lake.a.t REPLACE WHERE day = DATE '2026-11-01' SELECT * FROM lake.a.source",
@@ -96,6 +107,12 @@ EVERYDAY = [
     "ALTER TABLE lake.a.t CREATE TAG end_of_year RETAIN 365 DAYS",
     "CALL lake.system.rewrite_data_files(table => 'a.t', where => 'day = DATE \"2026-11-01\"')",
     "BEGIN\n  IF true THEN\n    DELETE FROM lake.a.t WHERE day = DATE '2026-11-01';\n  END IF;\nEND",
+    "DELETE FROM lake.a.t WHERE day = DATE '2026-11-01' AND (name = 'a' OR name = 'b')",
+    "DELETE FROM lake.a.t WHERE (day = DATE '2026-11-01' AND name = 'a') OR (day BETWEEN DATE '2026-11-02' AND DATE '2026-11-03')",
+    "DELETE FROM lake.a.t WHERE CASE WHEN day = DATE '2026-11-01' AND name = 'a' THEN true ELSE name = 'b' OR id = 1 END",
+    "DELETE FROM lake.a.u WHERE id NOT IN (SELECT id FROM lake.a.t)",
+    "DELETE FROM lake.a.t WHERE id IN (SELECT u.id FROM lake.a.u AS u WHERE u.day = t.day)",
+    "DELETE FROM lake.a.t WHERE name >= '2026-01-01' AND name < '20270101'",
     "DELETE FROM lake.a.t WHERE day = DATE '2026-11-01';\nINSERT INTO lake.a.t VALUES (1, 'a', DATE '2026-11-01', 1.0)",
 ]  # fmt: skip
 
