@@ -250,6 +250,8 @@ class Rule:
         streaming: the severity for tables that the catalog file lists as `streaming`; None if it is the same.
         streaming_only: whether the rule applies only to such tables, unless the catalog file sets its severity.
         spares_new_tables: whether the rule ignores tables that the same change creates.
+        refuses: whether the engine surely refuses what it finds, so that other findings at the place are about an effect that
+            does not occur.
     """
 
     code: str
@@ -266,6 +268,7 @@ class Rule:
     streaming: Severity | None = None
     streaming_only: bool = False
     spares_new_tables: bool = False
+    refuses: bool = False
 
     @property
     def level(self) -> str:

@@ -225,8 +225,8 @@ def merge_without_key(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find MERGE whose condition does not compare a row of the table with a row of the source."""
     options = step.parsed.options
     if options.condition and options.condition.holds is not None:
-        how = "every row matches every row" if options.condition.holds else "no row matches"
-        yield RuleFinding(f"MERGE ON a condition by which {how} of the source", step)
+        how = "every row with every row" if options.condition.holds else "no row with a row"
+        yield RuleFinding(f"MERGE ON a condition that matches {how} of the source", step)
     elif options.condition and options.condition.qualifiers == frozenset({options.alias or ""}):
         yield RuleFinding(f"MERGE ON a condition that names columns of {options.alias} only", step)
 

@@ -37,9 +37,10 @@ _CLOCKS = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP", "NOW", "SYSDATE", "GET
 
 @statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["MT101"])
 def expire_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CALL expire_snapshots that keeps the snapshots of some time."""
+    """Find CALL expire_snapshots that keeps the snapshots of some time, unless it names the time and a number to keep."""
     for call in _calls(step, "expire_snapshots"):
-        if not _expires_all(call):
+        is_limited = _older_than(call) and call.argument("retain_last")
+        if not _expires_all(call) and not is_limited:
             yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
 
 
@@ -147,16 +148,17 @@ def shared_files(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 
 @statement_rule(
-    "insert", "insert_overwrite", "insert_multi", "update", "merge", "create_table_as", "replace_table",
+    "insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "create_table_as", "replace_table",
     severity=Severity.WARNING,
     proof=Proof.CITED,
     **_TEXTS["MT110"],
 )  # fmt: skip
 def random_values(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find random values that are written to a table."""
+    """Find random values that are written to a table, or choose the rows to delete."""
     called = _called(step, file) & _RANDOM
     if called:
-        yield RuleFinding(f"values of {first_of(sorted(name.lower() for name in called), 2)}()", step)
+        what = "rows by" if step.parsed.operation == "delete" else "values of"
+        yield RuleFinding(f"{what} {first_of(sorted(name.lower() for name in called), 2)}()", step)
 
 
 @statement_rule("delete", "update", severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["MT111"])

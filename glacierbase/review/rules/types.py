@@ -65,7 +65,9 @@ _RESERVED = {
 _IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+\(?\s*IF\s+NOT\s+EXISTS\b")
 
 
-@statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY101"])
+@statement_rule(
+    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY101"]
+)
 def forbidden_promotion(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find types that no other type can be promoted to."""
     for part in _retyped(step):
@@ -74,7 +76,9 @@ def forbidden_promotion(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
 
 
-@statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY102"])
+@statement_rule(
+    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY102"]
+)
 def promotion_from_another_type(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types to which this column cannot be promoted, although columns of other types can."""
     for part in _retyped(step):
@@ -93,7 +97,9 @@ def _is_promoted(old: str, new: str) -> bool:
     return bool(before and after and before[2] == after[2] and int(before[1]) <= int(after[1]))
 
 
-@statement_rule("add_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY103"])
+@statement_rule(
+    "add_column", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY103"]
+)
 def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … NOT NULL."""
     for part in of(step, "add_column"):
@@ -101,7 +107,14 @@ def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
 
 
-@statement_rule("add_column", formats=("iceberg", "delta"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY104"])
+@statement_rule(
+    "add_column",
+    formats=("iceberg", "delta"),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY104"],
+)
 def default_of_new_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … DEFAULT."""
     for part in of(step, "add_column"):
@@ -110,7 +123,12 @@ def default_of_new_column(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 
 @statement_rule(
-    "alter_column_nullability", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY105"]
+    "alter_column_nullability",
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY105"],
 )
 def set_not_null(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find SET NOT NULL."""
@@ -124,6 +142,7 @@ def set_not_null(step: Step, _file: File) -> Iterator[RuleFinding]:
     "alter_column_nullability",
     formats=("iceberg",),
     severity=Severity.ERROR,
+    refuses=True,
     proof=Proof.RUN,
     **_TEXTS["TY106"],
 )
@@ -149,7 +168,9 @@ def _no_identifier(column: KnownColumn) -> str | None:
     return f"is of type {kind}" if kind in ("float", "double") or "<" in kind else None
 
 
-@statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY107"])
+@statement_rule(
+    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY107"]
+)
 def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find new types of structs, maps and arrays."""
     for part in _retyped(step):
@@ -157,7 +178,9 @@ def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
 
 
-@statement_rule("drop_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY108"])
+@statement_rule(
+    "drop_column", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY108"]
+)
 def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that partitioning, write order or identifier fields use."""
     for part in of(step, "drop_column"):
@@ -165,7 +188,7 @@ def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: {use}", step, part.place)
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY109"])
+@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY109"])
 def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN IF NOT EXISTS in Spark's dialect."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -179,6 +202,7 @@ def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
     *CREATES,
     formats=("iceberg", "delta"),
     severity=Severity.ERROR,
+    refuses=True,
     proof=Proof.RUN,
     **_TEXTS["TY110"],
 )
@@ -225,7 +249,13 @@ def _wrong_width(word: str, width: str | None) -> tuple[str, str] | None:
 
 
 @statement_rule(
-    "add_column", *CREATES, formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY111"]
+    "add_column",
+    *CREATES,
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY111"],
 )
 def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types that tables of format versions 1 and 2 cannot have."""
@@ -243,7 +273,7 @@ def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
 
 @statement_rule(
     "add_constraint", "alter_column_default", "cluster_by", *CREATES,
-    formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY112"],
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY112"],
 )  # fmt: skip
 def clause_that_tables_lack(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find defaults, generated columns, constraints and clustering, which Spark refuses for Iceberg."""
@@ -291,13 +321,19 @@ def _declared_properties(step: Step) -> dict[str, str]:
 _OF_COLUMNS = (
     "add_column", "drop_column", "rename_column", "alter_column_type", "alter_column_nullability", "alter_column_comment",
     "alter_column_position", "alter_column_default", "set_write_order", "set_identifier_fields", "add_partition_field",
-    "set_properties", "insert", "insert_overwrite",
+    "set_properties", "insert", "insert_overwrite", "update",
 )  # fmt: skip
 _OF_COLUMN = re.compile(r"write\.(?:metadata\.metrics|parquet\.bloom-filter-enabled)\.column\.(.+)")
 
 
 @statement_rule(
-    *_OF_COLUMNS, *CREATES, formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY114"]
+    *_OF_COLUMNS,
+    *CREATES,
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY114"],
 )
 def unknown_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns that the table does not have, where earlier statements declare all of its columns."""
@@ -306,7 +342,10 @@ def unknown_column(step: Step, file: File) -> Iterator[RuleFinding]:
             if table.has(path) is False:
                 yield RuleFinding(f"there is no column {'.'.join(path)}", step, part.place, _columns_of(table))
     before = file.known(step)
-    for name in step.parsed.options.columns if before and not before.is_dropped else ():
+    # Of `SET p.x = 1`, only the last part is known.
+    is_flat = before and all(column.fields == {} for column in (before.columns or {}).values())
+    is_clear = before and not before.is_dropped and (step.parsed.operation != "update" or is_flat)
+    for name in step.parsed.options.columns if is_clear else ():
         if before and before.has(tuple(name.lower().split("."))) is False:
             yield RuleFinding(f"there is no column {name}", step, fix=_columns_of(before))
 
@@ -363,7 +402,7 @@ def _columns_of(table: KnownTable) -> str:
 
 @statement_rule(
     "add_column", "rename_column", "create_table", "replace_table",
-    formats=("iceberg", "delta"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY115"],
+    formats=("iceberg", "delta"), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY115"],
 )  # fmt: skip
 def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new columns with the name of another one; names that differ in case only are the same."""
@@ -382,7 +421,7 @@ def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"there is a column {'.'.join(new)} already", step, part.place)
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY116"])
+@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY116"])
 def table_exists(file: File) -> Iterator[RuleFinding]:
     """Find CREATE TABLE of a table that an earlier statement creates."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -397,7 +436,7 @@ def table_exists(file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding("an earlier statement creates this table", step)
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY117"])
+@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY117"])
 def table_is_dropped(file: File) -> Iterator[RuleFinding]:
     """Find changes of a table that an earlier statement drops."""
     for step in file.steps if file.facts.engine == SPARK.name else ():

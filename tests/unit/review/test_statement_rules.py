@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.model.catalog import LintOptions
-from tests.support.rules import FACTS, codes, findings
+from tests.support.rules import FACTS, HEADER, codes, findings
 
 TABLE = "CREATE TABLE lake.a.t (id BIGINT NOT NULL, name STRING, day DATE, amount DOUBLE) USING iceberg PARTITIONED BY (day)"
 VIEW = "CREATE OR REPLACE VIEW lake.a.v AS SELECT id, name FROM lake.a.t"
@@ -45,6 +45,9 @@ HAZARDS = [
     ("INSERT INTO lake.a.t SELECT * FROM lake.a.source", "MT105"),
     ("CALL lake.system.cherrypick_snapshot('a.t', 5781947118336215154)", "MT107"),
     ("INSERT INTO lake.a.u SELECT id, rand() AS r FROM lake.a.t", "MT110"),
+    ("DELETE FROM lake.a.t WHERE rand() < 0.1", "MT110"),
+    ("ALTER TABLE lake.a.t ADD PARTITION (day = '2026-01-01')", "FL118"),
+    ("UPDATE lake.a.t SET nmae = 'x' WHERE id = 1", "TY114"),
     ("DELETE FROM lake.a.t WHERE (id = 1 OR id = 2 AND name = 'x') AND day = DATE '2026-01-01'", "DS124"),
     ("UPDATE lake.a.t SET name = 'x' WHERE day BETWEEN DATE '2026-01-01' AND DATE '2026-01-02' AND id = 1 OR id = 2", "DS124"),
     (f"{MATCH} AND t.day = s.day WHEN MATCHED AND s.deleted OR s.old AND t.name = 'x' THEN DELETE", "DS124"),
@@ -122,6 +125,32 @@ def test_an_everyday_file_raises_nothing(sql: str) -> None:
     """An earlier file declares the table."""
     header = "-- MIGRATION_DESCRIPTION: Correct the rows of a day\n-- MIGRATION_AUTHOR: Data Platform\n\n"
     assert codes(header + TABLE, header + sql) == []
+
+
+@pytest.mark.parametrize(
+    ("clause", "code", "effect"),
+    [
+        ("DROP COLUMN nope", "TY114", "DS103"),
+        ("DROP COLUMN day", "TY108", "DS103"),
+        ("RENAME COLUMN nope TO other", "TY114", "BC101"),
+        ("RENAME COLUMN name TO id", "TY115", "BC101"),
+        ("ADD PARTITION FIELD days(nope)", "TY114", "PA101"),
+        ("ADD PARTITION FIELD days(name)", "PA107", "PA101"),
+        ("DROP PARTITION FIELD nope", "PA109", "PA101"),
+    ],
+)
+def test_what_a_refused_statement_would_do_is_no_second_finding(clause: str, code: str, effect: str) -> None:
+    """Where the refusal is allowed, the effect is a finding."""
+    statement = f"ALTER TABLE lake.a.t {clause}"
+    assert codes(TABLE, statement) == [code]
+    assert codes(TABLE, f"{HEADER}-- GLACIERBASE_ALLOW: {code} a job adds it\n{statement}") == [effect]
+
+
+def test_expiry_with_a_time_and_a_number_of_snapshots_is_no_finding() -> None:
+    """Both say what is kept."""
+    call = "CALL lake.system.expire_snapshots(table => 'a.t', older_than => TIMESTAMP '2026-01-01 00:00:00'{})"
+    assert codes(TABLE, call.format("")) == ["MT101"]
+    assert codes(TABLE, call.format(", retain_last => 20")) == []
 
 
 def test_an_update_of_a_column_that_the_file_adds_is_no_loss() -> None:
