@@ -38,13 +38,13 @@ def condition(cursor: Cursor) -> Condition:
     """Return what the tokens of a cursor decide as a condition."""
     qualifiers = _qualifiers(cursor.part_to_end())
     is_mixed, named = _is_mixed(cursor), _named(cursor.part_to_end())
-    subqueries, ordered = tuple(_subqueries(cursor.part_to_end())), tuple(_ordered(cursor.part_to_end()))
+    subqueries, compared = tuple(_subqueries(cursor.part_to_end())), tuple(_compared_texts(cursor.part_to_end()))
     try:
         decided = _any(cursor, 0)
     except (UnsupportedClause, IndexError):
         decided = _UNDECIDED
     return replace(
-        decided, qualifiers=qualifiers, is_mixed=is_mixed, named=named, subqueries=subqueries, ordered=ordered
+        decided, qualifiers=qualifiers, is_mixed=is_mixed, named=named, subqueries=subqueries, compared=compared
     )
 
 
@@ -287,12 +287,20 @@ def _subquery(cursor: Cursor, is_excluded: bool) -> Iterator[Subquery]:
         yield Subquery(path[-1], table.key, is_excluded, is_not_null)
 
 
-def _ordered(cursor: Cursor) -> Iterator[tuple[str, str]]:
-    """Yield the columns that `<` or `>` compares with a text."""
+def _compared_texts(cursor: Cursor) -> Iterator[tuple[str, str, str]]:
+    """Yield the columns that are compared with a text or a DATE: column, sign, text."""
     while word := cursor.next():
-        if word in ("<", ">") and cursor.word(-2) not in _SIGNS:
+        if word in ("<", ">", "=", "BETWEEN") and cursor.word(-2) not in _SIGNS:
             column = cursor.part_between(cursor.position - 2, cursor.position - 1)
-            cursor.take("=")
-            if cursor.is_string():
-                with suppress(UnsupportedClause):
-                    yield column.name(), cursor.string()
+            sign = word + ("=" if cursor.take("=") else "")
+            with suppress(UnsupportedClause):
+                text = _text_or_date(cursor)
+                if word == "BETWEEN":
+                    cursor.expect("AND")
+                    text = _text_or_date(cursor)
+                yield column.name(), sign, text
+
+
+def _text_or_date(cursor: Cursor) -> str:
+    cursor.take("DATE")
+    return cursor.string()

@@ -332,7 +332,7 @@ class Condition:
         is_mixed: whether AND and OR follow each other without parentheses.
         named: all parts of the names in it, as the engine compares them; among them may be words that are no columns.
         subqueries: those after IN.
-        ordered: the columns that it compares by `<` or `>` with a text, and the text.
+        compared: the columns that it compares with a text or a DATE: column, sign (also BETWEEN), the text, for BETWEEN the second.
     """
 
     holds: bool | None = None
@@ -344,7 +344,7 @@ class Condition:
     is_mixed: bool = False
     named: frozenset[str] = frozenset()
     subqueries: tuple[Subquery, ...] = ()
-    ordered: tuple[tuple[str, str], ...] = ()
+    compared: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

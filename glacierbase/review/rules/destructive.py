@@ -20,6 +20,8 @@ _PUBLISHES = frozenset({"fast_forward", "cherrypick_snapshot", "publish_changes"
 _TEXT_TYPE = re.compile(r"(?i)STRING|VARCHAR|CHAR|TEXT")
 # Years and dates have one length, so that their texts sort as they do.
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d+)*")
+_TIME_TYPE = re.compile(r"(?i)TIMESTAMP|DATETIME")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _OVERWRITE_MODE = "spark.sql.sources.partitionoverwritemode"
 
 
@@ -415,11 +417,27 @@ def _subqueries(step: Step) -> tuple[Subquery, ...]:
 @statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS127"])
 def number_in_a_text(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns of texts that `<` or `>` compares with a number or a version in quotes."""
-    condition, table = step.parsed.options.condition, file.known(step)
-    for name, value in condition.ordered if condition and table else ():
-        column = table.column((name,)) if table else None
-        if column and _TEXT_TYPE.match(column.text or "") and _VERSION.fullmatch(value):
+    for name, sign, value, declared in _compared(step, file):
+        if sign[0] in "<>" and _TEXT_TYPE.match(declared) and _VERSION.fullmatch(value):
             yield RuleFinding(f"{name} is a text, and compared with '{value}' character by character: '9' > '10'", step)
+
+
+@statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS128"])
+def day_of_a_timestamp(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find timestamps that are compared with a date by `=`, `<=` or BETWEEN."""
+    for name, sign, value, declared in _compared(step, file):
+        if sign in ("=", "==", "<=", "BETWEEN") and _TIME_TYPE.match(declared) and _DAY.fullmatch(value):
+            rows = "of midnight only" if sign in ("=", "==") else f"up to midnight, at which {value} begins"
+            yield RuleFinding(f"{name} is a timestamp: {sign} {value} matches rows {rows}", step)
+
+
+def _compared(step: Step, file: File) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the columns that WHERE compares with a text: column, sign, text, declared type."""
+    condition, table = step.parsed.options.condition, file.known(step)
+    for name, sign, value in condition.compared if condition and table else ():
+        column = table.column((name,)) if table else None
+        if column and column.text:
+            yield name, sign, value, column.text
 
 
 def _all_rows(step: Step, file: File) -> str:
@@ -472,5 +490,5 @@ RULES: tuple[Rule, ...] = (
     drop_namespace_cascade, commits_discarded, update_all_rows, merge_without_key, merge_by_source, insert_into_itself,
     partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, drop_namespace_with_tables,
     rows_change_under_a_stream, insert_out_of_order, view_reads_itself, and_with_or, not_in_null,
-    column_of_the_outer_table, number_in_a_text,
+    column_of_the_outer_table, number_in_a_text, day_of_a_timestamp,
 )  # fmt: skip

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from glacierbase.model.finding import Severity
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, of, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.sql.statement import AlterColumn, ColumnClause, Property
+from glacierbase.sql.statement import AlterColumn, Call, ColumnClause, Property
 
 _TEXTS = texts("hudi")
 _SWITCH = "hoodie.schema.on.read.enable"
@@ -128,6 +128,29 @@ def bulk_insert_of_keys(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"with bulk_insert, {effect}", setting, name=step.target)
 
 
+@statement_rule("update", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU107"])
+def key_updated(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find UPDATE of the record key, or of a column by which the table is partitioned."""
+    known = file.known(step)
+    fixed = {*_key(step, file), *(field.source[-1] for field in (known and known.partitioning) or ())}
+    changed = [name for name in step.parsed.options.columns if name in fixed]
+    if changed:
+        yield RuleFinding(f"UPDATE sets {', '.join(changed)}, by which Hudi finds the row", step)
+
+
+_DISCARDS = frozenset(
+    {"rollback_to_instant", "rollback_to_savepoint", "delete_savepoint", "truncate_table", "drop_partition"}
+)
+
+
+@statement_rule("call", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU108"])
+def commits_discarded(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find procedures that take back commits, or delete what protects them."""
+    for part in of(step, "call"):
+        if isinstance(part, Call) and part.procedure[-1].lower() in _DISCARDS:
+            yield RuleFinding(f"CALL {'.'.join(part.procedure)}", step, part.place)
+
+
 def _key(step: Step, file: File) -> tuple[str, ...]:
     """Return the fields of the record key of a declared table."""
     known = file.known(step)
@@ -141,5 +164,5 @@ def _fields(value: str | None) -> tuple[str, ...]:
 
 RULES: tuple[Rule, ...] = (
     schema_on_read_needed, add_required_column, record_key_changed, key_is_no_column, merge_on_another_column,
-    bulk_insert_of_keys,
+    bulk_insert_of_keys, key_updated, commits_discarded,
 )  # fmt: skip

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from glacierbase.model.finding import Severity
+from glacierbase.model.text import counted
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.column_types import fields_of
@@ -451,9 +452,41 @@ def _retyped(step: Step) -> Iterator[AlterColumn]:
     return (part for part in of(step, "alter_column_type") if isinstance(part, AlterColumn))
 
 
+@statement_rule(
+    "insert", "insert_overwrite",
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.CITED, **_TEXTS["TY118"],
+)  # fmt: skip
+def number_of_columns(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find INSERT by position whose query has more or fewer columns than it fills."""
+    options, query, known = step.parsed.options, step.parsed.query, file.known(step)
+    listed = options.columns or tuple((known and known.columns) or ())
+    is_clear = query and query.columns and listed and not (options.by_name or options.partition or options.evolves)
+    if is_clear and query and query.columns and len(query.columns) != len(listed):
+        yield RuleFinding(f"the query has {counted(len(query.columns), 'column')}, and fills {len(listed)}", step)
+
+
+_OF_ICEBERG = (
+    "add_partition_field", "drop_partition_field", "replace_partition_field", "set_write_order", "set_distribution",
+    "set_identifier_fields", "drop_identifier_fields", "create_branch", "create_tag", "drop_branch", "drop_tag",
+)  # fmt: skip
+
+
+@statement_rule(
+    *_OF_ICEBERG, "create_table", "create_table_as",
+    formats=("delta", "hudi"), severity=Severity.ERROR, refuses=True, proof=Proof.CITED, **_TEXTS["TY119"],
+)  # fmt: skip
+def clause_of_iceberg(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find clauses of Iceberg, and partition transforms, for tables of Delta and Hudi."""
+    for part in step.parsed.parts:
+        is_transform = isinstance(part, PartitionClause) and bool(part.transform.function)
+        if part.operation in _OF_ICEBERG or (step.parsed.operation in CREATES and is_transform):
+            what = part.operation.replace("_", " ").upper() if part.operation in _OF_ICEBERG else "partition transform"
+            yield RuleFinding(f"{file.format_of(step)} has no {what}", step, part.place)
+
+
 RULES: tuple[Rule, ...] = (
     forbidden_promotion, promotion_from_another_type, add_required_column, default_of_new_column, set_not_null,
     identifier_field_may_be_null, retype_nested_column, drop_column_in_use, add_column_if_not_exists,
     unknown_type, type_of_version_3, clause_that_tables_lack, reserved_column_name, unknown_column, column_exists,
-    table_exists, table_is_dropped,
+    table_exists, table_is_dropped, number_of_columns, clause_of_iceberg,
 )  # fmt: skip

@@ -80,6 +80,9 @@ KEYED = f"CREATE TABLE {T} (id INT, name STRING, ts BIGINT) USING hudi TBLPROPER
     [
         (f"ALTER TABLE {T} SET TBLPROPERTIES ('hoodie.bucket.index.num.buckets'='128')", "HU103"),
         (f"MERGE INTO {T} AS t USING spark_catalog.a.s AS s ON t.id = s.id WHEN MATCHED THEN DELETE", "HU105"),
+        (f"UPDATE {T} SET name = 'b' WHERE id = 1", "HU107"),
+        ("CALL delete_savepoint(table => 'a.t', instant_time => '1')", "HU108"),
+        (f"ALTER TABLE {T} WRITE ORDERED BY id", "TY119"),
         (f"SET hoodie.sql.bulk.insert.enable=true;\nINSERT INTO {T} VALUES (1, 'a', 2)", "HU106"),
     ],
 )

@@ -46,6 +46,8 @@ HAZARDS = [
     ("CALL lake.system.cherrypick_snapshot('a.t', 5781947118336215154)", "MT107"),
     ("INSERT INTO lake.a.u SELECT id, rand() AS r FROM lake.a.t", "MT110"),
     ("DELETE FROM lake.a.t WHERE rand() < 0.1", "MT110"),
+    ("ALTER TABLE lake.a.t ADD COLUMN ts TIMESTAMP;\nDELETE FROM lake.a.t WHERE ts <= DATE '2026-05-31'", "DS128"),
+    ("INSERT INTO lake.a.t SELECT id, name AS title, day FROM lake.a.source WHERE id = 1", "TY118"),
     ("ALTER TABLE lake.a.t ADD PARTITION (day = '2026-01-01')", "FL118"),
     ("UPDATE lake.a.t SET nmae = 'x' WHERE id = 1", "TY114"),
     ("DELETE FROM lake.a.t WHERE (id = 1 OR id = 2 AND name = 'x') AND day = DATE '2026-01-01'", "DS124"),
