@@ -100,10 +100,10 @@ _ORDERS = (
 def key_is_no_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find key and order fields of a new table that are not among its columns."""
     parts = step.parsed.parts
-    columns = {part.key[-1].lower() for part in parts if isinstance(part, ColumnClause)}
+    columns = {part.key[0].lower() for part in parts if isinstance(part, ColumnClause)}
     for part in parts if columns and step.parsed.operation == "create_table" else ():
         if isinstance(part, Property) and part.key in (*_KEYS, *_ORDERS):
-            lacking = [name for name in _fields(part.value) if name not in columns]
+            lacking = [name for name in _fields(part.value) if name.split(".")[0] not in columns]
             if lacking:
                 yield RuleFinding(f"{part.key}: the table has no column {', '.join(lacking)}", step, part.place)
 

@@ -181,6 +181,10 @@ HUDI_TABLES = (
 )
 HUDI_FILES = [
     (
+        "CREATE TABLE spark_catalog.sales.n (id INT, m STRUCT<ts: BIGINT>) USING hudi "
+        "OPTIONS (primaryKey='id', preCombineField='m.ts')"
+    ),
+    (
         "MERGE INTO spark_catalog.sales.orders t USING (SELECT order_id, status, ts, day FROM spark_catalog.staging.o "
         "WHERE day = '2026-05-01') s ON t.order_id = s.order_id WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN "
         "INSERT *"
