@@ -202,7 +202,7 @@ def merge_reads_all_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"ON names no partition column ({', '.join(sources)}): MERGE reads every partition", step)
 
 
-@statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT115"])
+@statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["MT115"])
 def fast_forward_from_main(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL fast_forward of another branch to main."""
     for call in _calls(step, "fast_forward"):

@@ -454,7 +454,7 @@ def _retyped(step: Step) -> Iterator[AlterColumn]:
 
 @statement_rule(
     "insert", "insert_overwrite",
-    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.CITED, **_TEXTS["TY118"],
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY118"],
 )  # fmt: skip
 def number_of_columns(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT by position whose query has more or fewer columns than it fills."""
