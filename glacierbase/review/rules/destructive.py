@@ -376,7 +376,7 @@ def view_reads_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("the new definition of the view reads the view itself", step)
 
 
-@statement_rule("update", "delete", "merge", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS124"])
+@statement_rule("update", "delete", "merge", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS129"])
 def and_with_or(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find conditions in which AND and OR follow each other without parentheses."""
     conditions = [step.parsed.options.condition]
@@ -489,6 +489,6 @@ RULES: tuple[Rule, ...] = (
     drop_table, drop_table_purge, drop_column, replace_columns, drop_and_add_again, create_or_replace_table, delete_all_rows,
     drop_namespace_cascade, commits_discarded, update_all_rows, merge_without_key, merge_by_source, insert_into_itself,
     partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, drop_namespace_with_tables,
-    rows_change_under_a_stream, insert_out_of_order, view_reads_itself, and_with_or, not_in_null,
-    column_of_the_outer_table, number_in_a_text, day_of_a_timestamp,
+    rows_change_under_a_stream, insert_out_of_order, view_reads_itself, not_in_null,
+    column_of_the_outer_table, number_in_a_text, day_of_a_timestamp, and_with_or,
 )  # fmt: skip
