@@ -136,7 +136,9 @@ def _inside(statement: Statement, parsed: ParsedStatement) -> Iterator[Step]:
         # The script is one statement of the file: what it sets before an error is not known.
         session = inner.parsed.session if inner.parsed.session is SessionEffect.NONE else SessionEffect.UNKNOWN
         within = replace(statement, text=inner.text)
-        yield Step(within, replace(inner.parsed, session=session), 0, inner.place, inner.is_conditional)
+        yield Step(
+            within, replace(inner.parsed, session=session), 0, inner.place, inner.is_conditional, inner.is_repeated
+        )
 
 
 def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: dict[str, Any]) -> TablesBefore:
@@ -149,6 +151,7 @@ def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: 
     tables, by_number, objects = chain.tables, dict[int, KnownTable](), dict[int, tuple[Subject, ...]]()
     inside: dict[int, tuple[str, ...]] = {}
     readers: dict[int, Any] = {}
+    sources: dict[int, dict[tuple[str, ...], KnownTable]] = {}
     tables.start_file()
     for step in steps:
         if step.target and (known := tables.or_dropped(step.target)):
@@ -156,11 +159,13 @@ def _followed(steps: Sequence[Step], place: tuple[list[str], int] | None, kept: 
         objects[step.number] = tables.objects
         if step.target and not READ_BY_OTHERS.isdisjoint(step.operations):
             readers[step.number] = tables.readers(step.target)
+        read = ((name.key, tables.before(name)) for name in step.parsed.sources or ())
+        sources[step.number] = {key: known for key, known in read if known}
         if step.parsed.operation == "drop_namespace" and step.parsed.namespace:
             inside[step.number] = tables.inside(step.parsed.namespace)
         tables.follow(step.parsed, is_conditional=step.is_conditional)
     chain.number = number
-    return TablesBefore(by_number, objects, inside, readers)
+    return TablesBefore(by_number, objects, inside, readers, sources)
 
 
 def _nearest(allow: Allow) -> str:

@@ -258,6 +258,8 @@ def _created(examined: Sequence[Examined]) -> frozenset[tuple[str, ...]]:
 
 
 _LONGEST_CODE = 20
+# Families about what a statement does, which a refused statement does not.
+_EFFECTS = frozenset({"DS", "BC", "PA", "MT"})
 _Allows = dict[tuple[int | None, str], list[Mapping[str, Any]]]
 
 
@@ -288,8 +290,13 @@ class _Judgement:
     def add(self, file: Examined) -> None:
         """Add the findings in one file and environment, and the findings about its allows."""
         allows = _by_place(file.answer["allows"])
-        for raw in file.answer["found"]:
-            rule, reason = self._rules[raw["code"]], self._reason(file.path, allows, raw)
+        raws = file.answer["found"]
+        objections = [(self._rules[raw["code"]], self._reason(file.path, allows, raw), raw) for raw in raws]
+        refusals = (raw for rule, reason, raw in objections if reason is None and _is_refusal(rule, raw, file.options))
+        refused = {_place(raw) for raw in refusals}
+        for rule, reason, raw in objections:
+            if rule.family in _EFFECTS and reason is None and not rule.refuses and _place(raw) in refused:
+                continue
             if rule.spares_new_tables and self._is_about_new(file.environment, raw):
                 self._spared.add((file.path, rule.code, raw["line"]))
             else:
@@ -354,6 +361,14 @@ class _Judgement:
             table=raw["table"], environments=(), allowed=allowed,
         )  # fmt: skip
         self.environments.setdefault(finding, {})[file.environment] = None
+
+
+def _is_refusal(rule: Rule, raw: Mapping[str, Any], options: LintOptions) -> bool:
+    return rule.refuses and _severity(rule, raw["table"], options) is Severity.ERROR
+
+
+def _place(raw: Mapping[str, Any]) -> tuple[Any, ...]:
+    return raw["statement_index"], raw["line"], raw["column"]
 
 
 def _by_place(allows: Sequence[Mapping[str, Any]]) -> _Allows:

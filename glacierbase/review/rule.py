@@ -47,6 +47,7 @@ class Step:
         number: its position among the steps of the file, from 0; the statements of a script are steps of their own.
         place: the place of a statement inside a script, in the text of the script.
         is_conditional: whether it runs only if a condition of its script holds.
+        is_repeated: whether it is inside a loop of its script.
     """
 
     statement: Statement
@@ -54,6 +55,7 @@ class Step:
     number: int = 0
     place: Place | None = None
     is_conditional: bool = False
+    is_repeated: bool = False
 
     @property
     def target(self) -> Name | None:
@@ -119,17 +121,20 @@ class TablesBefore:
         objects: Mapping[int, Sequence[Subject]],
         inside: Mapping[int, Sequence[str]],
         readers: Mapping[int, Sequence[tuple[Sequence[str], KnownTable]]],
+        sources: Mapping[int, Mapping[tuple[str, ...], KnownTable]],
     ) -> None:
         """Args:
         by_number: what is declared of the table that each statement changes, by the number of its step.
         objects: what the statements that created the objects before each statement name; only on Snowflake.
         inside: the names of the tables and views in the namespace that each statement drops.
         readers: the views and dynamic tables that read the table that each statement changes.
+        sources: what is declared of the tables that each statement only reads, by their keys.
         """
         self._by_number = by_number
         self._objects = objects
         self._inside = inside
         self._readers = readers
+        self._sources = sources
         self.missing: set[str] = set()
 
     def made(self, step: Step) -> Subject | None:
@@ -160,6 +165,13 @@ class TablesBefore:
         table = self._by_number.get(step.number)
         if table is None and step.target:
             self.missing.add(step.target.key[-1].lower())
+        return table
+
+    def source(self, step: Step, key: tuple[str, ...]) -> KnownTable | None:
+        """Return what is declared, before a statement, of a table that the statement only reads; None if nothing is."""
+        table = self._sources.get(step.number, {}).get(key)
+        if table is None:
+            self.missing.add(key[-1].lower())
         return table
 
     def inside(self, step: Step) -> Sequence[str]:
@@ -261,6 +273,8 @@ class Rule:
         streaming: the severity for tables that the catalog file lists as `streaming`; None if it is the same.
         streaming_only: whether the rule applies only to such tables, unless the catalog file sets its severity.
         spares_new_tables: whether the rule ignores tables that the same change creates.
+        refuses: whether the engine surely refuses what it finds, so that other findings at the place are about an effect that
+            does not occur.
     """
 
     code: str
@@ -277,6 +291,7 @@ class Rule:
     streaming: Severity | None = None
     streaming_only: bool = False
     spares_new_tables: bool = False
+    refuses: bool = False
 
     @property
     def level(self) -> str:

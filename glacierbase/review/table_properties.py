@@ -82,10 +82,8 @@ _OTHER_PATTERNS = {
             ),
             _BOOLEAN,
         ),
-        **dict.fromkeys(
-            ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration", "delta.setTransactionRetentionDuration"),
-            _INTERVAL,
-        ),
+        # `DL107` reads the other intervals.
+        "delta.setTransactionRetentionDuration": _INTERVAL,
         "delta.columnMapping.mode": "none|id|name",
         "delta.isolationLevel": "serializable|writeserializable|snapshotisolation",
         "delta.checkpointPolicy": "classic|v2",
@@ -164,6 +162,8 @@ def nearest(key: str, table_format: str) -> str | None:
         return None
     if same := {_plain(entry): entry for entry in keys}.get(_plain(key)):
         return same
+    if whole := next((prefix + key for prefix in RESERVED[table_format] if _entry(prefix + key, keys)), None):
+        return whole
     is_reserved = key.startswith(RESERVED[table_format])
     near = text.nearest(key[:_LONGEST_KEY], keys, _LIKE if is_reserved else _TYPING_ERROR)
     return near or ("" if is_reserved else None)

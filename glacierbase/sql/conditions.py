@@ -5,11 +5,13 @@ What is not decided depends on the rows. No expression is evaluated but comparis
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import replace
 from decimal import Decimal, InvalidOperation
 
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
-from glacierbase.sql.statement import Condition
+from glacierbase.sql.statement import Condition, Subquery
 
 # Deeper parentheses are not decided.
 _DEEPEST = 20
@@ -23,6 +25,10 @@ _KEYWORDS = frozenset(
 )  # fmt: skip
 # Words by which a query in EXISTS may refer to the row outside, or return no row.
 _REFERS = frozenset({"WHERE", "ON", "USING", "HAVING", "LIMIT", "LATERAL", "UNNEST", "EXPLODE"})
+# Words after which another condition begins.
+_BEGINS = frozenset({"SELECT", "WHERE", "ON", "HAVING", "WHEN", "THEN", "ELSE"})
+# Words of a query of more than one table, or of groups.
+_BEYOND_WHERE = frozenset({"UNION", "EXCEPT", "INTERSECT", "GROUP", "QUALIFY"})
 _RANDOM = frozenset({"RAND", "RANDN", "RANDOM", "UUID", "UUID_STRING", "NEXTVAL", "SHUFFLE"})
 _UNDECIDED = Condition()
 _ALWAYS, _NEVER = Condition(holds=True), Condition(holds=False)
@@ -31,11 +37,15 @@ _ALWAYS, _NEVER = Condition(holds=True), Condition(holds=False)
 def condition(cursor: Cursor) -> Condition:
     """Return what the tokens of a cursor decide as a condition."""
     qualifiers = _qualifiers(cursor.part_to_end())
+    is_mixed, named = _is_mixed(cursor), _named(cursor.part_to_end())
+    subqueries, compared = tuple(_subqueries(cursor.part_to_end())), tuple(_compared_texts(cursor.part_to_end()))
     try:
         decided = _any(cursor, 0)
     except (UnsupportedClause, IndexError):
         decided = _UNDECIDED
-    return replace(decided, qualifiers=qualifiers)
+    return replace(
+        decided, qualifiers=qualifiers, is_mixed=is_mixed, named=named, subqueries=subqueries, compared=compared
+    )
 
 
 def _any(cursor: Cursor, depth: int) -> Condition:
@@ -214,3 +224,83 @@ def _qualifiers(cursor: Cursor) -> frozenset[str] | None:
         else:
             return None
     return frozenset(first)
+
+
+def _is_mixed(cursor: Cursor) -> bool:
+    """Return whether AND and OR follow each other at one level, where AND of BETWEEN is none."""
+    levels: list[set[str]] = [set()]
+    for word in cursor.words():
+        if word in ("(", "CASE"):
+            levels.append(set())
+        elif word in (")", "END"):
+            levels.pop()
+        elif word in _BEGINS:
+            levels[-1].clear()
+        elif word == "AND" and "BETWEEN" in levels[-1]:
+            levels[-1].remove("BETWEEN")
+        elif word in ("AND", "OR", "BETWEEN"):
+            levels[-1].add(word)
+        if not levels or levels[-1] >= {"AND", "OR"}:
+            return bool(levels)
+    return False
+
+
+def _named(cursor: Cursor) -> frozenset[str]:
+    """Return the parts of all names, and other words that may be names."""
+    named: set[str] = set()
+    while cursor.word():
+        try:
+            names = cursor.names()
+        except UnsupportedClause:
+            cursor.next()
+        else:
+            named.update(names if cursor.word() != "(" else names[:-1])
+    return frozenset(name for name in named if not name[0].isdigit())
+
+
+def _subqueries(cursor: Cursor) -> Iterator[Subquery]:
+    """Yield the queries after IN that select a column of one table."""
+    while cursor.word():
+        if cursor.word() == "IN" and (cursor.word(1), cursor.word(2)) == ("(", "SELECT"):
+            is_excluded, query = cursor.word(-1) == "NOT", cursor.part_to_end()
+            with suppress(UnsupportedClause, IndexError):
+                yield from _subquery(query, is_excluded)
+        cursor.next()
+
+
+def _subquery(cursor: Cursor, is_excluded: bool) -> Iterator[Subquery]:
+    cursor.expect("IN", "(", "SELECT")
+    cursor.take("DISTINCT")
+    path = cursor.names()
+    cursor.expect("FROM")
+    table = cursor.table()
+    cursor.take("AS")
+    alias = table.key[-1] if cursor.word() in ("WHERE", ")") else cursor.name()
+    rest, has_where = cursor.part_to_end(), cursor.word() == "WHERE"
+    rest.skip_to(")")
+    condition_words = rest.part_between(0, rest.position).words()
+    if (not has_where and cursor.word() != ")") or not _BEYOND_WHERE.isdisjoint(condition_words):
+        return
+    if path[:-1] in ((), (alias,), table.key):
+        tested = (path[-1].upper(), "IS", "NOT", "NULL")
+        is_not_null = any(condition_words[at : at + 4] == tested for at in range(len(condition_words)))
+        yield Subquery(path[-1], table.key, is_excluded, is_not_null)
+
+
+def _compared_texts(cursor: Cursor) -> Iterator[tuple[str, str, str]]:
+    """Yield the columns that are compared with a text or a DATE: column, sign, text."""
+    while word := cursor.next():
+        if word in ("<", ">", "=", "BETWEEN") and cursor.word(-2) not in _SIGNS:
+            column = cursor.part_between(cursor.position - 2, cursor.position - 1)
+            sign = word + ("=" if cursor.take("=") else "")
+            with suppress(UnsupportedClause):
+                text = _text_or_date(cursor)
+                if word == "BETWEEN":
+                    cursor.expect("AND")
+                    text = _text_or_date(cursor)
+                yield column.name(), sign, text
+
+
+def _text_or_date(cursor: Cursor) -> str:
+    cursor.take("DATE")
+    return cursor.string()

@@ -17,6 +17,7 @@ from glacierbase.sql.statement import EVERY_MOVE, InnerStatement, Name, ParsedSt
 _BEFORE_STATEMENT = ("ELSE", "THEN", "DO")
 # Words that open a block, whose end is END and the word, or END alone. A loop's statements may run no times.
 _OPENS = ("IF", "FOR", "WHILE", "CASE", "LOOP", "REPEAT")
+_LOOPS = frozenset({"FOR", "WHILE", "LOOP", "REPEAT"})
 # The words that end the expression after these words.
 _CONDITIONS = {
     "IF": ("THEN",), "ELSEIF": ("THEN",), "WHEN": ("THEN",), "WHILE": ("DO", "LOOP"), "UNTIL": ("END",), "FOR": ("DO", "LOOP"),
@@ -226,7 +227,15 @@ class Script:
         is_conditional = self._in_handler or self._may_have_left or any(word != "BEGIN" for word in self._open)
         self._in_handler = False
         within = parsed.inner or (InnerStatement(cursor.text_since(start), parsed, place),)
-        self._inner += (replace(inner, is_conditional=inner.is_conditional or is_conditional) for inner in within)
+        is_repeated = not _LOOPS.isdisjoint(self._open)
+        self._inner += (
+            replace(
+                inner,
+                is_conditional=inner.is_conditional or is_conditional,
+                is_repeated=inner.is_repeated or is_repeated,
+            )
+            for inner in within
+        )
         return parsed
 
 

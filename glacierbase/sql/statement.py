@@ -302,6 +302,23 @@ class Feature(Part):
 
 
 @dataclass(frozen=True, slots=True)
+class Subquery:
+    """A query of one column of one table: `id IN (SELECT id FROM t WHERE …)`.
+
+    Attributes:
+        column: the name of the selected column, as the engine compares it, without the table.
+        table: the key of the table.
+        is_excluded: NOT IN.
+        is_not_null: whether its WHERE requires that the column is not NULL.
+    """
+
+    column: str
+    table: tuple[str, ...]
+    is_excluded: bool
+    is_not_null: bool
+
+
+@dataclass(frozen=True, slots=True)
 class Condition:
     """A condition of WHERE, ON or WHEN, as far as its text decides it.
 
@@ -312,6 +329,10 @@ class Condition:
         qualifiers: the first parts of the columns that it names; None if one has none.
         is_uniform: whether it is the same for all rows, though not known: EXISTS of a query that refers to no row.
         queried: the table whose own values `id IN (SELECT id FROM …)` compares; it holds for all rows if they are of that table.
+        is_mixed: whether AND and OR follow each other without parentheses.
+        named: all parts of the names in it, as the engine compares them; among them may be words that are no columns.
+        subqueries: those after IN.
+        compared: the columns that it compares with a text or a DATE: column, sign (also BETWEEN), the text, for BETWEEN the second.
     """
 
     holds: bool | None = None
@@ -320,6 +341,10 @@ class Condition:
     qualifiers: frozenset[str] | None = None
     is_uniform: bool = False
     queried: tuple[str, ...] = ()
+    is_mixed: bool = False
+    named: frozenset[str] = frozenset()
+    subqueries: tuple[Subquery, ...] = ()
+    compared: tuple[tuple[str, str, str], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -555,12 +580,14 @@ class InnerStatement:
         place: the place of its first word in the text of the whole statement.
         is_conditional: whether it runs only if a condition holds: inside IF, CASE, a loop or a handler, or after a statement that
             may leave the script.
+        is_repeated: whether it is inside a loop.
     """
 
     text: str
     parsed: ParsedStatement
     place: Place
     is_conditional: bool = False
+    is_repeated: bool = False
 
 
 def not_understood(why: str, inner: tuple[InnerStatement, ...] = ()) -> ParsedStatement:

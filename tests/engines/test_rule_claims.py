@@ -382,6 +382,15 @@ def no_row_changed(lab: Lab) -> None:
     assert lab.column("id") == [1, 2]
 
 
+def branch_not_published(lab: Lab) -> None:
+    """The branch with new commits does not move to main, nor main to the branch."""
+    lab.sql("ALTER TABLE lake.a.t CREATE BRANCH audit")
+    lab.sql("DELETE FROM lake.a.t.branch_audit WHERE id = 1")
+    with pytest.raises(Refused):
+        lab.bad("MT115")
+    assert lab.column("id") == [1, 2]
+
+
 def kept_schema(lab: Lab) -> None:
     """The statement succeeds, and the table keeps its other columns."""
     lab.bad("FL112")
@@ -468,6 +477,7 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "TY109": _refuses("TY109"),
     **{code: _refuses(code) for code in ("TY110", "TY111", "TY112")},
     "TY113": unreadable_table,
+    "TY118": _refuses("TY118"),
     **{code: refused_at_the_end(code) for code in ("TY114", "TY115", "TY116", "TY117")},
     "PA101": old_partitioning,
     "PA102": dynamic_overwrite,
@@ -489,6 +499,7 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "MT106": files_written_again,
     "MT108": no_former_state,
     "MT113": no_row_changed,
+    "MT115": branch_not_published,
 }
 
 

@@ -33,8 +33,9 @@ _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDe
 
 
 @statement_rule(
-    "rename_column", "drop_column", formats=("delta",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["DL101"]
-)
+    "rename_column", "drop_column",
+    formats=("delta",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["DL101"],
+)  # fmt: skip
 def column_mapping_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed and dropped columns of tables that are known to have no column mapping."""
     if has_no_mapping(step, file):

@@ -13,13 +13,18 @@ from glacierbase.review.rules import texts
 from glacierbase.review.rules.breaking import broken_views
 from glacierbase.review.rules.delta import has_no_mapping
 from glacierbase.sql.known import VIEW, view_columns
-from glacierbase.sql.statement import Call, ColumnClause, Condition, DropColumn, MergeClause, Part, Reference
+from glacierbase.sql.statement import Call, ColumnClause, Condition, DropColumn, MergeClause, Part, Reference, Subquery
 from glacierbase.sql.tokens import words
 
 _TEXTS = texts("destructive")
 _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot"})
 _PUBLISHES = frozenset({"fast_forward", "cherrypick_snapshot", "publish_changes"})
 _COMMENT = re.compile(r"(?m)--.*$|/\*[\s\S]*?\*/")
+_TEXT_TYPE = re.compile(r"(?i)STRING|VARCHAR|CHAR|TEXT")
+# Years and dates have one length, so that their texts sort as they do.
+_VERSION = re.compile(r"v?\d{1,3}(?:\.\d+)*")
+_TIME_TYPE = re.compile(r"(?i)TIMESTAMP|DATETIME")
+_DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _OVERWRITE_MODE = "spark.sql.sources.partitionoverwritemode"
 
 
@@ -229,8 +234,8 @@ def merge_without_key(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find MERGE whose condition does not compare a row of the table with a row of the source."""
     options = step.parsed.options
     if options.condition and options.condition.holds is not None:
-        how = "every row matches every row" if options.condition.holds else "no row matches"
-        yield RuleFinding(f"MERGE ON a condition by which {how} of the source", step)
+        how = "every row with every row" if options.condition.holds else "no row with a row"
+        yield RuleFinding(f"MERGE ON a condition that matches {how} of the source", step)
     elif options.condition and options.condition.qualifiers == frozenset({options.alias or ""}):
         yield RuleFinding(f"MERGE ON a condition that names columns of {options.alias} only", step)
 
@@ -401,6 +406,70 @@ def view_reads_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("the new definition of the view reads the view itself", step)
 
 
+@statement_rule("update", "delete", "merge", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS129"])
+def and_with_or(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find conditions in which AND and OR follow each other without parentheses."""
+    conditions = [step.parsed.options.condition]
+    conditions += [part.condition for part in step.parsed.parts if isinstance(part, MergeClause)]
+    if any(condition and condition.is_mixed for condition in conditions):
+        yield RuleFinding("AND and OR without parentheses: rows match that only the part after OR describes", step)
+
+
+@statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS125"])
+def not_in_null(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find NOT IN over a column that is declared to allow NULL."""
+    for query in _subqueries(step):
+        table = file.tables.source(step, query.table) if query.is_excluded and not query.is_not_null else None
+        column = table.column((query.column,)) if table else None
+        if column and not column.required:
+            name = f"{query.table[-1]}.{query.column}"
+            yield RuleFinding(f"NOT IN over {name}, which may be NULL: one NULL, and no row matches", step)
+
+
+@statement_rule("update", "delete", severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DS126"])
+def column_of_the_outer_table(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find queries after IN of a column that their table lacks, and the table that the statement changes has."""
+    outer = file.known(step)
+    for query in _subqueries(step):
+        table = file.tables.source(step, query.table)
+        if outer and table and table.has((query.column,)) is False and outer.has((query.column,)):
+            name, rows = query.table[-1], "no row" if query.is_excluded else "every row"
+            yield RuleFinding(
+                f"{name} has no column {query.column}: that of the outer table is compared with itself, and {rows} matches",
+                step,
+            )
+
+
+def _subqueries(step: Step) -> tuple[Subquery, ...]:
+    return step.parsed.options.condition.subqueries if step.parsed.options.condition else ()
+
+
+@statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS127"])
+def number_in_a_text(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find columns of texts that `<` or `>` compares with a number or a version in quotes."""
+    for name, sign, value, declared in _compared(step, file):
+        if sign[0] in "<>" and _TEXT_TYPE.match(declared) and _VERSION.fullmatch(value):
+            yield RuleFinding(f"{name} is a text, and compared with '{value}' character by character: '9' > '10'", step)
+
+
+@statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS128"])
+def day_of_a_timestamp(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find timestamps that are compared with a date by `=`, `<=` or BETWEEN."""
+    for name, sign, value, declared in _compared(step, file):
+        if sign in ("=", "==", "<=", "BETWEEN") and _TIME_TYPE.match(declared) and _DAY.fullmatch(value):
+            rows = "of midnight only" if sign in ("=", "==") else f"up to midnight, at which {value} begins"
+            yield RuleFinding(f"{name} is a timestamp: {sign} {value} matches rows {rows}", step)
+
+
+def _compared(step: Step, file: File) -> Iterator[tuple[str, str, str, str]]:
+    """Yield the columns that WHERE compares with a text: column, sign, text, declared type."""
+    condition, table = step.parsed.options.condition, file.known(step)
+    for name, sign, value in condition.compared if condition and table else ():
+        column = table.column((name,)) if table else None
+        if column and column.text:
+            yield name, sign, value, column.text
+
+
 def _all_rows(step: Step, file: File) -> str:
     """Return the words for an UPDATE or DELETE of all rows, such as `without WHERE`; else an empty text."""
     options = step.parsed.options
@@ -457,5 +526,6 @@ RULES: tuple[Rule, ...] = (
     drop_table, drop_table_purge, drop_column, replace_columns, drop_and_add_again, create_or_replace_table, delete_all_rows,
     drop_namespace_cascade, commits_discarded, update_all_rows, merge_without_key, merge_by_source, insert_into_itself,
     partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, drop_namespace_with_tables,
-    rows_change_under_a_stream, insert_out_of_order, view_reads_itself, unreviewed_text,
+    rows_change_under_a_stream, insert_out_of_order, view_reads_itself, unreviewed_text, not_in_null,
+    column_of_the_outer_table, number_in_a_text, day_of_a_timestamp, and_with_or,
 )  # fmt: skip

@@ -177,6 +177,8 @@ _LACKING = (
     (r"(?:COMMIT|ROLLBACK|(?:START|BEGIN) TRANSACTION|LOCK TABLE)\b", "Leave it out: each statement is one commit."),
     (r"ALTER TABLE [^ ]+(?: \. [^ ]+)* (?:MODIFY|SWAP|OWNER|SET OWNER|ADD INDEX|DROP INDEX|SET PROPERTIES)\b", ""),
     (r"ALTER TABLE [^ ]+(?: \. [^ ]+)* ALTER (?:COLUMN )?[^ ]+(?: \. [^ ]+)* SET DATA TYPE\b", "Write ALTER COLUMN … TYPE."),
+    (r"ALTER TABLE [^ ]+(?: \. [^ ]+)* ADD (?:IF NOT EXISTS )?PARTITION \(", "Leave it out: rows bring their partitions."),
+    (r"(?:MSCK )?REPAIR TABLE\b", "Leave it out: rows bring their partitions."),
     (r"COMMENT ON COLUMN\b", "Write ALTER TABLE … ALTER COLUMN … COMMENT."),
     (r"INSERT (?:IGNORE|OR)\b|REPLACE INTO\b|UPSERT\b", "Write MERGE INTO."),
     (r"DELETE (?!FROM\b)", "Write DELETE FROM."),

@@ -12,7 +12,7 @@ from glacierbase.model.text import first_of
 from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.statement import Argument, Call, Reference
+from glacierbase.sql.statement import Argument, Call, MergeClause, Reference
 from glacierbase.sql.tokens import words
 
 _TEXTS = texts("maintenance")
@@ -37,9 +37,10 @@ _CLOCKS = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP", "NOW", "SYSDATE", "GET
 
 @statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["MT101"])
 def expire_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CALL expire_snapshots that keeps the snapshots of some time."""
+    """Find CALL expire_snapshots that keeps the snapshots of some time, unless it names the time and a number to keep."""
     for call in _calls(step, "expire_snapshots"):
-        if not _expires_all(call):
+        is_limited = _older_than(call) and call.argument("retain_last")
+        if not _expires_all(call) and not is_limited:
             yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
 
 
@@ -157,16 +158,17 @@ def shared_files(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 
 @statement_rule(
-    "insert", "insert_overwrite", "insert_multi", "update", "merge", "create_table_as", "replace_table",
+    "insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "create_table_as", "replace_table",
     severity=Severity.WARNING,
     proof=Proof.CITED,
     **_TEXTS["MT110"],
 )  # fmt: skip
 def random_values(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find random values that are written to a table."""
+    """Find random values that are written to a table, or choose the rows to delete."""
     called = _called(step, file) & _RANDOM
     if called:
-        yield RuleFinding(f"values of {first_of(sorted(name.lower() for name in called), 2)}()", step)
+        what = "rows by" if step.parsed.operation == "delete" else "values of"
+        yield RuleFinding(f"{what} {first_of(sorted(name.lower() for name in called), 2)}()", step)
 
 
 @statement_rule("delete", "update", severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["MT111"])
@@ -198,6 +200,46 @@ def condition_never_holds(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"{step.parsed.operation.upper()} with a WHERE that holds for no row", step)
 
 
+@statement_rule("merge", formats=("iceberg", "delta"), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT114"])
+def merge_reads_all_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find MERGE whose conditions name no column by which the table is declared to be partitioned."""
+    on, known = step.parsed.options.condition, file.known(step)
+    sources = [field.source[-1] for field in (known and known.partitioning) or ()]
+    # DS111 is about an ON that compares nothing.
+    is_joined = on is not None and on.holds is None and (on.qualifiers is None or len(on.qualifiers) > 1)
+    conditions = (on, *(part.condition for part in step.parsed.parts if isinstance(part, MergeClause)))
+    if sources and is_joined and all(part is None or part.named.isdisjoint(sources) for part in conditions):
+        yield RuleFinding(f"ON names no partition column ({', '.join(sources)}): MERGE reads every partition", step)
+
+
+@statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["MT115"])
+def fast_forward_from_main(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find CALL fast_forward of another branch to main."""
+    for call in _calls(step, "fast_forward"):
+        branch, to = (_argument(call, name, at) for at, name in ((1, "branch"), (2, "to")))
+        if to == "main" and branch not in (None, "main"):
+            yield RuleFinding(
+                f"fast_forward moves the branch {branch} to main, and leaves main as it is", step, call.place
+            )
+
+
+def _argument(call: Call, name: str, at: int) -> str | None:
+    """Return the text of the argument with a name, or at a position where the arguments have no names."""
+    positional = [argument for argument in call.arguments if argument.name is None]
+    argument = call.argument(name) or (positional[at] if len(positional) > at else None)
+    return argument.string if argument else None
+
+
+@statement_rule(
+    "insert", "update", "delete", "merge",
+    formats=("iceberg", "delta", "hudi"), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT116"],
+)  # fmt: skip
+def commit_for_each_turn(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find changes of rows inside a loop of a script."""
+    if step.is_repeated:
+        yield RuleFinding(f"{step.parsed.operation.upper()} in a loop makes one commit for each turn", step)
+
+
 def _called(step: Step, file: File) -> frozenset[str]:
     """Return the functions that a statement calls, in capitals."""
     tokens = words(step.statement.text, file.facts.engine)
@@ -212,5 +254,5 @@ def _calls(step: Step, procedure: str) -> Iterator[Call]:
 RULES: tuple[Rule, ...] = (
     expire_snapshots, remove_orphan_files, rewrite_of_a_whole_table, vacuum_short_retention, insert_may_double, replace_by_itself,
     snapshot_id_written_out, expire_all_snapshots, shared_files, random_values, rows_by_the_clock, limit_without_order,
-    condition_never_holds,
+    condition_never_holds, merge_reads_all_partitions, fast_forward_from_main, commit_for_each_turn,
 )  # fmt: skip

@@ -105,7 +105,7 @@ _KNOWN_TRANSFORMS = {*_ACCEPTED, "truncate", "date", "date_hour", "identity", "v
 
 @statement_rule(
     *CREATES, "add_partition_field", "replace_partition_field",
-    formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PA107"],
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["PA107"],
 )  # fmt: skip
 def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find transforms that Iceberg lacks, or refuses with this width or for this type."""
@@ -165,7 +165,7 @@ def _buckets(text: str) -> int:
 
 @statement_rule(
     "add_partition_field", "drop_partition_field", "replace_partition_field",
-    formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PA109"],
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["PA109"],
 )  # fmt: skip
 def partition_field_mismatch(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find partition fields that are added though the table has them, or dropped though it has not."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from glacierbase.model.finding import Severity
+from glacierbase.model.text import counted
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.sql.column_types import fields_of
@@ -65,7 +66,9 @@ _RESERVED = {
 _IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+\(?\s*IF\s+NOT\s+EXISTS\b")
 
 
-@statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY101"])
+@statement_rule(
+    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY101"]
+)
 def forbidden_promotion(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find types that no other type can be promoted to."""
     for part in _retyped(step):
@@ -74,7 +77,9 @@ def forbidden_promotion(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
 
 
-@statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY102"])
+@statement_rule(
+    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY102"]
+)
 def promotion_from_another_type(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types to which this column cannot be promoted, although columns of other types can."""
     for part in _retyped(step):
@@ -93,7 +98,9 @@ def _is_promoted(old: str, new: str) -> bool:
     return bool(before and after and before[2] == after[2] and int(before[1]) <= int(after[1]))
 
 
-@statement_rule("add_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY103"])
+@statement_rule(
+    "add_column", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY103"]
+)
 def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … NOT NULL."""
     for part in of(step, "add_column"):
@@ -101,7 +108,14 @@ def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
 
 
-@statement_rule("add_column", formats=("iceberg", "delta"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY104"])
+@statement_rule(
+    "add_column",
+    formats=("iceberg", "delta"),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY104"],
+)
 def default_of_new_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … DEFAULT."""
     for part in of(step, "add_column"):
@@ -110,7 +124,12 @@ def default_of_new_column(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 
 @statement_rule(
-    "alter_column_nullability", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY105"]
+    "alter_column_nullability",
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY105"],
 )
 def set_not_null(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find SET NOT NULL."""
@@ -124,6 +143,7 @@ def set_not_null(step: Step, _file: File) -> Iterator[RuleFinding]:
     "alter_column_nullability",
     formats=("iceberg",),
     severity=Severity.ERROR,
+    refuses=True,
     proof=Proof.RUN,
     **_TEXTS["TY106"],
 )
@@ -184,7 +204,9 @@ def _is_money(part: ColumnClause) -> bool:
     return words[-1] in _MONEY and not _UNITS.search(f"{part.path[-1]} {part.comment or ''}")
 
 
-@statement_rule("alter_column_type", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY107"])
+@statement_rule(
+    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY107"]
+)
 def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find new types of structs, maps and arrays."""
     for part in _retyped(step):
@@ -192,7 +214,9 @@ def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
 
 
-@statement_rule("drop_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY108"])
+@statement_rule(
+    "drop_column", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY108"]
+)
 def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that partitioning, write order or identifier fields use."""
     for part in of(step, "drop_column"):
@@ -200,7 +224,7 @@ def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: {use}", step, part.place)
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY109"])
+@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY109"])
 def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN IF NOT EXISTS in Spark's dialect."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -214,6 +238,7 @@ def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
     *CREATES,
     formats=("iceberg", "delta"),
     severity=Severity.ERROR,
+    refuses=True,
     proof=Proof.RUN,
     **_TEXTS["TY110"],
 )
@@ -260,7 +285,13 @@ def _wrong_width(word: str, width: str | None) -> tuple[str, str] | None:
 
 
 @statement_rule(
-    "add_column", *CREATES, formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY111"]
+    "add_column",
+    *CREATES,
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY111"],
 )
 def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types that tables of format versions 1 and 2 cannot have."""
@@ -278,7 +309,7 @@ def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
 
 @statement_rule(
     "add_constraint", "alter_column_default", "cluster_by", *CREATES,
-    formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY112"],
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY112"],
 )  # fmt: skip
 def clause_that_tables_lack(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find defaults, generated columns, constraints and clustering, which Spark refuses for Iceberg."""
@@ -326,13 +357,19 @@ def _declared_properties(step: Step) -> dict[str, str]:
 _OF_COLUMNS = (
     "add_column", "drop_column", "rename_column", "alter_column_type", "alter_column_nullability", "alter_column_comment",
     "alter_column_position", "alter_column_default", "set_write_order", "set_identifier_fields", "add_partition_field",
-    "set_properties", "insert", "insert_overwrite",
+    "set_properties", "insert", "insert_overwrite", "update",
 )  # fmt: skip
 _OF_COLUMN = re.compile(r"write\.(?:metadata\.metrics|parquet\.bloom-filter-enabled)\.column\.(.+)")
 
 
 @statement_rule(
-    *_OF_COLUMNS, *CREATES, formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY114"]
+    *_OF_COLUMNS,
+    *CREATES,
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY114"],
 )
 def unknown_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns that the table does not have, where earlier statements declare all of its columns."""
@@ -341,7 +378,10 @@ def unknown_column(step: Step, file: File) -> Iterator[RuleFinding]:
             if table.has(path) is False:
                 yield RuleFinding(f"there is no column {'.'.join(path)}", step, part.place, _columns_of(table))
     before = file.known(step)
-    for name in step.parsed.options.columns if before and not before.is_dropped else ():
+    # Of `SET p.x = 1`, only the last part is known.
+    is_flat = before and all(column.fields == {} for column in (before.columns or {}).values())
+    is_clear = before and not before.is_dropped and (step.parsed.operation != "update" or is_flat)
+    for name in step.parsed.options.columns if is_clear else ():
         if before and before.has(tuple(name.lower().split("."))) is False:
             yield RuleFinding(f"there is no column {name}", step, fix=_columns_of(before))
 
@@ -398,7 +438,7 @@ def _columns_of(table: KnownTable) -> str:
 
 @statement_rule(
     "add_column", "rename_column", "create_table", "replace_table",
-    formats=("iceberg", "delta"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY115"],
+    formats=("iceberg", "delta"), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY115"],
 )  # fmt: skip
 def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new columns with the name of another one; names that differ in case only are the same."""
@@ -417,7 +457,7 @@ def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"there is a column {'.'.join(new)} already", step, part.place)
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY116"])
+@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY116"])
 def table_exists(file: File) -> Iterator[RuleFinding]:
     """Find CREATE TABLE of a table that an earlier statement creates."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -432,7 +472,7 @@ def table_exists(file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding("an earlier statement creates this table", step)
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["TY117"])
+@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY117"])
 def table_is_dropped(file: File) -> Iterator[RuleFinding]:
     """Find changes of a table that an earlier statement drops."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -447,10 +487,42 @@ def _retyped(step: Step) -> Iterator[AlterColumn]:
     return (part for part in of(step, "alter_column_type") if isinstance(part, AlterColumn))
 
 
+@statement_rule(
+    "insert", "insert_overwrite",
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY118"],
+)  # fmt: skip
+def number_of_columns(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find INSERT by position whose query has more or fewer columns than it fills."""
+    options, query, known = step.parsed.options, step.parsed.query, file.known(step)
+    listed = options.columns or tuple((known and known.columns) or ())
+    is_clear = query and query.columns and listed and not (options.by_name or options.partition or options.evolves)
+    if is_clear and query and query.columns and len(query.columns) != len(listed):
+        yield RuleFinding(f"the query has {counted(len(query.columns), 'column')}, and fills {len(listed)}", step)
+
+
+_OF_ICEBERG = (
+    "add_partition_field", "drop_partition_field", "replace_partition_field", "set_write_order", "set_distribution",
+    "set_identifier_fields", "drop_identifier_fields", "create_branch", "create_tag", "drop_branch", "drop_tag",
+)  # fmt: skip
+
+
+@statement_rule(
+    *_OF_ICEBERG, "create_table", "create_table_as",
+    formats=("delta", "hudi"), severity=Severity.ERROR, refuses=True, proof=Proof.CITED, **_TEXTS["TY119"],
+)  # fmt: skip
+def clause_of_iceberg(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find clauses of Iceberg, and partition transforms, for tables of Delta and Hudi."""
+    for part in step.parsed.parts:
+        is_transform = isinstance(part, PartitionClause) and bool(part.transform.function)
+        if part.operation in _OF_ICEBERG or (step.parsed.operation in CREATES and is_transform):
+            what = part.operation.replace("_", " ").upper() if part.operation in _OF_ICEBERG else "partition transform"
+            yield RuleFinding(f"{file.format_of(step)} has no {what}", step, part.place)
+
+
 RULES: tuple[Rule, ...] = (
     amount_without_scale, forbidden_promotion, promotion_from_another_type, add_required_column, default_of_new_column,
     set_not_null,
     identifier_field_may_be_null, retype_nested_column, drop_column_in_use, add_column_if_not_exists,
     unknown_type, type_of_version_3, clause_that_tables_lack, reserved_column_name, unknown_column, column_exists,
-    table_exists, table_is_dropped,
+    table_exists, table_is_dropped, number_of_columns, clause_of_iceberg,
 )  # fmt: skip

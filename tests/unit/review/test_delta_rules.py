@@ -112,3 +112,38 @@ def test_a_column_that_delta_refuses_to_drop_is_one_finding() -> None:
     assert codes(f"CREATE TABLE {T} (id INT, b INT) USING delta", f"ALTER TABLE {T} DROP COLUMN b", facts=DELTA) == [
         "DL101"
     ]
+
+
+_KEY = "primaryKey = 'id,name', preCombineField = 'ts'"
+KEYED = f"CREATE TABLE {T} (id INT, name STRING, ts BIGINT) USING hudi TBLPROPERTIES ({_KEY})"
+
+
+@pytest.mark.parametrize(
+    ("sql", "code"),
+    [
+        (f"ALTER TABLE {T} SET TBLPROPERTIES ('hoodie.bucket.index.num.buckets'='128')", "HU103"),
+        (f"MERGE INTO {T} AS t USING spark_catalog.a.s AS s ON t.id = s.id WHEN MATCHED THEN DELETE", "HU105"),
+        (f"UPDATE {T} SET name = 'b' WHERE id = 1", "HU107"),
+        ("CALL delete_savepoint(table => 'a.t', instant_time => '1')", "HU108"),
+        (f"ALTER TABLE {T} WRITE ORDERED BY id", "TY119"),
+        (f"SET hoodie.sql.bulk.insert.enable=true;\nINSERT INTO {T} VALUES (1, 'a', 2)", "HU106"),
+    ],
+)
+def test_a_change_that_ignores_the_record_key_of_hudi_is_found(sql: str, code: str) -> None:
+    """An earlier file declares the key."""
+    assert codes(KEYED, sql, facts=HUDI) == [code]
+
+
+def test_a_merge_on_the_record_key_and_an_insert_without_settings_are_no_findings() -> None:
+    """ON compares each field of the key; INSERT updates by it."""
+    on = "t.id = s.id AND t.name = s.name"
+    merge = f"MERGE INTO {T} AS t USING spark_catalog.a.s AS s ON {on} WHEN MATCHED THEN DELETE"
+    assert codes(KEYED, merge, f"INSERT INTO {T} VALUES (1, 'a', 2)", facts=HUDI) == []
+
+
+@pytest.mark.parametrize("key", ["appendOnly", "autoOptimize.optimizeWrite", "columnMapping.mode"])
+def test_a_property_of_delta_without_its_prefix_is_a_finding(key: str) -> None:
+    """The hint has the prefix."""
+    value = "name" if "mode" in key else "true"
+    [finding] = findings(f"ALTER TABLE {T} SET TBLPROPERTIES ('{key}'='{value}')", facts=DELTA)
+    assert (finding.code, finding.fix) == ("PR101", f"did you mean delta.{key}?")

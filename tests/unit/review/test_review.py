@@ -421,7 +421,7 @@ def test_an_error_of_the_base_is_a_warning_and_the_base_goes_on(branch: ProjectF
 
 def test_statements_that_load_code_do_not_reach_the_engine(branch: ProjectFolder) -> None:
     """Each is a finding; what is skipped because of the copy is listed, and is none."""
-    branch.file("0002_x.sql", "ADD JAR '/tmp/evil.jar';\nVACUUM lake.sleep.event;\nSELECT 2")
+    branch.file("0002_x.sql", "ADD JAR '/tmp/evil.jar';\nVACUUM spark_catalog.sleep.event;\nSELECT 2")
     copy = FakeCopy()
     [result] = reviewed(branch, copy)
     # Iceberg has no VACUUM.

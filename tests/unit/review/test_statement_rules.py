@@ -7,11 +7,13 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.model.catalog import LintOptions
-from tests.support.rules import FACTS, codes, findings
+from tests.support.rules import FACTS, HEADER, codes, findings
 
 TABLE = "CREATE TABLE lake.a.t (id BIGINT NOT NULL, name STRING, day DATE, amount DOUBLE) USING iceberg PARTITIONED BY (day)"
 VIEW = "CREATE OR REPLACE VIEW lake.a.v AS SELECT id, name FROM lake.a.t"
 MATCH = "MERGE INTO lake.a.t USING lake.a.source AS s ON t.id = s.id"
+OTHER = "CREATE TABLE lake.a.u (key INT) USING iceberg"
+SMALL = "UPDATE lake.a.t SET name = 'x' WHERE id = 1"
 
 HAZARDS = [
     ("DELETE FROM lake.a.t WHERE true", "DS107"),
@@ -45,6 +47,20 @@ HAZARDS = [
     ("ALTER TABLE lake.a.t ALTER COLUMN id TYPE BIGINT;\nDELETE FROM lake.a.t WHERE id < 0", "FL109"),
     ("ALTER TABLE lake.a.t ADD COLUMNS (unit_price DECIMAL, sku STRING)", "TY120"),
     (f"{VIEW};\nDROP TABLE lake.a.t", "BC106"),
+    ("DELETE FROM lake.a.t WHERE rand() < 0.1", "MT110"),
+    ("ALTER TABLE lake.a.t ADD COLUMN ts TIMESTAMP;\nDELETE FROM lake.a.t WHERE ts <= DATE '2026-05-31'", "DS128"),
+    ("INSERT INTO lake.a.t SELECT id, name AS title, day FROM lake.a.source WHERE id = 1", "TY118"),
+    ("ALTER TABLE lake.a.t ADD PARTITION (day = '2026-01-01')", "FL118"),
+    ("UPDATE lake.a.t SET nmae = 'x' WHERE id = 1", "TY114"),
+    ("DELETE FROM lake.a.t WHERE (id = 1 OR id = 2 AND name = 'x') AND day = DATE '2026-01-01'", "DS129"),
+    ("UPDATE lake.a.t SET name = 'x' WHERE day BETWEEN DATE '2026-01-01' AND DATE '2026-01-02' AND id = 1 OR id = 2", "DS129"),
+    (f"{MATCH} AND t.day = s.day WHEN MATCHED AND s.deleted OR s.old AND t.name = 'x' THEN DELETE", "DS129"),
+    ("DELETE FROM lake.a.u WHERE id NOT IN (SELECT DISTINCT x.name FROM lake.a.t AS x)", "DS125"),
+    (f"{OTHER};\nDELETE FROM lake.a.t WHERE id IN (SELECT id FROM lake.a.u WHERE key > 1)", "DS126"),
+    ("UPDATE lake.a.t SET amount = 1 WHERE name >= '10' AND day = DATE '2026-01-01'", "DS127"),
+    (f"{MATCH} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *", "MT114"),
+    ("CALL lake.system.fast_forward(table => 'a.t', branch => 'audit', to => 'main')", "MT115"),
+    (f"BEGIN\n  WHILE true DO\n    {SMALL};\n  END WHILE;\nEND", "MT116"),
 ]  # fmt: skip
 
 
@@ -67,14 +83,14 @@ EVERYDAY = [
     "DELETE FROM lake.a.t AS x WHERE EXISTS (SELECT 1 FROM lake.a.gdpr_requests AS r WHERE r.id = x.id)",
     "UPDATE lake.a.t SET name = 'unknown' WHERE name IS NULL",
     "UPDATE lake.a.t SET amount = round(amount, 2) WHERE day >= DATE '2026-10-01' AND day < DATE '2026-11-01'",
-    f"{MATCH} WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
+    f"{MATCH} AND t.day BETWEEN s.day AND s.day + 1 WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
     f"{MATCH} AND t.day = s.day WHEN MATCHED AND s.deleted THEN DELETE WHEN MATCHED THEN UPDATE SET t.name = s.name",
-    f"{MATCH} WHEN MATCHED THEN UPDATE SET t.name = s.name, t.amount = current_timestamp()",
+    f"{MATCH} AND t.day = s.day WHEN MATCHED THEN UPDATE SET t.name = s.name, t.amount = current_timestamp()",
     f"{MATCH} WHEN NOT MATCHED BY SOURCE AND t.day = DATE '2026-11-01' THEN DELETE",
     "MERGE INTO lake.a.t AS t USING (SELECT * FROM lake.a.source WHERE day = DATE '2026-11-01') AS s"
     " ON t.id = s.id AND t.day = DATE '2026-11-01' WHEN MATCHED THEN UPDATE SET * WHEN NOT MATCHED THEN INSERT *",
     "MERGE INTO lake.a.t USING lake.a.source ON lake.a.t.id = lake.a.source.id WHEN NOT MATCHED THEN INSERT *",
-    "MERGE INTO lake.a.t USING lake.a.source AS s ON id = s.key WHEN MATCHED THEN DELETE",
+    "MERGE INTO lake.a.t USING lake.a.source AS s ON id = s.key AND day = s.day WHEN MATCHED THEN DELETE",
     "INSERT OVERWRITE lake.a.t PARTITION (day = '2026-11-01') SELECT id, name, amount FROM lake.a.source",
     "SET spark.sql.sources.partitionOverwriteMode = dynamic;\nINSERT OVERWRITE lake.a.t SELECT * FROM lake.a.source",
     "INSERT INTO lake.a.t REPLACE WHERE day = DATE '2026-11-01' SELECT * FROM lake.a.source",
@@ -104,6 +120,12 @@ EVERYDAY = [
     "ALTER TABLE lake.a.t CREATE TAG end_of_year RETAIN 365 DAYS",
     "CALL lake.system.rewrite_data_files(table => 'a.t', where => 'day = DATE \"2026-11-01\"')",
     "BEGIN\n  IF true THEN\n    DELETE FROM lake.a.t WHERE day = DATE '2026-11-01';\n  END IF;\nEND",
+    "DELETE FROM lake.a.t WHERE day = DATE '2026-11-01' AND (name = 'a' OR name = 'b')",
+    "DELETE FROM lake.a.t WHERE (day = DATE '2026-11-01' AND name = 'a') OR (day BETWEEN DATE '2026-11-02' AND DATE '2026-11-03')",
+    "DELETE FROM lake.a.t WHERE CASE WHEN day = DATE '2026-11-01' AND name = 'a' THEN true ELSE name = 'b' OR id = 1 END",
+    "DELETE FROM lake.a.u WHERE id NOT IN (SELECT id FROM lake.a.t)",
+    "DELETE FROM lake.a.t WHERE id IN (SELECT u.id FROM lake.a.u AS u WHERE u.day = t.day)",
+    "DELETE FROM lake.a.t WHERE name >= '2026-01-01' AND name < '20270101'",
     "DELETE FROM lake.a.t WHERE day = DATE '2026-11-01';\nINSERT INTO lake.a.t VALUES (1, 'a', DATE '2026-11-01', 1.0)",
 ]  # fmt: skip
 
@@ -113,6 +135,32 @@ def test_an_everyday_file_raises_nothing(sql: str) -> None:
     """An earlier file declares the table."""
     header = "-- MIGRATION_DESCRIPTION: Correct the rows of a day\n-- MIGRATION_AUTHOR: Data Platform\n\n"
     assert codes(header + TABLE, header + sql) == []
+
+
+@pytest.mark.parametrize(
+    ("clause", "code", "effect"),
+    [
+        ("DROP COLUMN nope", "TY114", "DS103"),
+        ("DROP COLUMN day", "TY108", "DS103"),
+        ("RENAME COLUMN nope TO other", "TY114", "BC101"),
+        ("RENAME COLUMN name TO id", "TY115", "BC101"),
+        ("ADD PARTITION FIELD days(nope)", "TY114", "PA101"),
+        ("ADD PARTITION FIELD days(name)", "PA107", "PA101"),
+        ("DROP PARTITION FIELD nope", "PA109", "PA101"),
+    ],
+)
+def test_what_a_refused_statement_would_do_is_no_second_finding(clause: str, code: str, effect: str) -> None:
+    """Where the refusal is allowed, the effect is a finding."""
+    statement = f"ALTER TABLE lake.a.t {clause}"
+    assert codes(TABLE, statement) == [code]
+    assert codes(TABLE, f"{HEADER}-- GLACIERBASE_ALLOW: {code} a job adds it\n{statement}") == [effect]
+
+
+def test_expiry_with_a_time_and_a_number_of_snapshots_is_no_finding() -> None:
+    """Both say what is kept."""
+    call = "CALL lake.system.expire_snapshots(table => 'a.t', older_than => TIMESTAMP '2026-01-01 00:00:00'{})"
+    assert codes(TABLE, call.format("")) == ["MT101"]
+    assert codes(TABLE, call.format(", retain_last => 20")) == []
 
 
 def test_an_update_of_a_column_that_the_file_adds_is_no_loss() -> None:
