@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
@@ -75,11 +74,9 @@ _SAME_LOSS: Mapping[str, tuple[str, ...]] = {
     "DS103": ("DS104", "DS105"),
     "DS106": ("DS101", "DS102"),  # DROP and CREATE.
 }
-# Words in the reason of a rule that the engine refuses a statement; all rules of the family TY are about that.
 _REFUSALS = ("REPLAY_REFUSED", "REPLAY_BROKEN_TABLE")
 # Rules about properties with which the engine refuses later statements on the table.
 _BROKEN_BY = ("PR102", "PR113")
-_REFUSED = re.compile(r"(?i)\brefuses?\b")
 _VIEWS = frozenset({"create_view", "replace_view", "alter_view", "drop_view", "rename_view"})
 _RULES = {rule.code: rule for _, rules in FAMILIES.values() for rule in rules}
 # Why findings matter, and their fix, by code.
@@ -511,19 +508,21 @@ def _named(shown: Finding, ruled: Sequence[Finding]) -> Finding:
 def _is_same_cause(replayed: str, ruled: Finding) -> bool:
     """Return whether a rule's finding is about what a finding of the replay with this code shows, at the same statement."""
     if replayed in _REFUSALS:
-        return ruled.code.startswith(("TY", *_BROKEN_BY)) or _REFUSED.search(ruled.why) is not None
+        rule = _RULES.get(ruled.code)
+        is_broken_by = replayed == "REPLAY_BROKEN_TABLE" and ruled.code in _BROKEN_BY
+        return is_broken_by or bool(rule and rule.refuses)
+    if replayed == "REPLAY_BROKEN_VIEW":
+        return ruled.code == "BC106"
     return ruled.code in _SAME_LOSS.get(replayed, ())
 
 
 def _others(result: ReviewResult, shown: Sequence[Finding], ruled: Sequence[Finding]) -> Iterator[Finding]:
     replayed = {(finding.code, _place(finding)) for finding in shown}
-    refused = {_place(finding) for finding in result.findings if finding.code in _REFUSALS}
     paths = {file.path for file in result.files}
     for finding in ruled:
         environments = tuple(name for name in finding.environments if name in result.environments)
-        is_shown = (finding.code, _place(finding)) in replayed or (
-            _place(finding) in refused and _is_same_cause("REPLAY_REFUSED", finding)
-        )
+        there = (other.code for other in result.findings if _place(other) == _place(finding))
+        is_shown = (finding.code, _place(finding)) in replayed or any(_is_same_cause(code, finding) for code in there)
         if environments and finding.path in paths and not is_shown:
             yield replace(finding, environments=environments)
 

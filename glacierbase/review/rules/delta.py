@@ -38,17 +38,12 @@ _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDe
 )  # fmt: skip
 def column_mapping_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed and dropped columns of tables that are known to have no column mapping."""
-    if has_no_mapping(step, file):
+    if _value("delta.columnMapping.mode", step, file) in ("", "none"):
         for part in step.parsed.parts:
             if isinstance(part, RenameColumn):
                 yield RuleFinding(f"RENAME COLUMN {'.'.join(part.path)} TO {part.new}", step, part.place)
             elif isinstance(part, DropColumn):
                 yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}", step, part.place)
-
-
-def has_no_mapping(step: Step, file: File) -> bool:
-    """Return whether a table is known to have no column mapping, without which Delta renames and drops no column."""
-    return _value("delta.columnMapping.mode", step, file) in ("", "none")
 
 
 @statement_rule(
@@ -148,11 +143,15 @@ _RETENTIONS = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration
     "set_properties", *CREATES, formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL107"]
 )
 def short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find retentions of files and log shorter than a week; values that are no interval are found by PR102."""
+    """Find retentions of files and log shorter than a week, and values that are no interval."""
     for part in step.parsed.parts:
         if isinstance(part, Property) and part.key in _RETENTIONS and part.value is not None:
             hours = _hours(part.value)
-            if hours is not None and hours < _WEEK:
+            if hours is None:
+                yield RuleFinding(
+                    f"{part.key} = {part.value!r}, which Delta refuses: it is no interval", step, part.place
+                )
+            elif hours < _WEEK:
                 lost = (
                     "older versions are lost"
                     if part.key == _RETENTIONS[1]
@@ -323,7 +322,9 @@ def change_feed_off(step: Step, file: File) -> Iterator[RuleFinding]:
     yield from _switched("DL118", step, file)
 
 
-@statement_rule("drop_column", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL119"])
+@statement_rule(
+    "drop_column", formats=("delta",), severity=Severity.ERROR, refuses=True, proof=Proof.CITED, **_TEXTS["DL119"]
+)
 def drop_clustering_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns by which the table is clustered."""
     known = file.known(step)

@@ -11,7 +11,6 @@ from glacierbase.model.text import first_of
 from glacierbase.review.rule import File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.rules.breaking import broken_views
-from glacierbase.review.rules.delta import has_no_mapping
 from glacierbase.sql.known import VIEW, view_columns
 from glacierbase.sql.statement import Call, ColumnClause, Condition, DropColumn, MergeClause, Part, Reference, Subquery
 from glacierbase.sql.tokens import words
@@ -58,13 +57,9 @@ def drop_table_purge(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 @statement_rule("drop_column", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS103"])
 def drop_column(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find dropped columns that the file neither adds before nor adds again, unless the engine refuses to drop them."""
+    """Find dropped columns that the file neither adds before nor adds again."""
     for part in _dropped(step):
-        if (
-            not _is_refused(part, step, file)
-            and not _added(part, step, file.before(step))
-            and not _added(part, step, file.after(step))
-        ):
+        if not _added(part, step, file.before(step)) and not _added(part, step, file.after(step)):
             yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}", step, part.place, values_of=(part.key,))
 
 
@@ -493,13 +488,6 @@ def _holds(condition: Condition | None, step: Step, file: File) -> bool:
     table = file.known(step) if condition.if_required else None
     columns = [table.column(path[-1:]) if table else None for path in condition.if_required]
     return all(column is not None and column.required for column in columns)
-
-
-def _is_refused(part: DropColumn, step: Step, file: File) -> bool:
-    """Return whether DL101, DL119, SF132 or TY108 finds that the column cannot be dropped."""
-    known = file.known(step)
-    is_used = known is not None and (known.use_of(part.key) or part.key[-1].upper() in known.clustering)
-    return bool(is_used) or (file.format_of(step) == "delta" and has_no_mapping(step, file))
 
 
 def _dropped(step: Step) -> Iterator[DropColumn]:

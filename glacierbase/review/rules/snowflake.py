@@ -19,12 +19,18 @@ CheckSubject = Callable[[Subject, Step, File], Iterable[RuleFinding]]
 
 
 def snowflake_rule(
-    code: str, severity: Severity = Severity.WARNING, *, spares: bool = False, proof: Proof = Proof.CITED
+    code: str,
+    severity: Severity = Severity.WARNING,
+    *,
+    spares: bool = False,
+    refuses: bool = False,
+    proof: Proof = Proof.CITED,
 ) -> Callable[[CheckSubject], Rule]:
     """Make a rule of a function that checks a statement and what it names.
 
     Args:
         spares: whether the rule ignores tables that the same change creates.
+        refuses: as for `Rule`.
     """
 
     def decorate(function: CheckSubject) -> Rule:
@@ -33,7 +39,7 @@ def snowflake_rule(
                 if step.parsed.subject:
                     yield from function(step.parsed.subject, step, file)
 
-        description: dict[str, Any] = {**_TEXTS[code], "proof": proof, "spares_new_tables": spares}
+        description: dict[str, Any] = {**_TEXTS[code], "proof": proof, "spares_new_tables": spares, "refuses": refuses}
         return Rule(check=check, formats=frozenset({SNOWFLAKE.name}), severity=severity, **description)
 
     return decorate
@@ -538,7 +544,7 @@ def _is_started_later(subject: Subject, step: Step, file: File) -> bool:
     ) or any("SYSTEM$TASK_DEPENDENTS_ENABLE" in other.statement.text.upper() for other in file.steps)
 
 
-@snowflake_rule("SF132", Severity.ERROR)
+@snowflake_rule("SF132", Severity.ERROR, refuses=True)
 def drop_clustering_column(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns of the clustering key."""
     known = file.known(step) if "drop_column" in step.operations else None

@@ -138,7 +138,7 @@ def test_a_table_has_a_cost_an_undo_and_who_breaks(branch: ProjectFolder) -> Non
     text = "\n".join(map(str, result.lines()))
     assert "  cost: destructive\n  breaks: readers and writers; views on it: lake.sleep.v, lake.sleep.w\n" in text
     assert f"  undo: ALTER TABLE {TABLE} DROP COLUMN x\n" in text
-    assert "on the throw-away copy: 1 migration, 1 table to change, 1 error; no real table was changed" in text
+    assert "on the throw-away copy: 1 migration, 1 table to change, 2 errors; no real table was changed" in text
 
 
 def test_a_table_that_the_branch_creates_loses_nothing(branch: ProjectFolder) -> None:
