@@ -114,12 +114,12 @@ def made_by_repeatables(
 
 
 def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
-    """Return the tables that the statements change, and whether the first one of each creates it."""
+    """Return the tables that the statements change, and whether the first one of each creates it, and none swaps its rows."""
     tables: dict[tuple[str, ...], bool] = {}
     for step in steps:
         for name in step.parsed.targets:
             is_new = step.parsed.operation in CREATES - {"replace_table"} and not step.is_conditional
-            tables.setdefault(name.key, is_new)
+            tables[name.key] = tables.get(name.key, is_new) and not step.swaps
     return tables
 
 

@@ -332,3 +332,12 @@ def test_a_suspension_after_hours_says_that_the_unit_is_seconds() -> None:
     assert finding.message == (
         "ALTER WAREHOUSE w: AUTO_SUSPEND = 300000 is in seconds: it runs for 83.3 hours after its last query"
     )
+
+
+def test_a_new_table_that_swapped_its_rows_with_an_old_one_is_not_dropped_without_a_word() -> None:
+    """After SWAP WITH, the new name has the old rows; without it, the new table has none."""
+    new = "CREATE TABLE A.B.NEW (id INT);\n{}DROP TABLE A.B.NEW"
+    swap = "-- GLACIERBASE_ALLOW: SF109 checked\nALTER TABLE A.B.OLD SWAP WITH A.B.NEW;\n"
+    for sql, expected in ((new.format(""), []), (new.format(swap), ["DS101"])):
+        found = findings(sql, facts=Facts(engine="snowflake"), spares_new=True)
+        assert [finding.code for finding in found if finding.allowed is None] == expected
