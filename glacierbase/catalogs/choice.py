@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from glacierbase.catalogs.folder import CatalogFile
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.model.command import command
 
 
@@ -18,30 +18,38 @@ class CatalogChoice:
     Attributes:
         folder: the folder of the catalog files.
         default: the names of the catalogs of a command that names none; empty for all.
+        unreadable: the errors of the catalog files that are wrong, by their stems.
     """
 
     folder: Path
     files: Sequence[CatalogFile]
     environment: str | None
     default: tuple[str, ...] = ()
+    unreadable: Mapping[str, GlacierbaseError] = field(default_factory=dict)
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The names of all catalogs."""
-        return tuple(file.name for file in self.files)
+        """The names of all catalogs; the stem of a file that is wrong."""
+        return tuple(sorted({*(file.name for file in self.files), *self.unreadable}))
 
     def given(self, catalogs: str | Collection[str]) -> Collection[str]:
         """Return the names that a caller gave, or the default."""
         return ((catalogs,) if isinstance(catalogs, str) else catalogs) or self.default
 
+    def unreadable_of(self, catalogs: Collection[str]) -> Mapping[str, GlacierbaseError]:
+        """Return the errors of the chosen catalog files that are wrong: none where catalogs are named, see `named`."""
+        return {} if self.given(catalogs) else self.unreadable
+
     def named(self, catalogs: Collection[str]) -> list[CatalogFile]:
         """Return the files of the named catalogs; without a name, those of the default.
 
         Raises:
-            ConfigurationError: `UNKNOWN_CATALOG`, `NO_CATALOG`.
+            ConfigurationError: `UNKNOWN_CATALOG`, `NO_CATALOG`, and what is wrong in the file of a named catalog.
         """
         catalogs = self.given(catalogs)
         for name in catalogs:
+            if error := self.unreadable.get(name):
+                raise error
             if name not in self.names:
                 raise ConfigurationError(
                     "UNKNOWN_CATALOG",
@@ -61,10 +69,11 @@ class CatalogChoice:
             ConfigurationError: `CATALOG_NOT_CHOSEN`, and as `named`.
         """
         chosen = self.named(catalogs)
-        if len(chosen) > 1:
+        names = [*(file.name for file in chosen), *self.unreadable_of(catalogs)]
+        if len(names) > 1:
             raise ConfigurationError(
                 "CATALOG_NOT_CHOSEN",
-                f"there are several: {', '.join(file.name for file in chosen)}",
+                f"there are several: {', '.join(sorted(names))}",
                 "add --catalog NAME",
             )
         return chosen[0]

@@ -16,7 +16,7 @@ from glacierbase.catalogs.catalogfile import SHARED, catalog_name, load_catalog_
 from glacierbase.catalogs.environment import EnvironmentReader
 from glacierbase.catalogs.references import ExternalValues, KnownValues, Placeholders, RealValues, References
 from glacierbase.catalogs.yamlfile import MappingNode, ScalarNode, YamlPlace, is_null, merge, yaml_files
-from glacierbase.errors import GlacierbaseError, collected, raise_all
+from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import git_command
 from glacierbase.model.text import did_you_mean, first_of
@@ -85,19 +85,24 @@ class CatalogFile:
         return EnvironmentReader(content, variables, References(names, variables, external))
 
 
-def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
+def load_catalog_files(
+    folder: Path, root: Path, unreadable: dict[str, GlacierbaseError] | None = None
+) -> tuple[CatalogFile, ...]:
     """Return all catalog files of a project, sorted by the catalogs' names.
 
+    Args:
+        unreadable: gets the errors of each file that is wrong, by its stem, if no other file depends on it and another can be read.
+
     Raises:
-        ConfigurationError, SeveralErrors: all errors in all files.
+        ConfigurationError, SeveralErrors: all errors in all other files.
     """
-    errors: list[GlacierbaseError] = []
+    errors: dict[str, list[GlacierbaseError]] = {}
     files = yaml_files(root)
     shared = MappingNode({}, YamlPlace(SHARED, 1))
     by_name: dict[str, CatalogFile] = {}
     for path in _paths(folder):
         location = path.relative_to(root).as_posix()
-        with collected(errors):
+        with collected(errors.setdefault(path.stem, [])):
             _check_suffix(path, location)
             content = load_catalog_file(path, location, files)
             if path.name == SHARED:
@@ -106,8 +111,17 @@ def load_catalog_files(folder: Path, root: Path) -> tuple[CatalogFile, ...]:
                 file = _catalog_file(path, location, shared, content)
                 _check_unique(file, by_name, content.place)
                 by_name[file.name] = file
-    raise_all(errors)
+    every = [error for of_file in errors.values() for error in of_file]
+    if unreadable is None or not by_name or any(map(_is_of_all, every)):
+        raise_all(every)
+    else:
+        unreadable.update((stem, error) for stem, of_file in errors.items() if (error := joined(of_file)))
     return tuple(by_name[name] for name in sorted(by_name))
+
+
+def _is_of_all(error: GlacierbaseError) -> bool:
+    """Return whether the error concerns other catalogs than that of its file: it is in the shared file, or two have one name."""
+    return error.code == "DUPLICATE_CATALOG" or error.data.get("path") == f"catalogs/{SHARED}"
 
 
 def file_of(folder: Path, root: Path) -> CatalogFile:

@@ -10,8 +10,8 @@ from glacierbase.model.migration import Statement
 
 WORD = "GLACIERBASE_ALLOW"
 
-# A comment that is intended to allow a finding, wherever it is and however it is written.
-_INTENDED = re.compile(rf"{WORD}\s*(?::|[A-Za-z]+\d)")
+# A comment that is intended to allow a finding, wherever it is and however it is written: `glacierbase allow`, `GLACIERBASE_ALOW`.
+_INTENDED = re.compile(r"(?i)glacierbase[\s_:-]*al+ow\s*(?::|[a-z]+\d)")
 _COMMENT = re.compile(r"(?s)--[^\r\n]*|/\*.*?(?:\*/|\Z)")
 _ALLOW = re.compile(rf"--\s*{WORD}\s*:\s*(?P<code>[^\s:]*):?(?P<reason>.*)")
 

@@ -69,8 +69,10 @@ class Catalogs:
         """
         function, kind = command.load(), command.result_type()
         chosen, skipped = self.choice.in_environment(catalogs)
-        targets, failed = self._targets(chosen, not command.reads_files, command.needs_values)
-        results = [kind(file.name, self.scope.environment or "", skipped=_LACKS_ENVIRONMENT) for file in skipped]
+        environment = self.scope.environment or ""
+        unreadable = {(stem, environment): error for stem, error in self.choice.unreadable_of(catalogs).items()}
+        targets, failed = self._targets(chosen, unreadable, not command.reads_files, command.needs_values)
+        results = [kind(file.name, environment, skipped=_LACKS_ENVIRONMENT) for file in skipped]
         results += [kind(name, environment, error=error) for (name, environment), error in failed.items()]
         for target in targets:
             empty = kind(target.catalog.name, target.catalog.environment)
@@ -90,7 +92,9 @@ class Catalogs:
         """
         function, kind = command.load(), command.result_type()
         chosen = {name: replace(self.choice, environment=name).in_environment(catalogs) for name in environments}
-        targets, failed = self._targets([pair for pairs, _ in chosen.values() for pair in pairs])
+        unreadable = self.choice.unreadable_of(catalogs).items()
+        failures = {(stem, name): error for name in environments for stem, error in unreadable}
+        targets, failed = self._targets([pair for pairs, _ in chosen.values() for pair in pairs], failures)
 
         def run(target: Target) -> Result:
             target_results: list[Result] = []
@@ -117,15 +121,18 @@ class Catalogs:
             ConfigurationError: as `CatalogChoice.only`.
         """
         file = self.choice.only(catalogs)
-        return self._targets([(file, environment) for environment in file.environments])
+        return self._targets([(file, environment) for environment in file.environments], {})
 
-    def _targets(self, chosen: Sequence[tuple[CatalogFile, str]], *options: bool) -> tuple[list[Target], Failures]:
+    def _targets(
+        self, chosen: Sequence[tuple[CatalogFile, str]], unreadable: Failures, *options: bool
+    ) -> tuple[list[Target], Failures]:
         """Return the catalogs that can be read, and the errors of the others.
 
         Args:
+            unreadable: the errors of those whose files are wrong.
             options: the last arguments of `load_targets`.
         """
-        failed: Failures = {}
+        failed = dict(unreadable)
         targets = load_targets(self.root, chosen, self.held_locks, self.choice.names, failed, *options)
         if targets:
             for error in failed.values():

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -22,6 +22,8 @@ from glacierbase.model.arguments import given
 from glacierbase.model.command import command
 from glacierbase.model.result import Results
 from glacierbase.run.files import FileRefused, is_folder, path_inside
+
+_NOT_CHECKED = "the project cannot be read"
 
 
 def find_root(path: str | Path | None = None) -> Path:
@@ -47,8 +49,11 @@ def find_root(path: str | Path | None = None) -> Path:
     )
 
 
-def load_project(root: Path) -> tuple[CatalogFile, ...]:
+def load_project(root: Path, unreadable: dict[str, GlacierbaseError] | None = None) -> tuple[CatalogFile, ...]:
     """Return the catalog files. If one is wrong, the migration files are checked as well, so that all errors are reported.
+
+    Args:
+        unreadable: as for `load_catalog_files`.
 
     Raises:
         ConfigurationError, MigrationFileError, SeveralErrors: all that is wrong with folders and catalog files.
@@ -63,8 +68,8 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
     files: tuple[CatalogFile, ...] = ()
     errors: list[GlacierbaseError] = [*_misplaced(root, [path for path in paths if path not in folders])]
     with collected(errors):
-        files = load_catalog_files(root / "catalogs", root)
-        errors += _without_catalog(folders, files)
+        files = load_catalog_files(root / "catalogs", root, unreadable)
+        errors += _without_catalog(folders, {*(file.stem for file in files), *(unreadable or ())})
     if errors:
         read, headers = migration_files(root), {file.stem: file.headers for file in files}
         for folder in folders:
@@ -74,7 +79,7 @@ def load_project(root: Path) -> tuple[CatalogFile, ...]:
 
 
 @contextmanager
-def listing_catalogs(path: str | None) -> Iterator[None]:
+def listing_catalogs(path: str | Path | None) -> Iterator[None]:
     """Add a result per catalog file, with its errors, to an error with which the project at `path` cannot be read.
 
     Args:
@@ -89,7 +94,8 @@ def listing_catalogs(path: str | None) -> Iterator[None]:
         parts = error.errors if isinstance(error, SeveralErrors) else (error,)
         # The name in a file that cannot be read is not known, nor are its environments.
         error.results = Results(
-            ValidateResult(stem, "", error=joined(about(parts, stem)), files=0) for stem in _stems(path)
+            ValidateResult(stem, "", None if (own := joined(about(parts, stem))) else _NOT_CHECKED, error=own)
+            for stem in _stems(path)
         )
         raise
 
@@ -121,9 +127,8 @@ def _misplaced_file(name: str, what: str, hint: str) -> MigrationFileError:
     return MigrationFileError("MISPLACED_FILE", f"{path} {what}", hint, path=path)
 
 
-def _without_catalog(folders: Sequence[Path], files: Sequence[CatalogFile]) -> list[GlacierbaseError]:
+def _without_catalog(folders: Sequence[Path], stems: Collection[str]) -> list[GlacierbaseError]:
     """Return an error for each folder of migrations without a catalog file: they would be ignored silently."""
-    stems = {file.stem for file in files}
     return [
         ConfigurationError(
             "FOLDER_WITHOUT_CATALOG",
@@ -136,7 +141,7 @@ def _without_catalog(folders: Sequence[Path], files: Sequence[CatalogFile]) -> l
     ]
 
 
-def _stems(path: str | None) -> list[str]:
+def _stems(path: str | Path | None) -> list[str]:
     """Return the stems of the catalog files; none where there is no project, or a link leads out of it."""
     try:
         root = find_root(path)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
@@ -20,7 +20,7 @@ from glacierbase.model.command import Scope, command, on_catalog, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
 from glacierbase.project.each import Catalogs
-from glacierbase.project.folders import find_root, load_project
+from glacierbase.project.folders import find_root, listing_catalogs, load_project
 from glacierbase.run.held import HeldLocks
 from glacierbase.secrets import Secrets
 
@@ -89,13 +89,20 @@ class Project:
         default_catalogs: the names in `GLACIERBASE_CATALOG`, which commas separate; empty for all catalogs.
     """
 
-    def __init__(self, root: Path, files: Sequence[CatalogFile], scope: Scope, secrets: Secrets) -> None:
+    def __init__(
+        self,
+        root: Path,
+        files: Sequence[CatalogFile],
+        scope: Scope,
+        secrets: Secrets,
+        unreadable: Mapping[str, GlacierbaseError],
+    ) -> None:
         self.root = root
         self.secrets = secrets
         self.scope = scope
         self.held_locks = HeldLocks()
         self.default_catalogs = names_given("GLACIERBASE_CATALOG")
-        choice = CatalogChoice(root / "catalogs", files, scope.environment, self.default_catalogs)
+        choice = CatalogChoice(root / "catalogs", files, scope.environment, self.default_catalogs, unreadable)
         self._catalogs = Catalogs(root, choice, scope, self.held_locks)
 
     @classmethod
@@ -107,13 +114,15 @@ class Project:
             environment: default `GLACIERBASE_ENV`, else each catalog's `defaultEnvironment`.
 
         Raises:
-            ConfigurationError: there is no project, a catalog file is wrong, or a name is empty.
+            ConfigurationError: there is no project, a catalog file is wrong, or a name is empty. If other catalog files can be
+                read, the methods report the wrong one as a catalog that failed.
         """
         scope = Scope(given("path", path, "GLACIERBASE_PROJECT"), given("environment", environment, "GLACIERBASE_ENV"))
         root, secrets = find_root(path), Secrets()
         scope = replace(scope, root=root)
         with secrets.in_use(), scope.in_use():
-            return cls(root, load_project(root), scope, secrets)
+            unreadable: dict[str, GlacierbaseError] = {}
+            return cls(root, load_project(root, unreadable), scope, secrets, unreadable)
 
     @_on_named_catalogs
     def migrate(
@@ -200,6 +209,8 @@ class Project:
         Raises:
             GlacierbaseError: all that is wrong, at once.
         """
+        with listing_catalogs(self.root):
+            self._check_readable(catalogs)
         return self._on_files("validate", catalogs, base=base, resolve=resolve)
 
     @_on_named_catalogs
@@ -685,5 +696,11 @@ class Project:
 
     def _on_files(self, name: str, catalogs: Collection[str], **options: Any) -> Results[Any]:
         """Run a command that reads the files of all catalogs together."""
+        self._check_readable(catalogs)
         results: Results[Any] = COMMANDS[name].load()(self.root, self._catalogs.choice, catalogs, **options)
         return results
+
+    def _check_readable(self, catalogs: Collection[str]) -> None:
+        """Raise all errors of the project if the file of a chosen catalog is wrong."""
+        if self._catalogs.choice.unreadable_of(catalogs):
+            load_project(self.root)

@@ -51,7 +51,9 @@ class World:
 
     def target(self, name: str = "shop") -> Target:
         self.project.catalog(LAKE.replace("WAREHOUSE", self.warehouse) + self.variables, name)
-        [file] = [f for f in load_catalog_files(self.project.root / "catalogs", self.project.root) if f.name == name]
+        [file] = [
+            f for f in load_catalog_files(self.project.root / "catalogs", self.project.root, {}) if f.name == name
+        ]
         catalog = file.for_environment(file.environments[0], self.project.root)
         catalog = replace(catalog, environment=self.environment)
         root = self.project.root

@@ -41,10 +41,13 @@ def test_an_allow_has_a_code_and_a_reason() -> None:
         "SELECT '\n-- GLACIERBASE_ALLOW: DS103 x\n'",
         "-- see GLACIERBASE_ALLOW: DS103 x\nSELECT 1",
         "-- GLACIERBASE_ALLOW DS103 x\nSELECT 1",
+        "-- GLACIERBASE_ALOW: DS103 x\nSELECT 1",
+        "-- glacierbase: allow DS103 x\nSELECT 1",
+        "-- GLACIERBASE ALLOW DS103 x\nSELECT 1",
     ],
 )
 def test_what_is_no_such_comment_allows_nothing(sql: str) -> None:
-    """A comment in a comment, behind a statement or in a string, and another text; it is counted."""
+    """A comment in a comment, behind a statement or in a string, another text, and a misspelled one; it is counted."""
     assert allows(sql) == []
     assert without_effect(sql, ()) == 1
 

@@ -149,3 +149,41 @@ def test_a_command_in_a_message_repeats_the_catalog_that_was_named(
     with pytest.raises(GlacierbaseError) as caught:
         Project.load(with_snow.project.root).show("x")
     assert caught.value.hint.startswith("`glacierbase status --catalog shop ")
+
+
+MISSPELLED = "migrationExecutor: {type: spark}\nenviroments: {dev: {}}\n"
+
+
+def test_a_wrong_catalog_file_does_not_block_another_catalog(with_snow: World) -> None:
+    """The other catalog is migrated; the result of the first has its error, also where that catalog is named."""
+    with_snow.project.catalog(MISSPELLED, "snow")
+    with pytest.raises(GlacierbaseError) as caught:
+        Project.load(with_snow.project.root).migrate()
+    shop, snow = caught.value.results
+    assert (shop.error, len(shop.applied)) == (None, 1)
+    assert (snow.catalog, snow.error.code, snow.error.state) == ("snow", "UNKNOWN_KEY", "nothing ran on this catalog")
+    with pytest.raises(GlacierbaseError, match="unknown key enviroments"):
+        Project.load(with_snow.project.root).status("snow")
+
+
+def test_commands_on_a_named_catalog_ignore_a_wrong_file_of_another(with_snow: World) -> None:
+    """Read-only commands and checks of files run on the named catalog; without a name, `validate` reports the wrong file."""
+    with_snow.project.catalog(MISSPELLED, "snow")
+    project = Project.load(with_snow.project.root)
+    assert [result.error for result in (*project.status("shop"), *project.validate("shop"))] == [None, None]
+    with pytest.raises(GlacierbaseError, match="unknown key enviroments") as caught:
+        project.validate()
+    assert [(result.catalog, result.skipped) for result in caught.value.results] == [
+        ("shop", "the project cannot be read"),
+        ("snow", None),
+    ]
+    with pytest.raises(GlacierbaseError, match="there are several: shop, snow"):
+        project.unlock()
+
+
+@pytest.mark.parametrize(("name", "text"), [("_shared", MISSPELLED), ("snow", f"name: shop\n{SNOW}")])
+def test_an_error_that_concerns_several_catalogs_blocks_all_of_them(with_snow: World, name: str, text: str) -> None:
+    """The shared file belongs to all catalogs, and two catalogs of one name have one history."""
+    (with_snow.project.root / "catalogs" / f"{name}.yaml").write_text(text)
+    with pytest.raises(GlacierbaseError):
+        Project.load(with_snow.project.root)
