@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +46,7 @@ def unreachable(verb: str) -> None:
     raise EngineUnavailable("STORE_UNAVAILABLE", "no route to host")
 
 
-def entries(output: Output) -> dict[str, dict[str, object]]:
+def entries(output: Output) -> dict[str, dict[str, Any]]:
     return {entry["environment"]: entry for entry in output.document["catalogs"]}
 
 
@@ -121,6 +123,28 @@ def test_statements_done_and_unknown_outcomes_are_refused(lakes: Lakes) -> None:
     assert "in dev 1 statement of 2 took effect; in staging the outcome" in error["message"]
 
 
+def test_a_version_that_was_abandoned_with_an_unknown_outcome_is_refused(lakes: Lakes) -> None:
+    """Its statement may have taken effect; only `not-done` records that it did not."""
+    lakes.run(WITHDRAW)
+    lakes.project.file("0004_d.sql", "CREATE TABLE d (a INT)")
+    place = lakes.place("staging")
+    place.engine.before = lambda sql: lost_answer(sql) if "TABLE d" in sql else None
+    assert lakes.run("migrate --env staging --catalog shop").code == 6
+    decide = "repair 0004 --reason checked --env staging --catalog shop --yes --engine-stopped --as "
+    before = list(place.events())
+    withdraw = WITHDRAW.replace("0003", "0004")
+
+    assert lakes.run(f"{decide}abandoned").code == 0
+    error = lakes.run(withdraw, "--format", "json").document["error"]
+    assert (error["code"], error["environments"]) == ("NOT_REPAIRABLE", ["staging"])
+    assert "it was abandoned while the outcome of a statement was unknown" in error["message"]
+
+    place.tables.histories["shop"][:] = before
+    place.tables.locks["shop"] = replace(place.tables.locks["shop"], head_sequence=len(before))
+    assert lakes.run(f"{decide}not-done").code == lakes.run(f"{decide}abandoned").code == 0
+    assert lakes.run(withdraw).code == 0
+
+
 def test_an_environment_that_cannot_be_read_is_said_and_completed_later(lakes: Lakes) -> None:
     """The same command records it there, and nothing a second time elsewhere."""
     lakes.place("prod").store_before = unreachable
@@ -169,6 +193,24 @@ def test_a_stop_between_two_environments_is_completed_by_the_same_command(lakes:
     assert last(lakes, "staging")[3] == "withdrawn"
 
 
+def test_a_signal_between_two_environments_names_what_was_recorded(lakes: Lakes) -> None:
+    """The hint is the same command, which completes the others."""
+
+    def stop(verb: str) -> None:
+        if verb == "compare_and_set":
+            raise KeyboardInterrupt
+
+    lakes.place("staging").store_before = stop
+    done = lakes.run(WITHDRAW, "--format", "json")
+    assert done.code == 130
+    assert "recorded: version 0003 as withdrawn in dev" in done.document["error"]["message"]
+    assert done.document["error"]["hint"] == "run the same command again"
+    assert last(lakes, "dev")[3] == "withdrawn"
+    lakes.place("staging").store_before = lambda verb: None
+    assert lakes.run(WITHDRAW).code == 0
+    assert last(lakes, "staging")[3] == last(lakes, "prod")[3] == "withdrawn"
+
+
 def test_a_version_that_is_applied_before_the_lock_is_acquired_is_refused_there(lakes: Lakes) -> None:
     """The history is read again under the lock of the environment."""
     place, applied = lakes.place("staging"), []
@@ -183,7 +225,7 @@ def test_a_version_that_is_applied_before_the_lock_is_acquired_is_refused_there(
     place.store_before = apply_first
     done = lakes.run(WITHDRAW, "--format", "json")
     assert applied
-    assert entries(done)["staging"]["error"] is not None
+    assert "in staging it is applied; nothing was recorded there" in entries(done)["staging"]["error"]["message"]
     assert last(lakes, "staging")[:3] == ("applied", "applied", "0003")
 
 
