@@ -23,6 +23,8 @@ from glacierbase.model.command import command
 from glacierbase.model.result import Results
 from glacierbase.run.files import FileRefused, is_folder, path_inside
 
+_NOT_RENDERED = "its files were not rendered, because another catalog file cannot be read"
+
 
 def find_root(path: str | Path | None = None) -> Path:
     """Return the root of the project at `path`.
@@ -88,8 +90,9 @@ def listing_catalogs(path: str | None) -> Iterator[None]:
 
         parts = error.errors if isinstance(error, SeveralErrors) else (error,)
         # The name in a file that cannot be read is not known, nor are its environments.
+        errors = {stem: joined(about(parts, stem)) for stem in _stems(path)}
         error.results = Results(
-            ValidateResult(stem, "", error=joined(about(parts, stem)), files=0) for stem in _stems(path)
+            ValidateResult(stem, "", None if own else _NOT_RENDERED, error=own) for stem, own in errors.items()
         )
         raise
 

@@ -11,7 +11,7 @@ from glacierbase.model.result import Result
 from glacierbase.project.commands import COMMANDS
 
 # Their rows have no function: the command line prints what the program knows of itself.
-PRINTED = ("rules", "schemas", "explain")
+PRINTED = ("rules", "schemas", "completion", "explain")
 # Commands that only write or rename files are no methods.
 WRITERS = ("new", "rebase", "init")
 
