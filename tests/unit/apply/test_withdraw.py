@@ -124,7 +124,7 @@ def test_statements_done_and_unknown_outcomes_are_refused(lakes: Lakes) -> None:
 
 
 def test_a_version_that_was_abandoned_with_an_unknown_outcome_is_refused(lakes: Lakes) -> None:
-    """Its statement may have taken effect; only `not-done` records that it did not."""
+    """A statement may have taken effect; only `not-done` records that none did."""
     lakes.run(WITHDRAW)
     lakes.project.file("0004_d.sql", "CREATE TABLE d (a INT)")
     place = lakes.place("staging")

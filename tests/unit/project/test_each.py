@@ -143,7 +143,7 @@ def test_a_variable_names_the_catalogs_of_a_command_that_names_none(
 def test_a_list_of_catalogs_without_a_name_is_refused(
     value: str, with_snow: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It comes from variables that are not set, and would otherwise choose all catalogs."""
+    """Variables that are not set lead to such a list, which would otherwise choose all catalogs."""
     monkeypatch.setenv("GLACIERBASE_CATALOG", value)
     with pytest.raises(GlacierbaseError) as caught:
         Project.load(with_snow.project.root)
