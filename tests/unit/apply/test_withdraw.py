@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -90,12 +93,17 @@ def test_a_file_below_it_that_is_pending_elsewhere_is_not_out_of_order(lakes: La
 
 
 def test_another_file_of_the_version_is_refused(lakes: Lakes) -> None:
-    """The edited file would run nowhere: a new text needs a new version."""
+    """The edited file would run nowhere: the message prints the command that gives it a new version."""
     assert lakes.run(WITHDRAW).code == 0
     lakes.project.file("0003_c.sql", "CREATE TABLE other (a INT)")
     for environment in ("dev", "staging"):
         error = lakes.run(f"pending --env {environment} --catalog shop --format json").document["error"]
         assert (error["code"], error["version"]) == ("CHECKSUM_MISMATCH", "0003")
+        assert "was withdrawn with another text" in error["message"]
+        assert "--as edited" not in error["hint"]
+    [renaming] = re.findall("`(.*)`", error["hint"])
+    subprocess.run(shlex.split(renaming), check=True)
+    assert lakes.run("migrate --env dev --catalog shop --format json").entry()["applied"][0]["version"] == "0004"
 
 
 def test_nothing_is_recorded_where_a_statement_took_effect_in_one_environment(lakes: Lakes) -> None:
@@ -268,6 +276,14 @@ def test_a_version_without_file_is_known_by_a_history(lakes: Lakes) -> None:
     assert last(lakes, "staging")[3] == "withdrawn"
     error = lakes.run(WITHDRAW.replace("0003", "0009"), "--format", "json").document["error"]
     assert error["code"] == "NOT_REPAIRABLE"
+
+
+def test_an_environment_that_does_not_exist_is_refused(lakes: Lakes) -> None:
+    """The command would record in all others."""
+    before = list(lakes.place("prod").events())
+    done = lakes.run(f"{WITHDRAW} --env prdo --format json")
+    assert done.document["error"]["code"] == "UNKNOWN_ENVIRONMENT"
+    assert lakes.place("prod").events() == before
 
 
 def test_an_environment_without_history_gets_none(lakes: Lakes) -> None:
