@@ -50,6 +50,7 @@ _SECRET_KEY = re.compile(
 )
 # The value of such a key is the path of a file, which is shown; `${secret:…}` and `${file:…}` in it are masked all the same.
 _PATH_KEY = re.compile(r"(?i:(?:[._-]|key|token)(?:file|path|file[._-]path))$|[a-z](?:File|Path)$")
+_LONGEST_PATH = 255
 # Spark puts the values of these keys on the command line of a JVM; those of `hooks` are a command line.
 _COMMAND_LINE_KEY = re.compile(r"(?:extra|default)(?:JavaOptions|ClassPath|LibraryPath)$|^hooks\.")
 
@@ -184,7 +185,9 @@ def register_setting(key: str, value: str) -> None:
     Raises:
         TooManySecrets: as `Secrets.register` does.
     """
-    if is_secret(key):
+    # A key itself in place of its path has several lines, or is longer than the name of a file may be.
+    is_key = _SECRET_KEY.search(key) and ("\n" in value.strip() or len(value) > _LONGEST_PATH)
+    if is_secret(key) or is_key:
         register(value)
     values = [password for _, password in _LOGIN.findall(value)]
     values += [text.strip("\"'") for name, text in _PARAMETER.findall(value) if is_secret(name)]

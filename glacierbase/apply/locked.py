@@ -112,7 +112,7 @@ def releasing(
 
 
 class Recording:
-    """The one change that a command makes.
+    """The one change that a command makes, or its parts.
 
     Attributes:
         made: its description once it is made; empty before.
@@ -133,8 +133,11 @@ class Recording:
 
 
 @contextmanager
-def recording() -> Iterator[Recording]:
+def recording(completes: bool = False) -> Iterator[Recording]:
     """Yield a `Recording`; raise a KeyboardInterrupt in the block as `Stopped`, with what was recorded before it.
+
+    Args:
+        completes: whether the same command makes what is left of a change of several parts.
 
     Raises:
         Stopped: for a KeyboardInterrupt.
@@ -143,6 +146,6 @@ def recording() -> Iterator[Recording]:
     try:
         yield change
     except KeyboardInterrupt as interrupt:
-        if change.made:
-            raise Stopped(change.made, f"`{command('status')}` shows the versions now") from interrupt
-        raise Stopped("nothing was recorded", "run the same command again") from interrupt
+        again = "run the same command again"
+        hint = again if completes or not change.made else f"`{command('status')}` shows the versions now"
+        raise Stopped(change.made or "nothing was recorded", hint) from interrupt

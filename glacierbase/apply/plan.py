@@ -122,7 +122,7 @@ def make_plan(
 
     Args:
         find: returns what git holds of deleted or edited files; called only if there are any.
-        untracked: returns the files that git does not track; called only with those that are out of order.
+        untracked: returns the files that git does not track; called only with those that need another version.
         plans_only: whether the environment runs plan files only.
         repeatables: in the order in which they run.
 
@@ -140,12 +140,16 @@ def make_plan(
     edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
     lost = [*map(_lost, (*missing, *ahead, *left)), *(_lost(record, file.location) for file, record in edited)]
     traces = find(tuple(lost)) if lost else {}
-    raise_all(
-        [*_unknown(history, selection, plans_only), *here.errors, *_changed(edited, traces), *_missing(missing, traces)]
-    )
+    reused = [pair for pair in edited if pair[1].is_withdrawn]
+    free = max(newest_number(migrations), *history.records, 0) + 1  # Also above those that were withdrawn.
+    raise_all([
+        *_unknown(history, selection, plans_only), *here.errors,
+        *_changed([pair for pair in edited if pair not in reused], traces), *_reused(reused, free, untracked),
+        *_missing(missing, traces),
+    ])  # fmt: skip
     unsettled = [m for m in migrations if not is_settled(m, history)]
     chosen = [m for m in unsettled if _is_chosen(m, selection)]
-    raise_all(_out_of_order(chosen, history, selection, newest_number(migrations), untracked))
+    raise_all(_out_of_order(chosen, history, selection, free, untracked))
     jumped_over = [m.version for m in unsettled if selection.only and m.number < int(selection.only)]
     last = repeatables if len(chosen) == len(unsettled) and not selection.only else ()
     return Plan(
@@ -315,6 +319,23 @@ def _changed(edited: Sequence[tuple[Migration, Record]], traces: Traces) -> list
     ]
 
 
+def _reused(
+    reused: Sequence[tuple[Migration, Record]], free: int, untracked: FindUntracked
+) -> Iterator[GlacierbaseError]:
+    """Yield the errors of files whose version was withdrawn with another text. Accepted by a repair, they would never run."""
+    commands = _renaming([migration for migration, _ in reused], free, untracked)
+    for (migration, record), renaming in zip(reused, commands, strict=True):
+        yield HistoryDisagrees(
+            "CHECKSUM_MISMATCH",
+            f"{migration.location}: version {record.version} was withdrawn with another text, and never runs; nothing ran",
+            f"give the file a version above all others: `{renaming}`",
+            version=migration.version,
+            path=migration.location,
+            recorded_checksum=record.last.checksum,
+            file_checksum=migration.checksum,
+        )
+
+
 def _restoring(path: str, traces: Traces) -> str:
     """Return how to undo the edit of a file."""
     return _checkout(path, traces) or f"restore the file (`{git_command('log', '-p', '--', path)}` shows who edited it)"
@@ -376,31 +397,36 @@ def _lost(record: Record, path: str | None = None) -> LostFile:
 
 
 def _out_of_order(
-    chosen: Sequence[Migration], history: History, selection: Selection, newest: int, untracked: FindUntracked
+    chosen: Sequence[Migration], history: History, selection: Selection, free: int, untracked: FindUntracked
 ) -> list[GlacierbaseError]:
     """Args:
-    newest: the highest version of all files.
+    free: a version above all others.
     """
     if selection.out_of_order is None:
         return []
     allowed = {int(version) for version in selection.out_of_order}
     late = [migration for migration in chosen if is_late(migration, history) and migration.number not in allowed]
-    above = max(history.newest, newest)
-    moved = untracked([migration.path for migration in late]) if late else ()
     return [
-        _late(migration, history, number, tracked=migration.path not in moved)
-        for number, migration in enumerate(late, start=above + 1)
+        _late(migration, history, renaming)
+        for migration, renaming in zip(late, _renaming(late, free, untracked), strict=True)
     ]
 
 
-def _late(migration: Migration, history: History, free: int, *, tracked: bool) -> HistoryDisagrees:
-    """Return the error for a file that is out of order; `free` is a version above all others."""
-    path, newest = PurePosixPath(migration.location), history.records[history.newest]
-    renamed = path.with_name(f"{str(free).zfill(len(migration.version))}_{migration.name}.sql")
+def _renaming(files: Sequence[Migration], free: int, untracked: FindUntracked) -> Iterator[str]:
+    """Yield the command that gives each file a version from `free` on."""
+    moved = untracked([file.path for file in files]) if files else ()
+    for number, file in enumerate(files, start=free):
+        path = PurePosixPath(file.location)
+        renamed = path.with_name(f"{str(number).zfill(len(file.version))}_{file.name}.sql")
+        yield move_command(str(path), str(renamed), tracked=file.path not in moved)
+
+
+def _late(migration: Migration, history: History, renaming: str) -> HistoryDisagrees:
+    newest = history.records[history.newest]
     return HistoryDisagrees(
         "OUT_OF_ORDER",
-        f"{path}: version {migration.version} came after version {newest.version} was {newest.state}; nothing ran",
-        f"give it a version above that one: `{move_command(str(path), str(renamed), tracked=tracked)}`, or run it as it is:"
+        f"{migration.location}: version {migration.version} came after version {newest.version} was {newest.state}; nothing ran",
+        f"give it a version above that one: `{renaming}`, or run it as it is:"
         f" `{command('migrate', '--allow-out-of-order', migration.version)}`",
         version=migration.version,
         path=migration.location,

@@ -97,6 +97,8 @@ def why_not_withdrawn(record: Record) -> str | None:
         return _RUNNING
     if record.state is State.APPLIED:
         return "it is applied"
+    if record.may_have_effect:
+        return "it was abandoned while the outcome of a statement was unknown"
     done = record.statements_done
     return f"{counted(done, 'statement')} of {record.statements_total} took effect" if done else None
 

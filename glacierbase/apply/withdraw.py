@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from glacierbase.apply.locked import locked, recording
+from glacierbase.apply.locked import Recording, locked, recording
 from glacierbase.apply.repair import not_repairable, recorded_file
 from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, why_not_withdrawn
@@ -70,6 +70,7 @@ def withdraw(
     Raises:
         ConfigurationError: `NOT_REPAIRABLE`: no environment has the version, or a statement of it took effect.
         GlacierbaseError: no environment can be read, or one cannot be recorded; `results` has the others.
+        Stopped: for a KeyboardInterrupt, with what was recorded.
     """
     histories, errors = _read(targets, scope)
     errors = {**{environment: error for (_, environment), error in failed.items()}, **errors}
@@ -80,18 +81,19 @@ def withdraw(
     files = {number: _file(number, targets, histories) for number in withdrawal.numbers}
     _check(histories, files, scope)
     results = [RepairResult(name, environment, skipped=_unread(error)) for environment, error in errors.items()]
-    for target in (target for target in targets if target.catalog.environment in histories):
-        environment = target.catalog.environment
-        result, history = RepairResult(name, environment), histories[environment]
-        cases = tuple(_case(file, history.records.get(number), target) for number, file in files.items())
-        if not history.events:
-            result = replace(result, skipped=_NO_HISTORY)
-        elif withdrawal.dry_run:
-            result = replace(result, cases=cases)
-        else:
-            with _about(target, scope):
-                result = _recorded(target, replace(result, cases=cases), files, withdrawal, scope)
-        results.append(result)
+    with recording(completes=True) as change:
+        for target in (target for target in targets if target.catalog.environment in histories):
+            environment = target.catalog.environment
+            result, history = RepairResult(name, environment), histories[environment]
+            cases = tuple(_case(file, history.records.get(number), target) for number, file in files.items())
+            if not history.events:
+                result = replace(result, skipped=_NO_HISTORY)
+            elif withdrawal.dry_run:
+                result = replace(result, cases=cases)
+            else:
+                with _about(target, scope):
+                    result = _recorded(target, replace(result, cases=cases), files, withdrawal, scope, change)
+            results.append(result)
     return raise_first(results)
 
 
@@ -142,7 +144,7 @@ def _file(number: int, targets: Sequence[Target], histories: Mapping[str, Histor
     raise not_repairable(f"catalog {targets[0].catalog.name} has no version {number}, neither a file nor in a history")
 
 
-def _check(histories: Mapping[str, History], files: Mapping[int, FileColumns], scope: Scope) -> None:
+def _check(histories: Mapping[str, History], files: Mapping[int, FileColumns], scope: Scope, where: str = "") -> None:
     """Refuse to withdraw a version of which a statement took effect, or may have, in an environment."""
     for number, file in files.items():
         refusals = {
@@ -156,7 +158,7 @@ def _check(histories: Mapping[str, History], files: Mapping[int, FileColumns], s
                 shown = command("show", file.version or "")
             raise ConfigurationError(
                 "NOT_REPAIRABLE",
-                f"version {file.version} cannot be withdrawn: {reasons}; nothing was recorded",
+                f"version {file.version} cannot be withdrawn: {reasons}; nothing was recorded{where}",
                 f"`{shown}` prints its statements there, and what to do next; write what undoes them into a new file",
                 version=file.version,
                 environments=list(refusals),
@@ -164,22 +166,23 @@ def _check(histories: Mapping[str, History], files: Mapping[int, FileColumns], s
 
 
 def _recorded(
-    target: Target, result: RepairResult, files: Mapping[int, FileColumns], withdrawal: Withdrawal, scope: Scope
+    target: Target,
+    result: RepairResult,
+    files: Mapping[int, FileColumns],
+    withdrawal: Withdrawal,
+    scope: Scope,
+    change: Recording,
 ) -> RepairResult:
-    """Return the result after the event of each version is recorded; with the error where it cannot be.
-
-    Raises:
-        Stopped: for a KeyboardInterrupt, with what was recorded.
-    """
+    """Return the result after the event of each version is recorded; with the error where it cannot be."""
     what = f"recorded: {', '.join(f'version {file.version}' for file in files.values())} as {WITHDRAWN}"
     environment = target.catalog.environment
     try:
-        with recording() as change, target.opened() as opened:
+        with target.opened() as opened:
             state = read_state(opened)
             if not all(_is_withdrawn(state.history, number) for number in files):
                 with locked(opened, state, withdrawal.lock_timeout) as held:
                     history = held.state.history
-                    _check({environment: history}, files, scope)
+                    _check({environment: history}, files, scope, " there")
                     entries = [
                         repaired(
                             _columns(file, history.records.get(number)),
@@ -188,7 +191,8 @@ def _recorded(
                         for number, file in files.items()
                         if not _is_withdrawn(history, number)
                     ]  # fmt: skip
-                    change.make(f"{what} in {environment}", lambda: held.recorder.append(*entries))
+                    done = f"{change.made}, {environment}" if change.made else f"{what} in {environment}"
+                    change.make(done, lambda: held.recorder.append(*entries))
     except GlacierbaseError as error:
         return replace(result, cases=(), error=error)
     return replace(result, cases=tuple(replace(case, repaired_as=WITHDRAWN) for case in result.cases))

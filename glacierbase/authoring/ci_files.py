@@ -24,6 +24,7 @@ from glacierbase.run.files import FileReader, writing
 from glacierbase.run.git import work_tree
 from glacierbase.run.installed import INDEX, requirement
 from glacierbase.run.installed import source as installed_from
+from glacierbase.secrets import MASK
 from glacierbase.stores.iceberg.properties import extra_of
 
 _REFERENCE = re.compile(r"\$\{(env|secret):([A-Za-z_]\w*)\}", re.ASCII)
@@ -191,15 +192,17 @@ def _installable(source: str | None, top: Path) -> str:
     hint = (
         "use --from index, --from git+https://HOST/REPOSITORY@COMMIT with all 40 digits, or --from the path of a wheel"
     )
+    # A token may be the name of the user as well as a password.
+    named = re.sub(r"(?<=://)[^/]*@", f"{MASK}@", (place or "").partition("?")[0])
     if source is None:
-        what = f"glacierbase was installed from {place}" if place else "glacierbase is not installed"
+        what = f"glacierbase was installed from {named}" if place else "glacierbase is not installed"
         raise ConfigurationError(
             "INVALID_VALUE", f"{what}, which a CI service cannot install; nothing was written", hint
         )
     wheel = Path(source).resolve()
     if wheel.suffix == ".whl" and wheel.is_file() and wheel.is_relative_to(top):
         return f"./{_checked(wheel.relative_to(top).as_posix(), 'wheel')}"
-    what = f"--from {source}: neither index, a commit, nor a wheel in {os.path.relpath(top)}; nothing was written"
+    what = f"--from {named}: neither index, a commit, nor a wheel in {os.path.relpath(top)}; nothing was written"
     raise ConfigurationError("INVALID_VALUE", what, hint)
 
 

@@ -206,7 +206,8 @@ def collected(errors: list[GlacierbaseError]) -> Iterator[None]:
 
 
 def joined(errors: Sequence[GlacierbaseError]) -> GlacierbaseError | None:
-    """Return the only error, or several as one `SeveralErrors`, or None if there is none."""
+    """Return the only error, or several as one `SeveralErrors`, or None if there is none. Equal errors are one."""
+    errors = [*{(error.code, error.message, error.hint): error for error in reversed(errors)}.values()][::-1]
     return SeveralErrors(errors) if len(errors) > 1 else next(iter(errors), None)
 
 

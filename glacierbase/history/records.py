@@ -37,6 +37,7 @@ class Record(Identified):
         squashes: the files that the file replaced when it was last started, where it is a squash.
         is_removed: whether `repair --as removed` recorded that its file was deleted on purpose, or `--as withdrawn` that its file
             is not needed.
+        may_have_effect: whether it was abandoned while the outcome of a statement was unknown.
         name: of a repeatable; empty for a version.
     """
 
@@ -53,6 +54,7 @@ class Record(Identified):
     applied_by: AppliedBy | None
     announced_at: datetime | None
     is_removed: bool
+    may_have_effect: bool = False
     before: TableVersion | None = None
     session: RecordedSession | None = None
     squashes: tuple[Squashed, ...] = ()
@@ -227,6 +229,7 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
         applied_by=applied_by,
         announced_at=event.recorded_at if state is State.RUNNING else record.announced_at if record else None,
         is_removed=_is_removed(record, kind, details),
+        may_have_effect=repairs and state is State.ABANDONED and _is_open(record),
         before=details.before if state is State.RUNNING else record.before if record else None,
         session=details.session if state is State.RUNNING else record.session if record else None,
         squashes=details.squashes if begins else record.squashes,  # type: ignore[union-attr]
@@ -247,6 +250,10 @@ def _applied(record: Record | None, event: Event, state: State) -> tuple[datetim
         return event.recorded_at, AppliedBy.REPAIR
     # The run's last statement took effect; only the answer was lost.
     return record.outcome.recorded_at, AppliedBy.RUN
+
+
+def _is_open(record: Record | None) -> bool:
+    return record is not None and (record.may_have_effect or record.state in (State.RUNNING, State.UNKNOWN))
 
 
 def _is_removed(record: Record | None, kind: str, details: Details) -> bool:

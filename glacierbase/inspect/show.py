@@ -188,6 +188,9 @@ def next_step(status: Status) -> str:
     """Return the next step for a version or repeatable in this state; empty when there is nothing to do."""
     if status.is_repeatable and status.state is State.FAILED:
         return f"remove the cause and run `{command('migrate')}` again; or correct the file, which then runs from its beginning"
+    is_withdrawn = status.repaired is not None and status.repaired.resolution == "withdrawn"
+    if status.state is State.CHANGED and is_withdrawn:
+        return f"`{command('pending')}` prints the command that gives the file a newer version"
     if status.state_name == "withdrawn":
         return "delete the file if it is still here" if status.path else ""
     if status.state is State.FAILED and not status.statements_done:

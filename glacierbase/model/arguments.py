@@ -27,8 +27,11 @@ def names_given(variable: str) -> tuple[str, ...]:
     Raises:
         ConfigurationError: `EMPTY_VALUE`.
     """
-    names = (name.strip() for name in (given(variable, None, variable) or "").split(","))
-    return tuple(filter(None, names))
+    value = given(variable, None, variable)
+    names = tuple(filter(None, map(str.strip, value.split(",")))) if value else ()
+    # A list without a name would choose all.
+    check_not_empty(variable, "".join(names) if value else None)
+    return names
 
 
 def check_not_empty(name: str, value: str | Path | None) -> None:

@@ -74,10 +74,13 @@ class Result(ABC):
             return show([f"{title}: skipped, {self.skipped}"])
         if script := self.script():
             return printable([f"-- {title}", *split_lines(script.rstrip())])
-        if self.error and not (self.PARTIAL and lines):
+        if self.error and not (self.PARTIAL and lines and self != self._without_content()):
             return ""
         head = show([Mark(title), *(f"warning: {warning}" for warning in self.warnings)])
         return "\n".join([head, show(lines, "  ")]) if lines else head
+
+    def _without_content(self) -> Result:
+        return type(self)(self.catalog, self.environment, error=self.error)
 
     def __init_subclass__(cls) -> None:
         """Keep the representation, which a dataclass would replace by a list of its fields."""

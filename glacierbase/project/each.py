@@ -118,9 +118,10 @@ class Catalogs:
         """Return the one named catalog, or the only one, in each of its environments, and the errors of those that cannot be read.
 
         Raises:
-            ConfigurationError: as `CatalogChoice.only`.
+            ConfigurationError: as `CatalogChoice.only`; `UNKNOWN_ENVIRONMENT`: it lacks the one that the caller chose.
         """
         file = self.choice.only(catalogs)
+        self.choice.in_every_environment([file.name])
         return self._targets([(file, environment) for environment in file.environments], {})
 
     def _targets(

@@ -98,7 +98,7 @@ class LintResult(Result):
             lines.append(
                 f"{unread.path}:{unread.line}: not understood, no rule applies: {' '.join(unread.sql.split())}"
             )
-        return [*lines, self.summary()]
+        return lines if self.error and not self.files else [*lines, self.summary()]
 
     def summary(self) -> str:
         """Return the counts in one line: `2 errors, 1 warning in 3 migrations`."""
@@ -239,7 +239,7 @@ class ReviewResult(Result):
 
     def lines(self) -> Sequence[Line]:
         if not self.files:
-            return ["no new migrations"]
+            return [] if self.error else ["no new migrations"]
         lines = [self.verdict(), *table(("version", "kind", "author", "description"), map(_row, self.files))]
         for reviewed in self.tables:
             lines += reviewed.lines()

@@ -117,13 +117,21 @@ def _words(response: Any) -> str:
     """Return the first line of the server's explanation; PyIceberg reports an answer of another form as an error of its own."""
     try:
         content = response.json()
-    except ValueError:
+    except (ValueError, RecursionError):
         text = str(response.text).strip()
-        return "" if text.startswith("<") else next(iter(text.splitlines()), "")
-    error = content.get("error", content) if isinstance(content, dict) else content
+        return "" if text.startswith("<") else _first_line(text)
+    if not isinstance(content, dict):
+        return _first_line(str(content or ""))
+    error = content.get("error", content)
     if isinstance(error, dict):
-        return ": ".join(str(error[key]) for key in ("type", "message") if error.get(key))
-    return ": ".join(filter(None, (str(error), str(content.get("error_description") or ""))))
+        words = [error.get(key) for key in ("type", "message")]
+    else:
+        words = [error, content.get("error_description")]
+    return _first_line(": ".join(str(word) for word in words if word))
+
+
+def _first_line(text: str) -> str:
+    return next(iter(text.splitlines()), "")
 
 
 def _invalid(error: BaseException) -> str | None:

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
+import shlex
+import subprocess
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -44,7 +49,7 @@ def unreachable(verb: str) -> None:
     raise EngineUnavailable("STORE_UNAVAILABLE", "no route to host")
 
 
-def entries(output: Output) -> dict[str, dict[str, object]]:
+def entries(output: Output) -> dict[str, dict[str, Any]]:
     return {entry["environment"]: entry for entry in output.document["catalogs"]}
 
 
@@ -88,12 +93,17 @@ def test_a_file_below_it_that_is_pending_elsewhere_is_not_out_of_order(lakes: La
 
 
 def test_another_file_of_the_version_is_refused(lakes: Lakes) -> None:
-    """The edited file would run nowhere: a new text needs a new version."""
+    """The edited file would run nowhere: the message prints the command that gives it a new version."""
     assert lakes.run(WITHDRAW).code == 0
     lakes.project.file("0003_c.sql", "CREATE TABLE other (a INT)")
     for environment in ("dev", "staging"):
         error = lakes.run(f"pending --env {environment} --catalog shop --format json").document["error"]
         assert (error["code"], error["version"]) == ("CHECKSUM_MISMATCH", "0003")
+        assert "was withdrawn with another text" in error["message"]
+        assert "--as edited" not in error["hint"]
+    [renaming] = re.findall("`(.*)`", error["hint"])
+    subprocess.run(shlex.split(renaming), check=True)
+    assert lakes.run("migrate --env dev --catalog shop --format json").entry()["applied"][0]["version"] == "0004"
 
 
 def test_nothing_is_recorded_where_a_statement_took_effect_in_one_environment(lakes: Lakes) -> None:
@@ -119,6 +129,28 @@ def test_statements_done_and_unknown_outcomes_are_refused(lakes: Lakes) -> None:
     error = lakes.run(WITHDRAW.replace("0003", "0004"), "--format", "json").document["error"]
     assert error["environments"] == ["dev", "staging"]
     assert "in dev 1 statement of 2 took effect; in staging the outcome" in error["message"]
+
+
+def test_a_version_that_was_abandoned_with_an_unknown_outcome_is_refused(lakes: Lakes) -> None:
+    """A statement may have taken effect; only `not-done` records that none did."""
+    lakes.run(WITHDRAW)
+    lakes.project.file("0004_d.sql", "CREATE TABLE d (a INT)")
+    place = lakes.place("staging")
+    place.engine.before = lambda sql: lost_answer(sql) if "TABLE d" in sql else None
+    assert lakes.run("migrate --env staging --catalog shop").code == 6
+    decide = "repair 0004 --reason checked --env staging --catalog shop --yes --engine-stopped --as "
+    before = list(place.events())
+    withdraw = WITHDRAW.replace("0003", "0004")
+
+    assert lakes.run(f"{decide}abandoned").code == 0
+    error = lakes.run(withdraw, "--format", "json").document["error"]
+    assert (error["code"], error["environments"]) == ("NOT_REPAIRABLE", ["staging"])
+    assert "it was abandoned while the outcome of a statement was unknown" in error["message"]
+
+    place.tables.histories["shop"][:] = before
+    place.tables.locks["shop"] = replace(place.tables.locks["shop"], head_sequence=len(before))
+    assert lakes.run(f"{decide}not-done").code == lakes.run(f"{decide}abandoned").code == 0
+    assert lakes.run(withdraw).code == 0
 
 
 def test_an_environment_that_cannot_be_read_is_said_and_completed_later(lakes: Lakes) -> None:
@@ -169,6 +201,24 @@ def test_a_stop_between_two_environments_is_completed_by_the_same_command(lakes:
     assert last(lakes, "staging")[3] == "withdrawn"
 
 
+def test_a_signal_between_two_environments_names_what_was_recorded(lakes: Lakes) -> None:
+    """The hint is the same command, which completes the others."""
+
+    def stop(verb: str) -> None:
+        if verb == "compare_and_set":
+            raise KeyboardInterrupt
+
+    lakes.place("staging").store_before = stop
+    done = lakes.run(WITHDRAW, "--format", "json")
+    assert done.code == 130
+    assert "recorded: version 0003 as withdrawn in dev" in done.document["error"]["message"]
+    assert done.document["error"]["hint"] == "run the same command again"
+    assert last(lakes, "dev")[3] == "withdrawn"
+    lakes.place("staging").store_before = lambda verb: None
+    assert lakes.run(WITHDRAW).code == 0
+    assert last(lakes, "staging")[3] == last(lakes, "prod")[3] == "withdrawn"
+
+
 def test_a_version_that_is_applied_before_the_lock_is_acquired_is_refused_there(lakes: Lakes) -> None:
     """The history is read again under the lock of the environment."""
     place, applied = lakes.place("staging"), []
@@ -183,7 +233,7 @@ def test_a_version_that_is_applied_before_the_lock_is_acquired_is_refused_there(
     place.store_before = apply_first
     done = lakes.run(WITHDRAW, "--format", "json")
     assert applied
-    assert entries(done)["staging"]["error"] is not None
+    assert "in staging it is applied; nothing was recorded there" in entries(done)["staging"]["error"]["message"]
     assert last(lakes, "staging")[:3] == ("applied", "applied", "0003")
 
 
@@ -226,6 +276,14 @@ def test_a_version_without_file_is_known_by_a_history(lakes: Lakes) -> None:
     assert last(lakes, "staging")[3] == "withdrawn"
     error = lakes.run(WITHDRAW.replace("0003", "0009"), "--format", "json").document["error"]
     assert error["code"] == "NOT_REPAIRABLE"
+
+
+def test_an_environment_that_does_not_exist_is_refused(lakes: Lakes) -> None:
+    """The command would record in all others."""
+    before = list(lakes.place("prod").events())
+    done = lakes.run(f"{WITHDRAW} --env prdo --format json")
+    assert done.document["error"]["code"] == "UNKNOWN_ENVIRONMENT"
+    assert lakes.place("prod").events() == before
 
 
 def test_an_environment_without_history_gets_none(lakes: Lakes) -> None:

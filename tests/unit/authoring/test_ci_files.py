@@ -341,6 +341,21 @@ def test_what_a_ci_service_cannot_install_is_refused(
 
 
 @pytest.mark.parametrize(
+    "source",
+    [
+        "git+https://CANARY@git.test/data/glacierbase@" + "0" * 40, "git+https://ana:CANARY@git.test/data/glacierbase@main",
+        "https://files.test/glacierbase.whl?signature=CANARY",
+    ],
+)  # fmt: skip
+def test_a_refused_source_is_printed_without_its_token(source: str, project: ProjectFolder) -> None:
+    """A token may be the name of the user, the password or a parameter."""
+    project.catalog(SPARK)
+    done = project.run("init", "--ci", "github", "--from", source)
+    assert (done.code, "INVALID_VALUE" in done.stderr) == (2, True)
+    assert "CANARY" not in done.stdout + done.stderr
+
+
+@pytest.mark.parametrize(
     ("direct", "requirement"),
     [
         (None, f"glacierbase[local]=={glacierbase.__version__}"),

@@ -12,6 +12,7 @@ from glacierbase import Project
 from glacierbase.errors import GlacierbaseError, Interrupted, MigrationFileError, SeveralErrors
 from glacierbase.executors import Executor
 from glacierbase.project import each as running
+from tests.support.program import call_program
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
@@ -136,6 +137,40 @@ def test_a_variable_names_the_catalogs_of_a_command_that_names_none(
     project = Project.load(with_snow.project.root)
     assert sorted({result.catalog for result in project.validate()}) == names
     assert [result.catalog for result in project.validate("snow")] == ["snow"]
+
+
+@pytest.mark.parametrize("value", ["", " ", ",", " , "])
+def test_a_list_of_catalogs_without_a_name_is_refused(
+    value: str, with_snow: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Variables that are not set lead to such a list, which would otherwise choose all catalogs."""
+    monkeypatch.setenv("GLACIERBASE_CATALOG", value)
+    with pytest.raises(GlacierbaseError) as caught:
+        Project.load(with_snow.project.root)
+    assert caught.value.code == "EMPTY_VALUE"
+    assert with_snow.events == []
+
+
+@pytest.mark.parametrize("command", [["drift"], ["import", "tables", "--list"], ["lint"], ["migrate"], ["doctor"]])
+def test_the_text_has_no_result_of_a_catalog_that_cannot_be_read(command: list[str], with_snow: World) -> None:
+    """An empty result would read as `0 tables as recorded`."""
+    with_snow.project.catalog(SNOW.replace("account: ", "role: '${nothing}', account: "), "snow")
+    done = call_program([*command, "--project", str(with_snow.project.root)])
+    assert "UNKNOWN_REFERENCE" in done.stderr
+    assert "snow" not in done.stdout
+
+
+def test_environments_that_lack_the_same_values_have_one_error(
+    with_snow: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`compare` reads the catalog in both."""
+    environments = "environments: {dev: {}, prod: {}}\n"
+    with_snow.project.catalog(SNOW + environments, "snow")
+    monkeypatch.setattr(running, "load_targets", LOAD)
+    with pytest.raises(GlacierbaseError) as caught:
+        Project.load(with_snow.project.root).compare(["dev", "prod"], "snow")
+    assert not isinstance(caught.value, SeveralErrors)
+    assert caught.value.code == "UNSET_REFERENCE"
 
 
 def test_a_command_in_a_message_repeats_the_catalog_that_was_named(

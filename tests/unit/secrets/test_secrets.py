@@ -64,6 +64,15 @@ def test_a_value_under_another_key_is_not_a_secret(key: str) -> None:
     assert not is_secret(key)
 
 
+@pytest.mark.parametrize("value", ["-----BEGIN PRIVATE KEY-----\nCANARYcanary\n", "CANARYcanary" * 100])
+def test_a_key_in_place_of_its_path_is_masked(value: str) -> None:
+    """A variable that holds the key itself is a likely mistake, and the message about the file would print it."""
+    register_setting("private_key_file", value)
+    register_setting("private_key_file", "/run/keys/snow.p8")
+    assert "CANARY" not in mask(f"[Errno 36] File name too long: {value!r}")
+    assert mask("/run/keys/snow.p8") == "/run/keys/snow.p8"
+
+
 def loaded(project: ProjectFolder, text: str) -> Catalog:
     """The catalog of this text, as a command would load it."""
     project.catalog(text)

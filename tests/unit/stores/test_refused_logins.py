@@ -42,6 +42,8 @@ CASES = [
     ("token", 401, '{"message": "no"}', "/config", "it does not accept the token", "`token`"),
     ("token", 401, "", "/config", "it does not accept the token", "`token`"),
     ("", 401, "Unauthorized", "/config", "the server requires a login: Unauthorized", "`credential` or `token`"),
+    ("token", 401, '["no", "entry"]', "/config", "it does not accept the token: [", "`token`"),
+    ("token", 401, "null", "/config", "it does not accept the token", "`token`"),
     ("token", 403, json.dumps(FORBIDDEN), "/lock_shop", "Principal 'ann' is not authorized", "grant the right"),
 ]
 
