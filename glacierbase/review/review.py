@@ -169,9 +169,14 @@ class _Group:
 
     @property
     def created(self) -> frozenset[str]:
-        """The tables that new files create."""
-        steps = (step.summary for file in self.new for step in file.steps)
-        return frozenset(name for step in steps if step.operation in _CREATES_TABLE for name in step.tables)
+        """The tables that new files create, and that no earlier statement names."""
+        named = {name for file in self.base for step in file.steps for name in step.summary.tables}
+        created: set[str] = set()
+        for summary in (step.summary for file in self.new for step in file.steps):
+            if summary.operation in _CREATES_TABLE:
+                created |= summary.tables - named
+            named |= summary.tables
+        return frozenset(created)
 
     @property
     def squashes(self) -> tuple[FileSummary, ...]:
@@ -364,6 +369,8 @@ def _losses(file: FileSummary, replayed: Replay) -> Iterator[tuple[TableChange, 
     for change in replayed.by_file.get(file.migration.key, ()):
         if change.before and change.before.uuid in replayed.existing:
             lost = [difference for difference in change.diff if difference.destructive]
+            # The columns that a new table lacks are lost with the table.
+            lost = [difference for difference in lost if difference.what == "table"] or lost
             dropped = [tuple(name_parts(difference.name)) for difference in lost if difference.what == "column"]
             for difference in lost:
                 path = tuple(name_parts(difference.name))
