@@ -23,6 +23,8 @@ _MOST = 30_000
 _LONGEST_SHOWN_SQL = 600
 _SIGNS = (("-", "before"), ("+", "after"))
 _STATE = "destroys state"
+# The start of a view among what a table breaks.
+_VIEW = "view "
 Entry: TypeAlias = Mapping[str, Any]
 
 
@@ -134,10 +136,11 @@ def _sections(entries: Sequence[Entry], findings: Sequence[Problem], links: Link
     others, sections = list(findings), []
     for catalog, groups in _by_catalog(entries).items():
         for (name, *_), section in _tables(groups).items():
+            names = set(map(cleaned, _names(groups, name)))
             about = [
                 problem
                 for problem in others
-                if problem.catalog == cleaned(catalog) and _is_named(problem.table, cleaned(name))
+                if problem.catalog == cleaned(catalog) and any(_is_named(problem.table, known) for known in names)
             ]
             others = [problem for problem in others if problem not in about]
             blocks = [*section, *_findings_block(entries, about, links)]
@@ -145,9 +148,18 @@ def _sections(entries: Sequence[Entry], findings: Sequence[Problem], links: Link
     return [block for _, blocks in sorted(sections, key=lambda section: section[0]) for block in blocks], others
 
 
+def _names(groups: Sequence[Entry], name: str) -> Iterator[str]:
+    """Yield the name of a table, its name before a rename, and the views that no longer work because of its changes."""
+    yield name
+    for table in (table for entry in groups for table in entry["tables"] if table["table"] == name):
+        yield from (difference["before"] for difference in table["diff"] if _is_rename(difference, "table"))
+        broken = table.get("breaks") or ()
+        yield from (view.removeprefix(_VIEW) for view in broken if view.startswith(_VIEW))
+
+
 def _is_named(written: str | None, table: str) -> bool:
-    """Return whether a name in a statement may be that of a table: its first parts may be left out."""
-    name, table = f".{written or ''}".lower(), f".{table}".lower()
+    """Return whether a name in a statement may be that of a table: quotes and its first parts may be left out."""
+    name, table = (f".{text or ''}".replace("`", "").lower() for text in (written, table))
     return bool(written) and (table.endswith(name) or name.endswith(table))
 
 
@@ -187,14 +199,18 @@ def _undo(undo: Entry) -> str:
 
 def _changed(difference: Entry) -> Iterator[str]:
     before, after = difference["before"], difference["after"]
-    is_rename = difference["what"] in ("column", "table") and not (difference["name"] or difference["destructive"])
-    if is_rename and before is not None and after is not None:
+    if _is_rename(difference, "column", "table"):
         yield value(f"! {difference['what']} {before} → {after}")
         return
     subject = f"{difference['what']} {difference['name']}".rstrip()
     for sign, side in _SIGNS:
         if difference[side] is not None:
             yield value(f"{sign} {subject}: {difference[side]}")
+
+
+def _is_rename(difference: Entry, *kinds: str) -> bool:
+    is_change = difference["before"] is not None and difference["after"] is not None
+    return is_change and difference["what"] in kinds and not (difference["name"] or difference["destructive"])
 
 
 def _findings(entries: Sequence[Entry], findings: Sequence[Problem], links: Links) -> Iterator[Block]:
@@ -231,7 +247,7 @@ class _Written:
 def _statement(entries: Sequence[Entry], problem: Problem) -> _Written | None:
     """Return the statement that a finding is about; None for a finding about the whole file."""
     written = [
-        _Written(problem.path, statement["line"], statement["sql"])
+        (statement["index"] == problem.statement_index, _Written(problem.path, statement["line"], statement["sql"]))
         for entry in _reviewed(entries)
         if problem.path and cleaned(entry["catalog"]) == problem.catalog
         for file in entry["files"]
@@ -239,8 +255,9 @@ def _statement(entries: Sequence[Entry], problem: Problem) -> _Written | None:
         for statement in file["statements"]
         if statement["line"] <= problem.line
     ]
-    last = max((statement.line for statement in written), default=0)
-    return next((statement for statement in written if statement.line == last), None)
+    last = max((statement.line for _, statement in written), default=0)
+    on_line = [(is_its, statement) for is_its, statement in written if statement.line == last]
+    return next((statement for is_its, statement in on_line if is_its), on_line[0][1] if on_line else None)
 
 
 def _above(statement: _Written, links: Links) -> str:

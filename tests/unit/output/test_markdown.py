@@ -13,7 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.model.differences import Change
+from glacierbase.model.differences import Change, Difference
 from glacierbase.model.finding import Severity
 from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.links import Links
@@ -165,6 +165,31 @@ def test_findings_are_below_their_table_and_their_statement() -> None:
     assert "error FL101" in others
     assert others.count("**DS103**") == 1
     assert "fix: " not in section
+
+
+def test_statements_on_one_line_have_their_own_findings() -> None:
+    """A finding is below its statement, also where a file has several on a line."""
+    whole = review(finding(), replace(finding("DS107"), statement_index=2))
+    file = whole.files[0]
+    statements = (file.statements[0], replace(file.statements[1], line=4, sql="TRUNCATE TABLE lake.silver.user_sleep"))
+    text = render(outcome(replace(whole, files=(replace(file, statements=statements),))))
+    order = ["DROP COLUMN legacy_flag;\n```", "error DS103", "TRUNCATE TABLE", "error DS107"]
+    assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
+
+
+def test_a_table_has_the_findings_of_its_views_and_of_its_former_name() -> None:
+    """A view that a change breaks, a table before a rename and a name without quotes are not apart from their table."""
+    names = ("lake.silver.sleepers", "lake.silver.old", "lake.silver.we ird")
+    whole = review(*(replace(finding(f"BC10{number}"), table=name) for number, name in enumerate(names)))
+    [table] = whole.tables
+    renamed = Difference("table", "", "lake.silver.old", TABLE)
+    tables = (
+        replace(table, diff=(*table.diff, renamed), breaks=("SELECT", "view lake.silver.sleepers")),
+        replace(table, table="lake.silver.`we ird`"),
+    )
+    sections = render(outcome(replace(whole, tables=tables))).split("\n### ")
+    assert ["BC100**" in section for section in sections if "error BC10" in section] == [True, False]
+    assert [section.count("error BC10") for section in sections if "error BC10" in section] == [2, 1]
 
 
 def test_a_fix_that_depends_on_the_place_is_below_its_finding() -> None:
