@@ -6,7 +6,7 @@ A bot finds the comment of an earlier run by its first line, and replaces it.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from itertools import islice, zip_longest
 from typing import Any, TypeAlias
@@ -143,7 +143,8 @@ def _sections(entries: Sequence[Entry], findings: Sequence[Problem], links: Link
                 if problem.catalog == cleaned(catalog) and any(_is_named(problem.table, known) for known in names)
             ]
             others = [problem for problem in others if problem not in about]
-            blocks = [*section, *_findings_block(entries, about, links)]
+            first, *more = [*section, *_findings_block(entries, about, links)]
+            blocks = [first, *(replace(block, continues=True) for block in more)]
             sections.append((not any(problem.is_error for problem in about), blocks))
     return [block for _, blocks in sorted(sections, key=lambda section: section[0]) for block in blocks], others
 

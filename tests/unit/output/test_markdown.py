@@ -377,6 +377,23 @@ def test_a_table_of_many_files_is_cut_between_rows() -> None:
     assert "partitioning: bucket(16, user_id)" in page.code
 
 
+def test_a_difference_is_left_out_with_the_head_of_its_table() -> None:
+    """A cut comment shows no difference and no finding of a table below the name of another."""
+    whole = review(*(replace(finding(message=f"{number} {'x' * 200}"), table=f"lake.t{number % 40}") for number in range(400)))
+    [table] = whole.tables
+    tables = tuple(
+        replace(table, table=f"lake.t{number}", diff=(Difference("column", f"of_t{number}", None, "int"),))
+        for number in range(40)
+    )
+    text = render(outcome(replace(whole, tables=tables)))
+    sections = [section for section in text.split("### ") if section.startswith("<code>lake&#46;t")]
+    assert 3 < len(sections) < 40
+    for section in sections:
+        number = re.findall(r"t(\d+)<", section)[0]
+        assert set(re.findall(r"of_t(\d+)", section)) <= {number}
+        assert {int(found) % 40 for found in re.findall(r": <code>(\d+) x", section)} <= {int(number)}
+
+
 def test_code_and_prose_are_read_as_they_were_written() -> None:
     """All punctuation of ASCII is shown; prose has a space of no width where a reference would start."""
     every = "".join(map(chr, range(0x20, 0x7F))).strip()
