@@ -5,6 +5,7 @@ A bot finds the comment of an earlier run by its first line, and replaces it.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from difflib import unified_diff
@@ -34,12 +35,13 @@ def render(outcome: CommandOutcome) -> str:
     findings = problems(document)
     entries = document["catalogs"]
     links = Links.of_environment()
-    sections, others = _sections(entries, findings, links)
+    written = _written(entries)
+    sections, others = _sections(entries, findings, written, links)
     blocks = [
         *_notes(entries),
         *_files(entries, links),
         *sections,
-        *_findings(entries, others, links),
+        *_findings(others, written, links),
         *_state(entries, links),
         *_explanations(findings),
         *_views(entries),
@@ -131,7 +133,9 @@ def _reviewed(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if isinstance(entry["files"], list) and entry["files"]]
 
 
-def _sections(entries: Sequence[Entry], findings: Sequence[Problem], links: Links) -> tuple[list[Block], list[Problem]]:
+def _sections(
+    entries: Sequence[Entry], findings: Sequence[Problem], written: Statements, links: Links
+) -> tuple[list[Block], list[Problem]]:
     """Return the blocks of each table, those with errors first, and the findings that are about none of the tables."""
     others, sections = list(findings), []
     for catalog, groups in _by_catalog(entries).items():
@@ -143,7 +147,7 @@ def _sections(entries: Sequence[Entry], findings: Sequence[Problem], links: Link
                 if problem.catalog == cleaned(catalog) and any(_is_named(problem.table, known) for known in names)
             ]
             others = [problem for problem in others if problem not in about]
-            first, *more = [*section, *_findings_block(entries, about, links)]
+            first, *more = [*section, *_findings_block(about, written, links)]
             blocks = [first, *(replace(block, continues=True) for block in more)]
             sections.append((not any(problem.is_error for problem in about), blocks))
     return [block for _, blocks in sorted(sections, key=lambda section: section[0]) for block in blocks], others
@@ -214,18 +218,18 @@ def _is_rename(difference: Entry, *kinds: str) -> bool:
     return is_change and difference["what"] in kinds and not (difference["name"] or difference["destructive"])
 
 
-def _findings(entries: Sequence[Entry], findings: Sequence[Problem], links: Links) -> Iterator[Block]:
+def _findings(findings: Sequence[Problem], written: Statements, links: Links) -> Iterator[Block]:
     """Yield the findings that are about no table of the comment."""
-    yield from _findings_block(entries, findings, links, "### Findings\n")
+    yield from _findings_block(findings, written, links, "### Findings\n")
 
 
 def _findings_block(
-    entries: Sequence[Entry], findings: Sequence[Problem], links: Links, head: str = ""
+    findings: Sequence[Problem], written: Statements, links: Links, head: str = ""
 ) -> Iterator[Block]:
     """Yield the findings by statement; the first one of a statement has its text above it."""
     groups: dict[_Written | None, list[Problem]] = {}
     for problem in findings:
-        groups.setdefault(_statement(entries, problem), []).append(problem)
+        groups.setdefault(_statement(written, problem), []).append(problem)
     varying = {code for code, texts in _advice(findings).items() if len(texts) > 1}
     items = [
         f"{_above(statement, links) if not number and statement else ''}{_finding(problem, statement, links, varying)}"
@@ -245,20 +249,34 @@ class _Written:
     sql: str
 
 
-def _statement(entries: Sequence[Entry], problem: Problem) -> _Written | None:
+# By catalog and path, each with its index.
+Statements: TypeAlias = Mapping[tuple[str, str], Sequence[tuple[int, _Written]]]
+
+
+def _written(entries: Sequence[Entry]) -> Statements:
+    """Return the statements of each file in the order of their lines, each with its index."""
+    written: dict[tuple[str, str], list[tuple[int, _Written]]] = {}
+    for entry in _reviewed(entries):
+        for file in entry["files"]:
+            path = path_in_tree(entry, file["path"])
+            written.setdefault((cleaned(entry["catalog"]), path), []).extend(
+                (statement["index"], _Written(path, statement["line"], statement["sql"]))
+                for statement in file["statements"]
+            )
+    return {key: sorted(statements, key=_line) for key, statements in written.items()}
+
+
+def _line(statement: tuple[int, _Written]) -> int:
+    return statement[1].line
+
+
+def _statement(written: Statements, problem: Problem) -> _Written | None:
     """Return the statement that a finding is about; None for a finding about the whole file."""
-    written = [
-        (statement["index"] == problem.statement_index, _Written(problem.path, statement["line"], statement["sql"]))
-        for entry in _reviewed(entries)
-        if problem.path and cleaned(entry["catalog"]) == problem.catalog
-        for file in entry["files"]
-        if path_in_tree(entry, file["path"]) == problem.path
-        for statement in file["statements"]
-        if statement["line"] <= problem.line
-    ]
-    last = max((statement.line for _, statement in written), default=0)
-    on_line = [(is_its, statement) for is_its, statement in written if statement.line == last]
-    return next((statement for is_its, statement in on_line if is_its), on_line[0][1] if on_line else None)
+    before = written.get((problem.catalog, problem.path), [])
+    before = before[: bisect_right(before, problem.line, key=_line)]
+    on_line = before[bisect_left(before, _line(before[-1]), key=_line) :] if before else []
+    its = (statement for index, statement in on_line if index == problem.statement_index)
+    return next(its, on_line[0][1] if on_line else None)
 
 
 def _above(statement: _Written, links: Links) -> str:
