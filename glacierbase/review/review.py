@@ -237,11 +237,16 @@ def _judged(group: _Group, result: ReviewResult, replayed: Replay) -> ReviewResu
         SkippedStatement(problem.file.migration.location, problem.step.line, problem.message)
         for problem in replayed.skipped
     )
+    refused = [
+        problem.step
+        for problem in replayed.problems
+        if problem.code == "REPLAY_REFUSED" and problem.code not in problem.step.summary.allowed
+    ]
     return replace(
         result,
         warnings=tuple(_warnings(group, replayed)),
         files=tuple(_files(group, replayed)),
-        tables=tuple(_table(group, change) for change in replayed.changes),
+        tables=tuple(_table(group, change, refused) for change in replayed.changes),
         views=replayed.views,
         findings=tuple(_findings(group, replayed)),
         replay=Replayed(replayed.replayed, skipped, replayed.cached > 0),
@@ -289,8 +294,10 @@ def _effect(group: _Group, step: ReplayStep) -> StatementEffect:
     return StatementEffect(Cost.METADATA if effect.cost is Cost.METADATA else Cost.EXPENSIVE, effect.undo)
 
 
-def _table(group: _Group, change: TableChange) -> ReviewedTable:
-    steps = list(_about([step for file in group.new for step in file.steps], change))
+def _table(group: _Group, change: TableChange, refused: Sequence[ReplayStep] = ()) -> ReviewedTable:
+    """Return what happens to a table. A refused statement costs nothing, and there is nothing to undo."""
+    refused_ids = set(map(id, refused))
+    steps = list(_about([step for file in group.new for step in file.steps if id(step) not in refused_ids], change))
     effects = [_effect(group, step) for step in steps]
     whole = combined(effects)
     names = [target for step in steps for target in step.summary.targets]
@@ -354,8 +361,9 @@ def _findings(group: _Group, replayed: Replay) -> Iterator[Finding]:
         *(problem for problem in replayed.base_problems if problem.file in group.squashes),
         *replayed.problems,
     ):
-        message = _explained(problem)
-        yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step)
+        message, targets = _explained(problem), problem.step.summary.targets
+        table = name_of(targets[0]) if targets else None
+        yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step, table)
     for broken in replayed.broken:
         yield _finding(group, broken.code, True, broken.message, broken.file, broken.step, broken.name)
     for file in group.new:

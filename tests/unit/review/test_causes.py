@@ -42,6 +42,13 @@ class NewTable(FakeCopy):
         return {TABLE: f"later{'-DROP COLUMN device' if 'device' not in self.ran[-1] else ''}" if is_dropped else "first"}
 
 
+class ChangedTable(FakeCopy):
+    """A copy whose table `lake.sleep.event` loses a column with the first statement on it after the base."""
+
+    def locations(self) -> dict[str, str]:
+        return {TABLE: "DROP COLUMN device" if any("ADD COLUMN x" in sql for sql in self.ran) else "first"}
+
+
 class Restarted(FakeCopy):
     """A copy that forgets its statements whenever it is started."""
 
@@ -103,6 +110,18 @@ def test_a_refused_statement_is_one_finding_with_the_words_of_the_engine(branch:
     branch.file("0002_add.sql", f"-- GLACIERBASE_ALLOW: TY103 the table is empty\n{required}")
     [result] = reviewed(branch, copy)
     assert result.error is None
+
+
+def test_a_refused_statement_is_about_its_table_and_has_no_undo(branch: ProjectFolder) -> None:
+    """The cost of a table is that of the statements that ran, and of those that were not tried."""
+    branch.file("0002_type.sql", f"{ADD};\nALTER TABLE {TABLE} ALTER COLUMN id TYPE INT;\nALTER TABLE {TABLE} ADD COLUMN y INT")
+    copy = ChangedTable()
+    copy.refusals["TYPE INT"] = StatementRefused("X", "no")
+    [result] = reviewed(branch, copy)
+    assert [finding.table for finding in result.findings if finding.statement_index == 2 and finding.is_error] == [TABLE]
+    [table] = result.tables
+    assert [undo.sql for undo in table.undo] == [f"ALTER TABLE {TABLE} DROP COLUMN {name}" for name in "yx"]
+    assert list(map(str, table.affects)) == ["writers"]
 
 
 def test_an_unpredicted_refusal_keeps_its_code(branch: ProjectFolder) -> None:
