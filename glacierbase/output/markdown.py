@@ -223,9 +223,7 @@ def _findings(findings: Sequence[Problem], written: Statements, links: Links) ->
     yield from _findings_block(findings, written, links, "### Findings\n")
 
 
-def _findings_block(
-    findings: Sequence[Problem], written: Statements, links: Links, head: str = ""
-) -> Iterator[Block]:
+def _findings_block(findings: Sequence[Problem], written: Statements, links: Links, head: str = "") -> Iterator[Block]:
     """Yield the findings by statement; the first one of a statement has its text above it."""
     groups: dict[_Written | None, list[Problem]] = {}
     for problem in findings:

@@ -80,6 +80,7 @@ _REFUSALS = ("REPLAY_REFUSED", "REPLAY_BROKEN_TABLE")
 # Rules about properties with which the engine refuses later statements on the table.
 _BROKEN_BY = ("PR102", "PR113")
 _REFUSED = re.compile(r"(?i)\brefuses?\b")
+_REPLACED = Difference("table", "", "replaced: its rows are gone", "a new table", destructive=True)
 _VIEWS = frozenset({"create_view", "replace_view", "alter_view", "drop_view", "rename_view"})
 _RULES = {rule.code: rule for _, rules in FAMILIES.values() for rule in rules}
 # Why findings matter, and their fix, by code.
@@ -327,6 +328,7 @@ def _views_on(group: _Group, tables: Sequence[Parts]) -> list[str]:
 def _changes_by_text(group: _Group) -> Iterator[TableChange]:
     """Yield the tables that the statements of new files change, without shapes: for engines without a copy."""
     changes: dict[str, Change] = {}
+    emptied: set[str] = set()
     for summary in (step.summary for file in group.new for step in file.steps):
         names = [] if summary.operation in _VIEWS else [name_of(target) for target in summary.targets]
         if summary.operation == "rename_table":
@@ -336,11 +338,16 @@ def _changes_by_text(group: _Group) -> Iterator[TableChange]:
             if changes.pop(names[0], None) is not Change.CREATED:
                 changes[names[0]] = Change.DROPPED
         else:
+            if summary.operation == "replace_table" and changes.get(names[0]) is not Change.CREATED:
+                emptied.add(names[0])
             is_new = summary.operation.startswith("create_table")
             changes.update(
                 (name, Change.CREATED if is_new else Change.ALTERED) for name in names if name not in changes
             )
-    return (TableChange(name, changes[name], None, None) for name in sorted(changes))
+    return (
+        TableChange(name, changes[name], None, None, (_REPLACED,) if name in emptied else ())
+        for name in sorted(changes)
+    )
 
 
 def _kind(group: _Group, file: FileSummary, replayed: Replay) -> str | None:

@@ -166,7 +166,7 @@ def swap_tables(subject: Subject, step: Step, _file: File) -> Iterator[RuleFindi
         consequence = (
             "readers get the other rows at once; grants, streams, policies and tags go with the rows, not the name"
         )
-        yield from _finding(step, "SWAP WITH", consequence)
+        yield from _finding(step, "SWAP of", consequence)
 
 
 _PROTECTION = (

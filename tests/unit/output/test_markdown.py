@@ -379,7 +379,9 @@ def test_a_table_of_many_files_is_cut_between_rows() -> None:
 
 def test_a_difference_is_left_out_with_the_head_of_its_table() -> None:
     """A cut comment shows no difference and no finding of a table below the name of another."""
-    whole = review(*(replace(finding(message=f"{number} {'x' * 200}"), table=f"lake.t{number % 40}") for number in range(400)))
+    whole = review(
+        *(replace(finding(message=f"{number} {'x' * 200}"), table=f"lake.t{number % 40}") for number in range(400))
+    )
     [table] = whole.tables
     tables = tuple(
         replace(table, table=f"lake.t{number}", diff=(Difference("column", f"of_t{number}", None, "int"),))

@@ -39,7 +39,9 @@ class NewTable(FakeCopy):
 
     def locations(self) -> dict[str, str]:
         is_dropped = any("DROP TABLE" in sql for sql in self.ran)
-        return {TABLE: f"later{'-DROP COLUMN device' if 'device' not in self.ran[-1] else ''}" if is_dropped else "first"}
+        return {
+            TABLE: f"later{'-DROP COLUMN device' if 'device' not in self.ran[-1] else ''}" if is_dropped else "first"
+        }
 
 
 class ChangedTable(FakeCopy):
@@ -114,11 +116,15 @@ def test_a_refused_statement_is_one_finding_with_the_words_of_the_engine(branch:
 
 def test_a_refused_statement_is_about_its_table_and_has_no_undo(branch: ProjectFolder) -> None:
     """The cost of a table is that of the statements that ran, and of those that were not tried."""
-    branch.file("0002_type.sql", f"{ADD};\nALTER TABLE {TABLE} ALTER COLUMN id TYPE INT;\nALTER TABLE {TABLE} ADD COLUMN y INT")
+    branch.file(
+        "0002_type.sql", f"{ADD};\nALTER TABLE {TABLE} ALTER COLUMN id TYPE INT;\nALTER TABLE {TABLE} ADD COLUMN y INT"
+    )
     copy = ChangedTable()
     copy.refusals["TYPE INT"] = StatementRefused("X", "no")
     [result] = reviewed(branch, copy)
-    assert [finding.table for finding in result.findings if finding.statement_index == 2 and finding.is_error] == [TABLE]
+    assert [finding.table for finding in result.findings if finding.statement_index == 2 and finding.is_error] == [
+        TABLE
+    ]
     [table] = result.tables
     assert [undo.sql for undo in table.undo] == [f"ALTER TABLE {TABLE} DROP COLUMN {name}" for name in "yx"]
     assert list(map(str, table.affects)) == ["writers"]
@@ -209,3 +215,12 @@ def test_tables_of_an_engine_without_a_copy_are_listed_from_the_text(
     assert all((table.before, table.after, table.diff) == (None, None, ()) for table in result.tables)
     if "STREAM" in sql:
         assert str(result.files[0].statements[-1].cost) == "destroys state"
+
+
+def test_a_replaced_table_is_lost_also_without_a_copy(branch: ProjectFolder) -> None:
+    """OR REPLACE loses the rows of a table, but not of one that the branch creates."""
+    (branch.root / "catalogs/shop.yaml").write_text(SNOWFLAKE)
+    replaced = "CREATE OR REPLACE TABLE a.{} (y INT)"
+    branch.file("0002_new.sql", f"{replaced.format('b')}; CREATE TABLE a.c (x INT); {replaced.format('c')}")
+    [result] = reviewed(branch)
+    assert [(table.table.lower(), table.loses_rows) for table in result.tables] == [("a.b", True), ("a.c", False)]
