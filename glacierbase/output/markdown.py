@@ -5,8 +5,9 @@ A bot finds the comment of an earlier run by its first line, and replaces it.
 
 from __future__ import annotations
 
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from difflib import unified_diff
 from itertools import islice, zip_longest
 from typing import Any, TypeAlias
@@ -23,6 +24,8 @@ _MOST = 30_000
 _LONGEST_SHOWN_SQL = 600
 _SIGNS = (("-", "before"), ("+", "after"))
 _STATE = "destroys state"
+# The start of a view among what a table breaks.
+_VIEW = "view "
 Entry: TypeAlias = Mapping[str, Any]
 
 
@@ -32,12 +35,13 @@ def render(outcome: CommandOutcome) -> str:
     findings = problems(document)
     entries = document["catalogs"]
     links = Links.of_environment()
-    sections, others = _sections(entries, findings, links)
+    written = _written(entries)
+    sections, others = _sections(entries, findings, written, links)
     blocks = [
         *_notes(entries),
         *_files(entries, links),
         *sections,
-        *_findings(entries, others, links),
+        *_findings(others, written, links),
         *_state(entries, links),
         *_explanations(findings),
         *_views(entries),
@@ -129,25 +133,38 @@ def _reviewed(entries: Sequence[Entry]) -> list[Entry]:
     return [entry for entry in entries if isinstance(entry["files"], list) and entry["files"]]
 
 
-def _sections(entries: Sequence[Entry], findings: Sequence[Problem], links: Links) -> tuple[list[Block], list[Problem]]:
+def _sections(
+    entries: Sequence[Entry], findings: Sequence[Problem], written: Statements, links: Links
+) -> tuple[list[Block], list[Problem]]:
     """Return the blocks of each table, those with errors first, and the findings that are about none of the tables."""
     others, sections = list(findings), []
     for catalog, groups in _by_catalog(entries).items():
         for (name, *_), section in _tables(groups).items():
+            names = set(map(cleaned, _names(groups, name)))
             about = [
                 problem
                 for problem in others
-                if problem.catalog == cleaned(catalog) and _is_named(problem.table, cleaned(name))
+                if problem.catalog == cleaned(catalog) and any(_is_named(problem.table, known) for known in names)
             ]
             others = [problem for problem in others if problem not in about]
-            blocks = [*section, *_findings_block(entries, about, links)]
+            first, *more = [*section, *_findings_block(about, written, links)]
+            blocks = [first, *(replace(block, continues=True) for block in more)]
             sections.append((not any(problem.is_error for problem in about), blocks))
     return [block for _, blocks in sorted(sections, key=lambda section: section[0]) for block in blocks], others
 
 
+def _names(groups: Sequence[Entry], name: str) -> Iterator[str]:
+    """Yield the name of a table, its name before a rename, and the views that no longer work because of its changes."""
+    yield name
+    for table in (table for entry in groups for table in entry["tables"] if table["table"] == name):
+        yield from (difference["before"] for difference in table["diff"] if _is_rename(difference, "table"))
+        broken = table.get("breaks") or ()
+        yield from (view.removeprefix(_VIEW) for view in broken if view.startswith(_VIEW))
+
+
 def _is_named(written: str | None, table: str) -> bool:
-    """Return whether a name in a statement may be that of a table: its first parts may be left out."""
-    name, table = f".{written or ''}".lower(), f".{table}".lower()
+    """Return whether a name in a statement may be that of a table: quotes and its first parts may be left out."""
+    name, table = (f".{text or ''}".replace("`", "").lower() for text in (written, table))
     return bool(written) and (table.endswith(name) or name.endswith(table))
 
 
@@ -187,8 +204,7 @@ def _undo(undo: Entry) -> str:
 
 def _changed(difference: Entry) -> Iterator[str]:
     before, after = difference["before"], difference["after"]
-    is_rename = difference["what"] in ("column", "table") and not (difference["name"] or difference["destructive"])
-    if is_rename and before is not None and after is not None:
+    if _is_rename(difference, "column", "table"):
         yield value(f"! {difference['what']} {before} → {after}")
         return
     subject = f"{difference['what']} {difference['name']}".rstrip()
@@ -197,18 +213,21 @@ def _changed(difference: Entry) -> Iterator[str]:
             yield value(f"{sign} {subject}: {difference[side]}")
 
 
-def _findings(entries: Sequence[Entry], findings: Sequence[Problem], links: Links) -> Iterator[Block]:
+def _is_rename(difference: Entry, *kinds: str) -> bool:
+    is_change = difference["before"] is not None and difference["after"] is not None
+    return is_change and difference["what"] in kinds and not (difference["name"] or difference["destructive"])
+
+
+def _findings(findings: Sequence[Problem], written: Statements, links: Links) -> Iterator[Block]:
     """Yield the findings that are about no table of the comment."""
-    yield from _findings_block(entries, findings, links, "### Findings\n")
+    yield from _findings_block(findings, written, links, "### Findings\n")
 
 
-def _findings_block(
-    entries: Sequence[Entry], findings: Sequence[Problem], links: Links, head: str = ""
-) -> Iterator[Block]:
+def _findings_block(findings: Sequence[Problem], written: Statements, links: Links, head: str = "") -> Iterator[Block]:
     """Yield the findings by statement; the first one of a statement has its text above it."""
     groups: dict[_Written | None, list[Problem]] = {}
     for problem in findings:
-        groups.setdefault(_statement(entries, problem), []).append(problem)
+        groups.setdefault(_statement(written, problem), []).append(problem)
     varying = {code for code, texts in _advice(findings).items() if len(texts) > 1}
     items = [
         f"{_above(statement, links) if not number and statement else ''}{_finding(problem, statement, links, varying)}"
@@ -228,19 +247,34 @@ class _Written:
     sql: str
 
 
-def _statement(entries: Sequence[Entry], problem: Problem) -> _Written | None:
+# By catalog and path, each with its index.
+Statements: TypeAlias = Mapping[tuple[str, str], Sequence[tuple[int, _Written]]]
+
+
+def _written(entries: Sequence[Entry]) -> Statements:
+    """Return the statements of each file in the order of their lines, each with its index."""
+    written: dict[tuple[str, str], list[tuple[int, _Written]]] = {}
+    for entry in _reviewed(entries):
+        for file in entry["files"]:
+            path = path_in_tree(entry, file["path"])
+            written.setdefault((cleaned(entry["catalog"]), path), []).extend(
+                (statement["index"], _Written(path, statement["line"], statement["sql"]))
+                for statement in file["statements"]
+            )
+    return {key: sorted(statements, key=_line) for key, statements in written.items()}
+
+
+def _line(statement: tuple[int, _Written]) -> int:
+    return statement[1].line
+
+
+def _statement(written: Statements, problem: Problem) -> _Written | None:
     """Return the statement that a finding is about; None for a finding about the whole file."""
-    written = [
-        _Written(problem.path, statement["line"], statement["sql"])
-        for entry in _reviewed(entries)
-        if problem.path and cleaned(entry["catalog"]) == problem.catalog
-        for file in entry["files"]
-        if path_in_tree(entry, file["path"]) == problem.path
-        for statement in file["statements"]
-        if statement["line"] <= problem.line
-    ]
-    last = max((statement.line for statement in written), default=0)
-    return next((statement for statement in written if statement.line == last), None)
+    before = written.get((problem.catalog, problem.path), [])
+    before = before[: bisect_right(before, problem.line, key=_line)]
+    on_line = before[bisect_left(before, _line(before[-1]), key=_line) :] if before else []
+    its = (statement for index, statement in on_line if index == problem.statement_index)
+    return next(its, on_line[0][1] if on_line else None)
 
 
 def _above(statement: _Written, links: Links) -> str:

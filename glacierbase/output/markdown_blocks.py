@@ -65,12 +65,14 @@ class Block:
         noun: the noun for an item.
         items: some lines each; the last ones may be left out.
         head, tail: the text around the items.
+        continues: whether it is left out with the block before it, whose head says what it is about.
     """
 
     noun: str
     items: tuple[str, ...]
     head: str = ""
     tail: str = ""
+    continues: bool = False
 
     @property
     def text(self) -> str:
@@ -120,9 +122,12 @@ def assembled(first: str, blocks: Sequence[Block], last: str, most: int) -> str:
     rest = most - len(first) - len(last) - 500
     left_out: Counter[str] = Counter()
     texts = []
+    is_shown = True
     for block in blocks:
-        shown = block.limited(rest if block.noun == blocks[-1].noun else rest // 2)
+        most = rest if block.noun == blocks[-1].noun else rest // 2
+        shown = block.limited(most) if is_shown or not block.continues else replace(block, items=())
         left_out[block.noun] += len(block.items) - len(shown.items)
+        is_shown = bool(shown.items) or (is_shown and block.continues)
         if shown.items:
             texts.append(shown.text)
             rest -= len(shown.text) + 2

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from posixpath import isabs, normpath
 from typing import Any, TypeAlias
@@ -34,10 +34,12 @@ class Problem(Finding):
     Attributes:
         path: relative to the top of the git work tree; empty for an error without a file.
         environments: those that have it; empty for all.
+        statement_index: in the first environment that has it; files may render differently.
         catalog: empty for an error that is about none.
         is_finding: whether it is not an error of the command itself.
     """
 
+    statement_index: int | None = field(compare=False)
     catalog: str
     is_finding: bool = True
 
@@ -129,7 +131,7 @@ def _problem(entry: Document, finding: Document) -> Problem:
         path=path_in_tree(entry, finding["path"]),
         line=finding["line"],
         column=finding["column"],
-        statement_index=None,
+        statement_index=finding["statement_index"],
         table=cleaned(finding["table"] or ""),
         environments=(),
         allowed=None if finding["allowed"] is None else cleaned(finding["allowed"]),

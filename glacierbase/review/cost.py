@@ -126,7 +126,7 @@ class _Changed:
         target = self.parsed.targets[0]
         called = [part.procedure[0] for part in self.parsed.parts if isinstance(part, Call) and len(part.procedure) > 2]
         catalog = target.written[0] if target.parts[0] in self.context.formats else ""
-        name = ".".join(target.parts[1:] if catalog else target.parts)
+        name = ".".join(target.written[1:] if catalog else target.written)
         procedure = ".".join(filter(None, (catalog or "".join(called), "system", procedure)))
         return f"CALL {procedure}({', '.join((literal(name), *arguments))})"
 

@@ -77,6 +77,7 @@ _SAME_LOSS: Mapping[str, tuple[str, ...]] = {
 _REFUSALS = ("REPLAY_REFUSED", "REPLAY_BROKEN_TABLE")
 # Rules about properties with which the engine refuses later statements on the table.
 _BROKEN_BY = ("PR102", "PR113")
+_REPLACED = Difference("table", "", "replaced: its rows are gone", "a new table", destructive=True)
 _VIEWS = frozenset({"create_view", "replace_view", "alter_view", "drop_view", "rename_view"})
 _RULES = {rule.code: rule for _, rules in FAMILIES.values() for rule in rules}
 # Why findings matter, and their fix, by code.
@@ -166,9 +167,14 @@ class _Group:
 
     @property
     def created(self) -> frozenset[str]:
-        """The tables that new files create."""
-        steps = (step.summary for file in self.new for step in file.steps)
-        return frozenset(name for step in steps if step.operation in _CREATES_TABLE for name in step.tables)
+        """The tables that new files create, and that no earlier statement names."""
+        named = {name for file in self.base for step in file.steps for name in step.summary.tables}
+        created: set[str] = set()
+        for summary in (step.summary for file in self.new for step in file.steps):
+            if summary.operation in _CREATES_TABLE:
+                created |= summary.tables - named
+            named |= summary.tables
+        return frozenset(created)
 
     @property
     def squashes(self) -> tuple[FileSummary, ...]:
@@ -229,11 +235,16 @@ def _judged(group: _Group, result: ReviewResult, replayed: Replay) -> ReviewResu
         SkippedStatement(problem.file.migration.location, problem.step.line, problem.message)
         for problem in replayed.skipped
     )
+    refused = [
+        problem.step
+        for problem in replayed.problems
+        if problem.code == "REPLAY_REFUSED" and problem.code not in problem.step.summary.allowed
+    ]
     return replace(
         result,
         warnings=tuple(_warnings(group, replayed)),
         files=tuple(_files(group, replayed)),
-        tables=tuple(_table(group, change) for change in replayed.changes),
+        tables=tuple(_table(group, change, refused) for change in replayed.changes),
         views=replayed.views,
         findings=tuple(_findings(group, replayed)),
         replay=Replayed(replayed.replayed, skipped, replayed.cached > 0),
@@ -281,8 +292,10 @@ def _effect(group: _Group, step: ReplayStep) -> StatementEffect:
     return StatementEffect(Cost.METADATA if effect.cost is Cost.METADATA else Cost.EXPENSIVE, effect.undo)
 
 
-def _table(group: _Group, change: TableChange) -> ReviewedTable:
-    steps = list(_about([step for file in group.new for step in file.steps], change))
+def _table(group: _Group, change: TableChange, refused: Sequence[ReplayStep] = ()) -> ReviewedTable:
+    """Return what happens to a table. A refused statement costs nothing, and there is nothing to undo."""
+    refused_ids = set(map(id, refused))
+    steps = list(_about([step for file in group.new for step in file.steps if id(step) not in refused_ids], change))
     effects = [_effect(group, step) for step in steps]
     whole = combined(effects)
     names = [target for step in steps for target in step.summary.targets]
@@ -312,6 +325,7 @@ def _views_on(group: _Group, tables: Sequence[Parts]) -> list[str]:
 def _changes_by_text(group: _Group) -> Iterator[TableChange]:
     """Yield the tables that the statements of new files change, without shapes: for engines without a copy."""
     changes: dict[str, Change] = {}
+    emptied: set[str] = set()
     for summary in (step.summary for file in group.new for step in file.steps):
         names = [] if summary.operation in _VIEWS else [name_of(target) for target in summary.targets]
         if summary.operation == "rename_table":
@@ -321,11 +335,16 @@ def _changes_by_text(group: _Group) -> Iterator[TableChange]:
             if changes.pop(names[0], None) is not Change.CREATED:
                 changes[names[0]] = Change.DROPPED
         else:
+            if summary.operation == "replace_table" and changes.get(names[0]) is not Change.CREATED:
+                emptied.add(names[0])
             is_new = summary.operation.startswith("create_table")
             changes.update(
                 (name, Change.CREATED if is_new else Change.ALTERED) for name in names if name not in changes
             )
-    return (TableChange(name, changes[name], None, None) for name in sorted(changes))
+    return (
+        TableChange(name, changes[name], None, None, (_REPLACED,) if name in emptied else ())
+        for name in sorted(changes)
+    )
 
 
 def _kind(group: _Group, file: FileSummary, replayed: Replay) -> str | None:
@@ -346,8 +365,9 @@ def _findings(group: _Group, replayed: Replay) -> Iterator[Finding]:
         *(problem for problem in replayed.base_problems if problem.file in group.squashes),
         *replayed.problems,
     ):
-        message = _explained(problem)
-        yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step)
+        message, targets = _explained(problem), problem.step.summary.targets
+        table = name_of(targets[0]) if targets else None
+        yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step, table)
     for broken in replayed.broken:
         yield _finding(group, broken.code, True, broken.message, broken.file, broken.step, broken.name)
     for file in group.new:
@@ -361,6 +381,8 @@ def _losses(file: FileSummary, replayed: Replay) -> Iterator[tuple[TableChange, 
     for change in replayed.by_file.get(file.migration.key, ()):
         if change.before and change.before.uuid in replayed.existing:
             lost = [difference for difference in change.diff if difference.destructive]
+            # The columns that a new table lacks are lost with the table.
+            lost = [difference for difference in lost if difference.what == "table"] or lost
             dropped = [tuple(name_parts(difference.name)) for difference in lost if difference.what == "column"]
             for difference in lost:
                 path = tuple(name_parts(difference.name))

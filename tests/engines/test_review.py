@@ -215,8 +215,8 @@ def test_a_review_shows_what_no_longer_works_and_what_happens_to_files_and_rows(
         ("compress", 1, "PR102", "lake.shop.compressed"),
         ("merge_on_read", 1, "PR113", "lake.shop.first_version"),
         ("create", 1, "PR102", "lake.shop.created"),
-        ("refused", 2, "TY115", None),
-        ("late", 1, "REPLAY_UNKNOWN_TABLE", None),
+        ("refused", 2, "TY115", "lake.shop.moved"),
+        ("late", 1, "REPLAY_UNKNOWN_TABLE", "lake.shop.late"),
     ]), [finding["message"] for finding in entry["findings"]]  # fmt: skip
     tables = {table["table"].rpartition(".")[2]: table for table in entry["tables"]}
     effects = {name: (table["files"], table["snapshots"], table["breaks"]) for name, table in tables.items()}

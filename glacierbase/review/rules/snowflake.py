@@ -168,7 +168,7 @@ def swap_tables(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFind
         consequence = (
             "readers get the other rows at once; grants, streams, policies and tags go with the rows, not the name"
         )
-        yield from finding_about(step, "SWAP WITH", consequence)
+        yield from finding_about(step, "SWAP of", consequence)
 
 
 _PROTECTION = (

@@ -13,7 +13,7 @@ import pytest
 from markdown_it import MarkdownIt
 
 from glacierbase.errors import EngineUnavailable
-from glacierbase.model.differences import Change
+from glacierbase.model.differences import Change, Difference
 from glacierbase.model.finding import Severity
 from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.links import Links
@@ -165,6 +165,31 @@ def test_findings_are_below_their_table_and_their_statement() -> None:
     assert "error FL101" in others
     assert others.count("**DS103**") == 1
     assert "fix: " not in section
+
+
+def test_statements_on_one_line_have_their_own_findings() -> None:
+    """A finding is below its statement, also where a file has several on a line."""
+    whole = review(finding(), replace(finding("DS107"), statement_index=2))
+    file = whole.files[0]
+    statements = (file.statements[0], replace(file.statements[1], line=4, sql="TRUNCATE TABLE lake.silver.user_sleep"))
+    text = render(outcome(replace(whole, files=(replace(file, statements=statements),))))
+    order = ["DROP COLUMN legacy_flag;\n```", "error DS103", "TRUNCATE TABLE", "error DS107"]
+    assert [text.index(part) for part in order] == sorted(text.index(part) for part in order)
+
+
+def test_a_table_has_the_findings_of_its_views_and_of_its_former_name() -> None:
+    """A view that a change breaks, a table before a rename and a name without quotes are not apart from their table."""
+    names = ("lake.silver.sleepers", "lake.silver.old", "lake.silver.we ird")
+    whole = review(*(replace(finding(f"BC10{number}"), table=name) for number, name in enumerate(names)))
+    [table] = whole.tables
+    renamed = Difference("table", "", "lake.silver.old", TABLE)
+    tables = (
+        replace(table, diff=(*table.diff, renamed), breaks=("SELECT", "view lake.silver.sleepers")),
+        replace(table, table="lake.silver.`we ird`"),
+    )
+    sections = render(outcome(replace(whole, tables=tables))).split("\n### ")
+    assert ["BC100**" in section for section in sections if "error BC10" in section] == [True, False]
+    assert [section.count("error BC10") for section in sections if "error BC10" in section] == [2, 1]
 
 
 def test_a_fix_that_depends_on_the_place_is_below_its_finding() -> None:
@@ -350,6 +375,25 @@ def test_a_table_of_many_files_is_cut_between_rows() -> None:
     assert page.tags.count("tr") < 3001
     assert page.tags.count("td") == 5 * (page.tags.count("tr") - 1)
     assert "partitioning: bucket(16, user_id)" in page.code
+
+
+def test_a_difference_is_left_out_with_the_head_of_its_table() -> None:
+    """A cut comment shows no difference and no finding of a table below the name of another."""
+    whole = review(
+        *(replace(finding(message=f"{number} {'x' * 200}"), table=f"lake.t{number % 40}") for number in range(400))
+    )
+    [table] = whole.tables
+    tables = tuple(
+        replace(table, table=f"lake.t{number}", diff=(Difference("column", f"of_t{number}", None, "int"),))
+        for number in range(40)
+    )
+    text = render(outcome(replace(whole, tables=tables)))
+    sections = [section for section in text.split("### ") if section.startswith("<code>lake&#46;t")]
+    assert 3 < len(sections) < 40
+    for section in sections:
+        number = re.findall(r"t(\d+)<", section)[0]
+        assert set(re.findall(r"of_t(\d+)", section)) <= {number}
+        assert {int(found) % 40 for found in re.findall(r": <code>(\d+) x", section)} <= {int(number)}
 
 
 def test_code_and_prose_are_read_as_they_were_written() -> None:

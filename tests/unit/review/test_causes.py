@@ -39,7 +39,16 @@ class NewTable(FakeCopy):
 
     def locations(self) -> dict[str, str]:
         is_dropped = any("DROP TABLE" in sql for sql in self.ran)
-        return {TABLE: "later" if is_dropped else "first"}
+        return {
+            TABLE: f"later{'-DROP COLUMN device' if 'device' not in self.ran[-1] else ''}" if is_dropped else "first"
+        }
+
+
+class ChangedTable(FakeCopy):
+    """A copy whose table `lake.sleep.event` loses a column with the first statement on it after the base."""
+
+    def locations(self) -> dict[str, str]:
+        return {TABLE: "DROP COLUMN device" if any("ADD COLUMN x" in sql for sql in self.ran) else "first"}
 
 
 class Restarted(FakeCopy):
@@ -76,6 +85,20 @@ def test_a_table_that_is_dropped_and_created_is_one_finding(branch: ProjectFolde
     assert (result.error, [finding.allowed for finding in result.findings]) == (None, ["no rows yet"])
 
 
+def test_columns_that_the_created_table_lacks_are_lost_with_the_dropped_one(branch: ProjectFolder) -> None:
+    """DROP and CREATE of a table of the base loses its rows, and breaks its readers and writers, whatever columns it has."""
+    branch.file("0002_again.sql", f"DROP TABLE {TABLE};\nCREATE TABLE {TABLE} (id STRING) USING iceberg")
+    [result] = reviewed(branch, NewTable())
+    assert codes(result) == [("error", "DS101")]
+    [table] = result.tables
+    assert [difference.name for difference in table.diff] == ["", "device"]
+    assert (str(table.cost), list(map(str, table.affects))) == ("destructive", ["readers", "writers"])
+    assert [undo.sql for undo in table.undo] == [
+        f"DROP TABLE {TABLE}",
+        "CALL lake.system.register_table('sleep.event', '<last metadata file>')",
+    ]
+
+
 def test_a_refused_statement_is_one_finding_with_the_words_of_the_engine(branch: ProjectFolder) -> None:
     """The finding has the code of the rule that predicts the refusal, and the words of the engine."""
     required = f"ALTER TABLE {TABLE} ADD COLUMN x INT NOT NULL"
@@ -91,13 +114,29 @@ def test_a_refused_statement_is_one_finding_with_the_words_of_the_engine(branch:
     assert result.error is None
 
 
+def test_a_refused_statement_is_about_its_table_and_has_no_undo(branch: ProjectFolder) -> None:
+    """The cost of a table is that of the statements that ran, and of those that were not tried."""
+    branch.file(
+        "0002_type.sql", f"{ADD};\nALTER TABLE {TABLE} ALTER COLUMN id TYPE INT;\nALTER TABLE {TABLE} ADD COLUMN y INT"
+    )
+    copy = ChangedTable()
+    copy.refusals["TYPE INT"] = StatementRefused("X", "no")
+    [result] = reviewed(branch, copy)
+    assert [finding.table for finding in result.findings if finding.statement_index == 2 and finding.is_error] == [
+        TABLE
+    ]
+    [table] = result.tables
+    assert [undo.sql for undo in table.undo] == [f"ALTER TABLE {TABLE} DROP COLUMN {name}" for name in "yx"]
+    assert list(map(str, table.affects)) == ["writers"]
+
+
 def test_an_unpredicted_refusal_keeps_its_code(branch: ProjectFolder) -> None:
     """A refusal hides no finding of a rule that objects to the statement for another reason."""
-    branch.file("0002_set.sql", f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('commit.retry.num-retries' = 'ten')")
+    branch.file("0002_drop.sql", f"DELETE FROM {TABLE}")
     copy = FakeCopy()
-    copy.refusals["SET TBLPROPERTIES"] = StatementRefused("X", "no")
+    copy.refusals["DELETE FROM"] = StatementRefused("X", "no")
     [result] = reviewed(branch, copy)
-    assert sorted(of_statement(result, 1)) == ["PR102", "REPLAY_REFUSED"]
+    assert sorted(of_statement(result, 1)) == ["DS107", "REPLAY_REFUSED"]
 
 
 def test_environments_that_render_differently_share_an_equal_finding(branch: ProjectFolder) -> None:
@@ -176,3 +215,12 @@ def test_tables_of_an_engine_without_a_copy_are_listed_from_the_text(
     assert all((table.before, table.after, table.diff) == (None, None, ()) for table in result.tables)
     if "STREAM" in sql:
         assert str(result.files[0].statements[-1].cost) == "destroys state"
+
+
+def test_a_replaced_table_is_lost_also_without_a_copy(branch: ProjectFolder) -> None:
+    """OR REPLACE loses the rows of a table, but not of one that the branch creates."""
+    (branch.root / "catalogs/shop.yaml").write_text(SNOWFLAKE)
+    replaced = "CREATE OR REPLACE TABLE a.{} (y INT)"
+    branch.file("0002_new.sql", f"{replaced.format('b')}; CREATE TABLE a.c (x INT); {replaced.format('c')}")
+    [result] = reviewed(branch)
+    assert [(table.table.lower(), table.loses_rows) for table in result.tables] == [("a.b", True), ("a.c", False)]

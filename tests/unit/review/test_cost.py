@@ -160,6 +160,14 @@ def test_time_travel_is_as_long_as_the_table_declares() -> None:
     )
 
 
+def test_a_call_names_the_table_as_the_statement_does() -> None:
+    """With its quotes and its case: procedures parse the name."""
+    assert last("spark", "DROP TABLE lake.a.`My.Events`")[1] == (
+        "CALL lake.system.register_table('a.`My.Events`', '<last metadata file>'), while the files exist: note the metadata file "
+        "first; some REST catalogs delete them"
+    )
+
+
 def test_the_effect_of_several_statements_is_that_of_the_worst() -> None:
     """The undo is that of the last statement, which is undone first."""
     whole = combined(effects("spark", "DELETE FROM lake.a.t", "ALTER TABLE lake.a.t ADD COLUMN x INT"))
