@@ -15,7 +15,7 @@ from glacierbase.apply.locked import Recording, locked, recording
 from glacierbase.apply.repair import not_repairable, recorded_file
 from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, why_not_withdrawn
-from glacierbase.errors import ConfigurationError, GlacierbaseError, joined
+from glacierbase.errors import ConfigurationError, GlacierbaseError, distinct, joined
 from glacierbase.history.entries import FileColumns, repaired
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
@@ -74,7 +74,7 @@ def withdraw(
     """
     histories, errors = _read(targets, scope)
     errors = {**{environment: error for (_, environment), error in failed.items()}, **errors}
-    if not histories and (error := joined([*errors.values()])):
+    if not histories and (error := joined(distinct(errors.values()))):
         raise error
     name = targets[0].catalog.name
     scope = replace(scope, catalog=name)

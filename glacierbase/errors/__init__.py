@@ -25,7 +25,7 @@ imported here.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -206,9 +206,13 @@ def collected(errors: list[GlacierbaseError]) -> Iterator[None]:
 
 
 def joined(errors: Sequence[GlacierbaseError]) -> GlacierbaseError | None:
-    """Return the only error, or several as one `SeveralErrors`, or None if there is none. Equal errors are one."""
-    errors = [*{(error.code, error.message, error.hint): error for error in reversed(errors)}.values()][::-1]
+    """Return the only error, or several as one `SeveralErrors`, or None if there is none."""
     return SeveralErrors(errors) if len(errors) > 1 else next(iter(errors), None)
+
+
+def distinct(errors: Iterable[GlacierbaseError]) -> list[GlacierbaseError]:
+    """Return each error once: several environments may have the same."""
+    return list({(error.code, error.message, error.hint): error for error in errors}.values())
 
 
 def raise_all(errors: Sequence[GlacierbaseError], results: tuple[Any, ...] = ()) -> None:

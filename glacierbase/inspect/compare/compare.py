@@ -9,7 +9,7 @@ import os
 from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from glacierbase.errors import ConfigurationError, GlacierbaseError, collected, raise_all
+from glacierbase.errors import ConfigurationError, GlacierbaseError, collected, distinct, raise_all
 from glacierbase.inspect.compare.results import (
     ComparedEnvironment,
     ComparedVersion,
@@ -251,5 +251,5 @@ def _compared(
             "UNKNOWN_CATALOG", f"there is no catalog {unknown[0]} in these files", "correct --catalog"
         )
     results = Results(compare(name, sides[name]) for name in sorted(sides))
-    raise_all([state.error for _, states in read for state in states if state.error], results)
+    raise_all(distinct(state.error for _, states in read for state in states if state.error), results)
     return results
