@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from glacierbase.apply.locked import Recording, locked, recording
 from glacierbase.apply.repair import not_repairable, recorded_file
@@ -20,8 +21,9 @@ from glacierbase.history.entries import FileColumns, repaired
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import current_state, read_state
+from glacierbase.migrations.git_files import untracked
 from glacierbase.model.arguments import check_reason, version_given
-from glacierbase.model.command import Scope, command, git_command, on_catalog
+from glacierbase.model.command import Scope, command, on_catalog, remove_command
 from glacierbase.model.migration import State
 from glacierbase.model.result import Results, raise_first
 
@@ -212,7 +214,6 @@ def _columns(file: FileColumns, record: Record | None) -> FileColumns:
 
 
 def _case(file: FileColumns, record: Record | None, target: Target) -> RepairCase:
-    is_here = any(migration.version == file.version for migration in target.migrations)
     return RepairCase(
         version=file.version,
         state=record.state if record else State.PENDING,
@@ -234,5 +235,12 @@ def _case(file: FileColumns, record: Record | None, target: Target) -> RepairCas
         may_run=False,
         engine="",
         choices=(),
-        commands=(git_command("rm", file.path or ""),) if is_here else (),
+        commands=tuple(_removals(file, target)),
     )
+
+
+def _removals(file: FileColumns, target: Target) -> Iterator[str]:
+    """Yield the command that deletes the file, if it is here."""
+    paths = [migration.path for migration in target.migrations if migration.version == file.version]
+    no_commit = untracked(Path(target.run.project), paths)
+    yield from (remove_command(file.path or "", tracked=path not in no_commit) for path in paths)

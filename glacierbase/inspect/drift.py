@@ -124,7 +124,7 @@ class DriftResult(Result):
         yield from table(("table", "difference", "class", "since"), (drift.row() for drift in shown))
         yield from (f"{unread.table}: not compared: {unread.why}" for unread in self.unread)
         yield from (f"{name}: not recorded, so not compared" for name in self.not_recorded)
-        if not shown and (self.compared or not self.unread):
+        if not shown and not self.error and (self.compared or not self.unread):
             yield f"{counted(self.compared, 'table')} as recorded"
         kept = len(self.drifts) - len(shown)
         if kept:

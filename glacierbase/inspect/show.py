@@ -135,7 +135,8 @@ class ShowResult(Result):
 
     def _rows(self, status: Status) -> Iterator[tuple[Cell, Cell]]:
         yield "state", Mark(f"{status.state_name}{status.place}")
-        yield "done", f"{status.progress} statements"
+        if status.progress:
+            yield "done", f"{status.progress} statements"
         yield "author", status.author
         yield from status.headers.items()
         yield "file", status.path

@@ -46,7 +46,7 @@ def find_fork(root: Path, ref: str) -> Fork:
             two have no commit in common, which in a shallow clone may not be fetched. `GIT_NOT_FOUND`: git is not installed.
     """
     _check_work_tree(root)
-    with _git_errors(ref, f"fetch it first: {git_command('fetch', 'origin', _branch(ref))}"):
+    with _git_errors(ref, _how_to_get(ref)):
         tip = _commit(root, ref)
     with _git_errors("HEAD", "commit the project first, so that the branch has a commit"):
         head = _commit(root, "HEAD")
@@ -120,12 +120,26 @@ def _check_work_tree(root: Path) -> None:
         )
 
 
+def _how_to_get(ref: str) -> str:
+    """Return the hint for a ref that is not in the clone; only a branch of the remote can be fetched under its name."""
+    if ref.startswith("origin/"):
+        return f"fetch it first: {git_command('fetch', 'origin', _branch(ref))}"
+    return (
+        f"correct its name: `{git_command('branch', '--all')}` lists the branches, those of the remote as origin/NAME"
+    )
+
+
 def _branch(ref: str) -> str:
     return ref.removeprefix("origin/")
 
 
 def _commit(root: Path, ref: str) -> str:
-    return git(root, "rev-parse", "--verify", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
+    try:
+        return git(root, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{ref}^{{commit}}").decode().strip()
+    except GitFailed as error:
+        if error.exit_code == 1:
+            raise GitFailed("this clone has no such branch, tag or commit", 1) from error
+        raise
 
 
 def _no_fork(root: Path, ref: str) -> ConfigurationError:

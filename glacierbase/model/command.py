@@ -124,6 +124,16 @@ def move_command(path: str, target: str, *, tracked: bool) -> str:
     return git_command("mv", path, target) if tracked else shlex.join(["mv", *map(from_here, (path, target))])
 
 
+def remove_command(path: str, *, tracked: bool) -> str:
+    """Return the command that deletes a file of the project.
+
+    Args:
+        path: relative to the root.
+        tracked: whether git tracks the file; git refuses to remove untracked files.
+    """
+    return git_command("rm", path) if tracked else shlex.join(["rm", from_here(path)])
+
+
 def from_here(path: str) -> str:
     """Return a path relative to the working directory for a path relative to the project's root."""
     root = _current.get().root

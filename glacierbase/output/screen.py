@@ -253,8 +253,8 @@ def _finer(token: str) -> list[str]:
 
 
 def _first_of(lines: list[str], cell: _Styled, above: _Styled, width: int) -> list[str]:
-    """Return the lines of a cell; only the first if it repeats the cell above it."""
-    if len(lines) == 1 or not cell.is_prose or cell.tokens != above.tokens:
+    """Return the lines of a cell; only the first if it repeats the cell above it. A number and its unit stay together."""
+    if len(lines) == 1 or len(cell.tokens) < 3 or not cell.is_prose or cell.tokens != above.tokens:
         return lines
     room = width - cell_len(_MORE)
     first = _broken(cell.tokens, room, room)[0]

@@ -187,7 +187,9 @@ def _java_cause(java: Any) -> _Cause:
     while kind is not None and kind.getName() != "java.lang.Throwable":
         classes.append(kind.getName())
         kind = kind.getSuperclass()
-    return _Cause(tuple(classes), java.getMessage() or "", unparsed=_command(java, classes[0]))
+    # Java's message is the name of the host alone.
+    prefix = "unknown host " if classes[0] == "java.net.UnknownHostException" else ""
+    return _Cause(tuple(classes), prefix + (java.getMessage() or ""), unparsed=_command(java, classes[0]))
 
 
 def _command(java: Any, name: str) -> str | None:

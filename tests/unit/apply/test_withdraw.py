@@ -17,6 +17,7 @@ from glacierbase.errors import EngineUnavailable
 from tests.support.fakes import lost_answer
 from tests.support.lakes import Lakes
 from tests.support.project_folder import Output, ProjectFolder
+from tests.support.repository import git
 
 ENVIRONMENTS = "environments: {dev: {}, staging: {}, prod: {protected: true}}\ndefaultEnvironment: dev\n"
 WITHDRAW = "repair 0003 --as withdrawn --reason 'wrong table' --catalog shop --yes"
@@ -81,7 +82,14 @@ def test_it_prints_what_was_recorded_where_and_the_command_that_deletes_the_file
         "shop (prod)",
     ]
     assert text.count("recorded: version 0003 as withdrawn") == 3
-    assert "git -C ../project rm migrations/shop/0003_c.sql" in text
+    assert "next      rm ../project/migrations/shop/0003_c.sql" in text
+
+
+def test_a_file_in_git_is_deleted_by_git(lakes: Lakes) -> None:
+    """git refuses to remove a file that it does not track, so the command depends on that."""
+    git(lakes.project.root, "init", "-q")
+    git(lakes.project.root, "add", ".")
+    assert "next      git -C ../project rm migrations/shop/0003_c.sql" in lakes.run(WITHDRAW).stdout
 
 
 def test_a_file_below_it_that_is_pending_elsewhere_is_not_out_of_order(lakes: Lakes) -> None:

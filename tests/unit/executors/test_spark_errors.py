@@ -68,3 +68,9 @@ class Raised(Exception):
 def test_an_analysis_error_that_a_lost_answer_caused_proves_nothing(cause: tuple[str, ...], kind: type) -> None:
     """Spark also raises an AnalysisException where a metastore or a catalog did not answer."""
     assert type(map_error(Raised(ANALYSIS, *cause), "SELECT 1")) is kind
+
+
+def test_a_host_without_an_address_is_named_as_unknown() -> None:
+    """The message of that exception of Java is the name of the host alone."""
+    message = map_error(Raised("java.net.UnknownHostException"), "SELECT 1").message
+    assert message == "unknown host the table cannot be read"

@@ -50,6 +50,16 @@ def test_a_failed_file_is_shown_statement_by_statement_with_the_next_step(world:
     assert "migrate" in next_step(status)
 
 
+def test_a_pending_file_has_no_number_of_completed_statements(world: World) -> None:
+    """The number of its statements is recorded when it runs; until then `show` has no such row."""
+    world.file("1_a.sql", "SELECT 1")
+    [status] = statuses(world.target(), world.state)
+    assert "done" not in ShowResult("shop", "dev", migration=status).as_text()
+    world.migrate()
+    [status] = statuses(world.target(), world.state)
+    assert "1/1 statements" in ShowResult("shop", "dev", migration=status).as_text()
+
+
 def test_status_is_a_table_with_the_engines_message(world: World) -> None:
     """The JSON document has the same content as the table."""
     world.file("1_a.sql", FIVE.format("nowhere"))

@@ -13,8 +13,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
-from glacierbase.errors import StatementRefused
+from glacierbase.errors import GlacierbaseError, StatementRefused
 from glacierbase.history.lockrow import free_row
+from glacierbase.inspect.drift import DriftResult
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.stores.iceberg import open_store
 from tests.support.documents import checked
@@ -236,3 +237,10 @@ def test_a_rule_that_is_not_whole_is_an_error_of_the_file(project: ProjectFolder
     output = project.run("drift")
     assert output.code == 2
     assert "line 4: drift.ignore: " in output.stderr
+
+
+def test_a_catalog_that_failed_is_not_reported_as_compared() -> None:
+    """The text of its result is empty: no table of it was read."""
+    failed = DriftResult("shop", "dev", error=GlacierbaseError("UNSET_REFERENCE", "${env:NAME} is not set"))
+    assert failed.as_text() == ""
+    assert DriftResult("shop", "dev").as_text() == "shop (dev)\n  0 tables as recorded"

@@ -167,3 +167,14 @@ def test_a_base_without_a_common_commit_is_refused(branch: ProjectFolder) -> Non
     told = branch.ask("validate", "--base", "main")
     assert (told.code, told.document["error"]["code"]) == (2, "BASE_NOT_FOUND")
     assert told.document["error"]["message"] == "HEAD and main have no commit in common: their histories are unrelated"
+
+
+@pytest.mark.parametrize(("ref", "command"), [("origin/main", "git fetch origin main"), ("mian", "git branch --all")])
+def test_a_base_that_is_not_in_the_clone_has_a_command_that_fits_it(
+    branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch, ref: str, command: str
+) -> None:
+    """A branch of the remote is fetched; every other name is misspelled, and the command lists the branches."""
+    monkeypatch.chdir(branch.root)
+    error = branch.ask("validate", "--base", ref).document["error"]
+    assert error["message"] == f"{ref!r} cannot be read: this clone has no such branch, tag or commit"
+    assert command in error["hint"]

@@ -117,6 +117,13 @@ def test_long_names_are_broken_behind_punctuation_where_the_columns_do_not_fit_o
     assert lines[1].count("2026-11-20") == 1
 
 
+def test_a_number_and_its_unit_that_repeat_the_cell_above_are_not_shortened() -> None:
+    """`1 …` would not say what is counted."""
+    rows = [(Mark(name), "1 statement", PROSE) for name in ("one", "two")]
+    lines = shown(table(("version", "statements", "why"), rows), 45)
+    assert not any("1 …" in line for line in lines)
+
+
 def test_prose_that_repeats_the_cell_above_is_shortened_where_that_saves_lines() -> None:
     """The prose's first line says which it is; names, and text of one line, are shown again."""
     rows = [(Mark(name), "0001", PROSE) for name in ("one", "one", "two")]
