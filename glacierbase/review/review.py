@@ -331,6 +331,8 @@ def _changes_by_text(group: _Group) -> Iterator[TableChange]:
     emptied: set[str] = set()
     for summary in (step.summary for file in group.new for step in file.steps):
         names = [] if summary.operation in _VIEWS else [name_of(target) for target in summary.targets]
+        if not names:
+            continue
         if summary.operation == "rename_table":
             was = changes.pop(names[0], Change.RENAMED)
             changes[names[-1]] = was if was is Change.CREATED else Change.RENAMED
@@ -338,9 +340,13 @@ def _changes_by_text(group: _Group) -> Iterator[TableChange]:
             if changes.pop(names[0], None) is not Change.CREATED:
                 changes[names[0]] = Change.DROPPED
         else:
-            if summary.operation == "replace_table" and changes.get(names[0]) is not Change.CREATED:
-                emptied.add(names[0])
             is_new = summary.operation.startswith("create_table")
+            was = changes.get(names[0])
+            if (is_new and was is Change.DROPPED) or (
+                summary.operation == "replace_table" and was is not Change.CREATED
+            ):
+                changes[names[0]] = Change.ALTERED
+                emptied.add(names[0])
             changes.update(
                 (name, Change.CREATED if is_new else Change.ALTERED) for name in names if name not in changes
             )
