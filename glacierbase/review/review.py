@@ -33,6 +33,7 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
 from glacierbase.prose import sections
+from glacierbase.review.breakage import Broken
 from glacierbase.review.catalogue import FAMILIES
 from glacierbase.review.copy import Copy, copy_of
 from glacierbase.review.cost import Affected, Cost, StatementEffect, combined
@@ -377,11 +378,21 @@ def _findings(group: _Group, replayed: Replay) -> Iterator[Finding]:
         message, targets = _explained(problem), problem.step.summary.targets
         table = name_of(targets[0]) if targets else None
         yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step, table)
-    for broken in replayed.broken:
-        yield _finding(group, broken.code, True, broken.message, broken.file, broken.step, broken.name)
+    for broken, *others in _with_one_cause(replayed.broken):
+        message = broken.message([other.name for other in others])
+        yield _finding(group, broken.code, True, message, broken.file, broken.step, broken.name)
     for file in group.new:
         for change, difference in _losses(file, replayed):
             yield _finding(group, *_loss(change, difference), file, _cause(file, change, difference), change.table)
+
+
+def _with_one_cause(all_broken: Iterable[Broken]) -> Iterable[list[Broken]]:
+    """Return what is broken; views that a statement breaks with one error are together."""
+    causes: dict[object, list[Broken]] = {}
+    for broken in all_broken:
+        cause = (id(broken.step), broken.why, "" if broken.is_view else broken.name)
+        causes.setdefault(cause, []).append(broken)
+    return causes.values()
 
 
 def _losses(file: FileSummary, replayed: Replay) -> Iterator[tuple[TableChange, Difference]]:
