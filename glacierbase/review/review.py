@@ -342,10 +342,9 @@ def _changes_by_text(group: _Group) -> Iterator[TableChange]:
                 changes[names[0]] = Change.DROPPED
         else:
             is_new = summary.operation.startswith("create_table")
-            was = changes.get(names[0])
-            if (is_new and was is Change.DROPPED) or (
-                summary.operation == "replace_table" and was is not Change.CREATED
-            ):
+            earlier = changes.get(names[0])
+            is_again = is_new and earlier is Change.DROPPED
+            if is_again or (summary.operation == "replace_table" and earlier is not Change.CREATED):
                 changes[names[0]] = Change.ALTERED
                 emptied.add(names[0])
             changes.update(
