@@ -54,10 +54,11 @@ class Broken:
     def code(self) -> str:
         return "REPLAY_BROKEN_VIEW" if self.is_view else "REPLAY_BROKEN_TABLE"
 
-    @property
-    def message(self) -> str:
+    def message(self, others: Sequence[str]) -> str:
+        """Return what is broken; `others` are further views that the statement breaks with the same error."""
         if self.is_view:
-            return f"the view {self.name} can no longer be read: {self.why}"
+            what = f"views {', '.join([self.name, *others])}" if others else f"view {self.name}"
+            return f"the {what} can no longer be read: {self.why}"
         return f"the table {self.name} refuses {', '.join(self.actions)} afterwards: {self.why}"
 
 

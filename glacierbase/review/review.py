@@ -32,6 +32,7 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted
 from glacierbase.prose import sections
+from glacierbase.review.breakage import Broken
 from glacierbase.review.catalogue import FAMILIES
 from glacierbase.review.copy import Copy, copy_of
 from glacierbase.review.cost import Affected, Cost, StatementEffect, combined
@@ -328,6 +329,8 @@ def _changes_by_text(group: _Group) -> Iterator[TableChange]:
     emptied: set[str] = set()
     for summary in (step.summary for file in group.new for step in file.steps):
         names = [] if summary.operation in _VIEWS else [name_of(target) for target in summary.targets]
+        if not names:
+            continue
         if summary.operation == "rename_table":
             was = changes.pop(names[0], Change.RENAMED)
             changes[names[-1]] = was if was is Change.CREATED else Change.RENAMED
@@ -335,9 +338,12 @@ def _changes_by_text(group: _Group) -> Iterator[TableChange]:
             if changes.pop(names[0], None) is not Change.CREATED:
                 changes[names[0]] = Change.DROPPED
         else:
-            if summary.operation == "replace_table" and changes.get(names[0]) is not Change.CREATED:
-                emptied.add(names[0])
             is_new = summary.operation.startswith("create_table")
+            earlier = changes.get(names[0])
+            is_again = is_new and earlier is Change.DROPPED
+            if is_again or (summary.operation == "replace_table" and earlier is not Change.CREATED):
+                changes[names[0]] = Change.ALTERED
+                emptied.add(names[0])
             changes.update(
                 (name, Change.CREATED if is_new else Change.ALTERED) for name in names if name not in changes
             )
@@ -368,11 +374,21 @@ def _findings(group: _Group, replayed: Replay) -> Iterator[Finding]:
         message, targets = _explained(problem), problem.step.summary.targets
         table = name_of(targets[0]) if targets else None
         yield _finding(group, problem.code, problem.is_error, message, problem.file, problem.step, table)
-    for broken in replayed.broken:
-        yield _finding(group, broken.code, True, broken.message, broken.file, broken.step, broken.name)
+    for broken, *others in _with_one_cause(replayed.broken):
+        message = broken.message([other.name for other in others])
+        yield _finding(group, broken.code, True, message, broken.file, broken.step, broken.name)
     for file in group.new:
         for change, difference in _losses(file, replayed):
             yield _finding(group, *_loss(change, difference), file, _cause(file, change, difference), change.table)
+
+
+def _with_one_cause(all_broken: Iterable[Broken]) -> Iterable[list[Broken]]:
+    """Return what is broken; views that a statement breaks with one error are together."""
+    causes: dict[object, list[Broken]] = {}
+    for broken in all_broken:
+        cause = (id(broken.step), broken.why, "" if broken.is_view else broken.name)
+        causes.setdefault(cause, []).append(broken)
+    return causes.values()
 
 
 def _losses(file: FileSummary, replayed: Replay) -> Iterator[tuple[TableChange, Difference]]:

@@ -102,3 +102,16 @@ def test_what_only_the_copy_lacks_is_no_finding(message: str, branch: ProjectFol
     copy.trial_error = message
     [result] = reviewed(branch, copy)
     assert broken(result) == []
+
+
+def test_views_that_a_statement_breaks_with_one_error_are_one_finding(branch: ProjectFolder) -> None:
+    """The message names all of them, and so does the table that they read."""
+    copy = copy_with_view(drop="LIMIT 0")
+    names = [VIEW, "lake.sleep.x", "lake.sleep.y"]
+    views = {name: CopiedView(name, 1, f"memory://{name}") for name in names}
+    copy.views_after = dict.fromkeys(range(1, 9), views)
+    [result] = reviewed(branch, copy)
+    assert broken(result) == [("REPLAY_BROKEN_VIEW", 2, VIEW)]
+    [message] = [finding.message for finding in result.findings if finding.code == "REPLAY_BROKEN_VIEW"]
+    assert f"the views {', '.join(names)} can no longer be read: " in message
+    assert result.tables[0].breaks == tuple(f"view {name}" for name in names)

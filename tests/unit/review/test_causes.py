@@ -218,9 +218,12 @@ def test_tables_of_an_engine_without_a_copy_are_listed_from_the_text(
 
 
 def test_a_replaced_table_is_lost_also_without_a_copy(branch: ProjectFolder) -> None:
-    """OR REPLACE loses the rows of a table, but not of one that the branch creates."""
+    """OR REPLACE, and DROP and CREATE, lose the rows of a table, but not of one that the branch creates."""
     (branch.root / "catalogs/shop.yaml").write_text(SNOWFLAKE)
     replaced = "CREATE OR REPLACE TABLE a.{} (y INT)"
     branch.file("0002_new.sql", f"{replaced.format('b')}; CREATE TABLE a.c (x INT); {replaced.format('c')}")
+    branch.file("0003_again.sql", "DROP TABLE a.d; CREATE TABLE a.d (x INT)")
     [result] = reviewed(branch)
-    assert [(table.table.lower(), table.loses_rows) for table in result.tables] == [("a.b", True), ("a.c", False)]
+    assert [(table.table.lower(), str(table.change), table.loses_rows) for table in result.tables] == [
+        ("a.b", "altered", True), ("a.c", "created", False), ("a.d", "altered", True),
+    ]  # fmt: skip
