@@ -210,7 +210,7 @@ def test_a_review_shows_what_no_longer_works_and_what_happens_to_files_and_rows(
         if finding["message"].startswith("on the throw-away copy")
     ]
     assert sorted(broken) == sorted([
-        ("rename", 2, "REPLAY_BROKEN_VIEW", "lake.shop.seen"),
+        ("rename", 2, "BC106", "lake.shop.seen"),
         ("reserve", 2, "TY113", "lake.shop.reserved"),
         ("compress", 1, "PR102", "lake.shop.compressed"),
         ("merge_on_read", 1, "PR113", "lake.shop.first_version"),
