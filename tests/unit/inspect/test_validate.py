@@ -93,7 +93,7 @@ def test_a_project_that_cannot_be_read_lists_its_catalogs_as_well(three: Project
         }
         assert (done.code, len(done.document["error"]["errors"])) == (2, 4)
     done = three.run("validate")
-    assert "good: skipped, its files were not rendered" in done.stdout
+    assert "good: skipped, the project cannot be read" in done.stdout
     assert "in order" not in done.stdout
     text = done.stderr
     assert [text.count(each) for each in ("unknown key nam\n", "protectd", "worse.yaml", "Third.sql")] == [
