@@ -11,6 +11,8 @@ from enum import Enum
 
 from glacierbase.migrations.inverse import inverse_of
 from glacierbase.review.rule import CREATES
+from glacierbase.review.rules.snowflake import LOST_STATE
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.known import KnownTable
 from glacierbase.sql.render import literal
 from glacierbase.sql.statement import Call, ParsedStatement, Property, Reference
@@ -108,7 +110,7 @@ class _Changed:
 
     @property
     def format(self) -> str:
-        if self.context.engine != "spark":
+        if self.context.engine != SPARK.name:
             return self.context.engine
         using = self.parsed.options.using or (self.known and self.known.using)
         return using or self.context.formats.get(self.catalog, "") or "iceberg"
@@ -162,15 +164,6 @@ _BREAKS: Mapping[str, tuple[Affected, ...]] = {
         (Affected.WRITERS,),
     ),
 }  # fmt: skip
-# Objects of Snowflake whose state is in no table, and what is lost with them.
-_STATEFUL: Mapping[str, str] = {
-    "stream": "its offset: changes that were not consumed are lost",
-    "pipe": "its load history: files may be loaded twice",
-    "task": "its schedule and its runs; a new one is suspended",
-    "alert": "its schedule and its history; a new one is suspended",
-    "sequence": "its next value",
-    "stage": "the files of an internal stage",
-}
 _COPIED_RESULTS = frozenset({"materialized view", "dynamic table"})
 
 
@@ -182,7 +175,7 @@ def effect_of(sql: str, parsed: ParsedStatement, known: KnownTable | None, conte
     """
     changed = _Changed(sql, parsed, known, context)
     if lost := _lost_state(changed):
-        return StatementEffect(Cost.STATE, Undo(None, f"no copy holds {lost}"))
+        return StatementEffect(Cost.STATE, Undo(None, lost))
     effects = [effect_of(inner.text, inner.parsed, None, context) for inner in parsed.inner]
     effects.append(StatementEffect(_cost(changed), _undo(changed), _breaks(changed)))
     return combined(effects)
@@ -200,9 +193,11 @@ def combined(effects: Iterable[StatementEffect]) -> StatementEffect:
 
 
 def _lost_state(changed: _Changed) -> str | None:
-    options = changed.parsed.options
-    is_lost = changed.sql.lstrip()[:4].upper() == "DROP" or options.or_replace
-    return _STATEFUL.get(options.kind) if is_lost else None
+    """Return what is lost with an object of Snowflake whose state is in no table."""
+    subject = changed.parsed.subject
+    if subject is None or subject.kind == "FILE FORMAT":  # It has no state; what uses it fails.
+        return None
+    return LOST_STATE.get(subject.kind) if subject.verb == "DROP" or subject.replaces else None
 
 
 def _procedures(changed: _Changed) -> set[str]:
@@ -218,7 +213,7 @@ def _cost(changed: _Changed) -> Cost:
         costs.append(Cost.EXPENSIVE)
     if changed.parsed.options.kind in _COPIED_RESULTS:
         return Cost.EXPENSIVE  # It is computed again from its tables.
-    if changed.context.engine == "snowflake" and "cluster_by" in changed.operations:
+    if changed.context.engine == SNOWFLAKE.name and "cluster_by" in changed.operations:
         costs.append(Cost.EXPENSIVE)
     return max(costs, key=list(Cost).index)
 
@@ -240,7 +235,7 @@ def _undo(changed: _Changed) -> Undo | None:
         return properties[0]
     if changed.parsed.targets and operation in _UNDO:
         return _UNDO[operation](changed)
-    if operation == "drop_namespace" and changed.context.engine == "snowflake":
+    if operation == "drop_namespace" and changed.context.engine == SNOWFLAKE.name:
         dropped = " ".join(changed.sql.split()[1:2]).upper()
         return Undo(f"UNDROP {dropped} {_name_of_namespace(changed)}", _TIME_TRAVEL)
     if options.kind in ("table", "") and (inverse := inverse_of(changed.sql, changed.context.engine)):
@@ -320,7 +315,7 @@ def _dropped_table(changed: _Changed) -> Undo | None:
         return None
     if changed.parsed.options.purge:
         return Undo(None, "PURGE deletes the files")
-    if changed.format == "snowflake":
+    if changed.format == SNOWFLAKE.name:
         return _while_kept(changed, {"snowflake": f"UNDROP TABLE {changed.table}"})
     if changed.format == "iceberg":
         if changed.context.kinds.get(changed.catalog) == "hadoop":
@@ -337,7 +332,7 @@ def _replaced_table(changed: _Changed) -> Undo | None:
     kept = "columns and properties stay those of the new table"
     if changed.format == "iceberg":
         return _while_kept(changed, {"iceberg": changed.call("set_current_snapshot", "<snapshot before>")}, kept)
-    if changed.format == "snowflake":
+    if changed.format == SNOWFLAKE.name:
         return _while_kept(changed, {"snowflake": f"ALTER TABLE {table} RENAME TO <new name>; UNDROP TABLE {table}"})
     return _rows(changed)
 
@@ -431,7 +426,7 @@ def _properties(changed: _Changed) -> Iterator[Undo]:
 
 
 def _setting(changed: _Changed, former: Mapping[str, str | None]) -> Iterator[str]:
-    is_spark = changed.context.engine == "spark"
+    is_spark = changed.context.engine == SPARK.name
     set_, unset = (
         {key: text for key, text in former.items() if text is not None},
         [k for k, v in former.items() if v is None],

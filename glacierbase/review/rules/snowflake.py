@@ -64,7 +64,7 @@ def _after(step: Step, file: File) -> tuple[Step, ...]:
 @snowflake_rule("SF101", Severity.ERROR, spares=True)
 def create_or_replace_table(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE TABLE."""
-    is_table = step.parsed.operation == "replace_table" and subject.kind not in _STATE
+    is_table = step.parsed.operation == "replace_table" and subject.kind not in _REPLACED_TABLES
     if is_table and not subject.is_temporary:
         transient = " TRANSIENT" if "TRANSIENT" in subject.modifiers else ""
         yield RuleFinding(f"CREATE OR REPLACE{transient} TABLE", step)
@@ -78,7 +78,7 @@ def replace_without_copy_grants(_subject: Subject, step: Step, _file: File) -> I
 
 
 # What is lost with an object that no UNDROP restores. https://docs.snowflake.com/en/sql-reference/sql/undrop
-_STATE: Mapping[str, str] = {
+LOST_STATE: Mapping[str, str] = {
     "STREAM": "its offset is lost, and with it the changes that no consumer has read; there is no UNDROP",
     "PIPE": "its load history of 14 days is lost, so that a new pipe may load files twice; there is no UNDROP",
     "STAGE": "the files of an internal stage are deleted; there is no UNDROP",
@@ -86,11 +86,12 @@ _STATE: Mapping[str, str] = {
     "SEQUENCE": "its next value is lost: a new one starts again, and returns numbers twice; there is no UNDROP",
     "ALERT": "its schedule and state are lost; there is no UNDROP",
     "FILE FORMAT": "stages, pipes and COPY statements that use it fail; there is no UNDROP",
+}
+# What is lost with a table of another kind that is replaced; other rules find its DROP.
+_REPLACED_TABLES: Mapping[str, str] = {
     "EXTERNAL TABLE": "its registered files and its grants are lost; there is no UNDROP",
     "DYNAMIC TABLE": "its rows and grants are lost, all rows are computed again, and its streams are stale",
 }
-# Tables, whose DROP other rules find.
-_OF_TABLES = ("EXTERNAL TABLE", "DYNAMIC TABLE")
 # Objects without much state. They are replaced if an earlier file creates them.
 _LIGHT = ("FILE FORMAT", "ALERT", "TASK")
 
@@ -98,20 +99,21 @@ _LIGHT = ("FILE FORMAT", "ALERT", "TASK")
 @snowflake_rule("SF105", Severity.ERROR)
 def drop_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP of objects that no UNDROP restores."""
-    is_dropped = subject.verb == "DROP" and subject.kind in _STATE and subject.kind not in _OF_TABLES
+    is_dropped = subject.verb == "DROP" and subject.kind in LOST_STATE
     if is_dropped and not _is_new(subject, step, file):
-        yield from finding_about(step, f"DROP {subject.kind}", _STATE[subject.kind])
+        yield from finding_about(step, f"DROP {subject.kind}", LOST_STATE[subject.kind])
 
 
 @snowflake_rule("SF106", Severity.ERROR)
 def replace_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE of objects with state."""
-    if not subject.replaces or subject.kind not in _STATE or _is_new(subject, step, file):
+    lost = LOST_STATE.get(subject.kind) or _REPLACED_TABLES.get(subject.kind)
+    if not subject.replaces or lost is None or _is_new(subject, step, file):
         return
     # An external stage has no files, and a task begins suspended, which SF131 finds.
     is_light = subject.kind in _LIGHT or (subject.kind == "STAGE" and subject.setting("URL") is not None)
     if not is_light or (subject.kind != "TASK" and file.tables.made(step)):
-        yield from finding_about(step, f"CREATE OR REPLACE {subject.kind}", _STATE[subject.kind])
+        yield from finding_about(step, f"CREATE OR REPLACE {subject.kind}", lost)
 
 
 # What is lost with an object that others depend on, and that no file of a table shows.

@@ -20,7 +20,7 @@ HOURS = f"{SNAPSHOT}, after 12 hours, as the table declares"
 KEEP = "'history.expire.max-snapshot-age-ms'='43200000'"
 EVENTS = f"CREATE TABLE lake.a.t (id BIGINT, m STRING) USING iceberg TBLPROPERTIES ('k'='1', {KEEP})"
 WEEK = "until VACUUM deletes the files, by default after 7 days"
-STATE = "cannot be undone: no copy holds its"
+STATE = "cannot be undone: its"
 
 
 def effects(dialect: str, *statements: str) -> Iterator[StatementEffect]:
@@ -117,13 +117,14 @@ def test_a_statement_of_spark_has_a_cost_and_an_undo(sql: str, cost: str, undo: 
 @pytest.mark.parametrize(
     ("sql", "cost", "undo", "breaks"),
     [
-        ("DROP STREAM s", "destroys state", f"{STATE} offset: changes that were not consumed are lost", ""),
+        ("DROP STREAM s", "destroys state",
+         f"{STATE} offset is lost, and with it the changes that no consumer has read; there is no UNDROP", ""),
         (
             "CREATE OR REPLACE PIPE p AS COPY INTO t FROM @s", "destroys state",
-            f"{STATE} load history: files may be loaded twice", "",
+            f"{STATE} load history of 14 days is lost, so that a new pipe may load files twice; there is no UNDROP", "",
         ),
         ("BEGIN DROP TASK x; END", "destroys state",
-         f"{STATE} schedule and its runs; a new one is suspended", ""),
+         f"{STATE} schedule, state and place in a task graph are lost; there is no UNDROP", ""),
         ("CREATE STREAM s ON TABLE t", "metadata only", None, ""),
         ("DROP TABLE t", "destructive", f"UNDROP TABLE t, {DAY}", "readers and writers"),
         ("DROP SCHEMA a.b", "destructive", f"UNDROP SCHEMA a.b, {DAY}", "readers and writers"),
