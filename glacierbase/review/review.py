@@ -76,8 +76,8 @@ _SAME_LOSS: Mapping[str, tuple[str, ...]] = {
     "DS106": ("DS101", "DS102"),  # DROP and CREATE.
 }
 _REFUSALS = ("REPLAY_REFUSED", "REPLAY_BROKEN_TABLE")
-# Rules about properties with which the engine refuses later statements on the table.
-_BROKEN_BY = ("PR102", "PR113")
+# Rules about what lets the engine refuse later statements on the table.
+_BROKEN_BY = ("PR102", "PR113", "TY113")
 _REPLACED = Difference("table", "", "replaced: its rows are gone", "a new table", destructive=True)
 _VIEWS = frozenset({"create_view", "replace_view", "alter_view", "drop_view", "rename_view"})
 _RULES = {rule.code: rule for _, rules in FAMILIES.values() for rule in rules}

@@ -25,12 +25,20 @@ PAGE = DOCS / "guides" / "only-the-migrator.md"
 SECRETS = {role: f"canary-{uuid.uuid4().hex}" for role in ("migrator", "writer", "break-glass")}
 
 
+@pytest.fixture(scope="module")
+def empty_web(web: WebBed) -> WebBed:
+    """The server without the table that tests of other files may have left."""
+    web.rows("CREATE NAMESPACE IF NOT EXISTS lake.web")
+    web.rows("DROP TABLE IF EXISTS lake.web.events")
+    return web
+
+
 @pytest.fixture
-def authorizer(web: WebBed) -> Iterator[Authorizer]:
+def authorizer(empty_web: WebBed) -> Iterator[Authorizer]:
     """A server that lets the migrator and the break-glass role change tables, and writers write rows outside of `glacierbase`."""
     changers = {SECRETS[role]: role for role in ("migrator", "break-glass")}
     authorizer = Authorizer(changers, {SECRETS["writer"]: "writer"}, {"glacierbase"})
-    with authorizing_proxy(authorizer, web.catalog.spark_conf["spark.sql.catalog.lake.uri"], WEB_TOKEN):
+    with authorizing_proxy(authorizer, empty_web.catalog.spark_conf["spark.sql.catalog.lake.uri"], WEB_TOKEN):
         yield authorizer
 
 

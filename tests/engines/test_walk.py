@@ -354,7 +354,8 @@ def test_a_statement_that_ctrl_c_cancelled_is_settled_by_what_repair_prints(adop
         message = adopter.told(stopped, "OUTCOME_UNKNOWN", 130)
         assert (message.path, message.line) == (path, 4)
         assert adopter.states("prod")["0011"] == "unknown"
-        shown = adopter.does(message.commands[0]).stdout
+        [repair] = [command for command in message.commands if "repair" in command]
+        shown = adopter.does(repair).stdout
         assert "suggests  not-done" in shown
         [not_done] = [line.split(maxsplit=1)[1] for line in shown.splitlines() if "--as not-done" in line]
         # The Spark of this run goes on, for other tests.
