@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing
 from dataclasses import dataclass, fields, replace
+from functools import cached_property
 from pathlib import Path
 from types import MappingProxyType
 
@@ -148,7 +149,7 @@ def in_all_environments(results: Sequence[ReviewResult]) -> Iterator[ReviewResul
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class _Group:
     """Environments of a catalog that render its migrations equally.
 
@@ -166,7 +167,7 @@ class _Group:
     new: tuple[FileSummary, ...]
     errors: tuple[GlacierbaseError, ...]
 
-    @property
+    @cached_property
     def created(self) -> frozenset[str]:
         """The tables that new files create, and that no earlier statement names."""
         named = {name for file in self.base for step in file.steps for name in step.summary.tables}
