@@ -30,7 +30,7 @@ def frames(picture: str) -> list[tuple[float, float, float, float]]:
 
 @pytest.mark.parametrize("block", all_blocks("mermaid"), ids=str)
 def test_every_diagram_is_drawn_with_all_its_texts_apart_from_each_other(block: Block) -> None:
-    """What stands in quotes, after a colon or between bars is in the picture; no box covers another; all are inside."""
+    """The picture contains each text in quotes, after a colon or between bars; no box covers another; all are inside."""
     picture = diagrams.svg(block.text)
     shown = texts(picture)
     for text in re.findall(r'\["(.*?)"\]|\{"(.*?)"\}|\|(.*?)\||: (.*)', block.text):

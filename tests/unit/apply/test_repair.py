@@ -59,7 +59,7 @@ def test_the_command_line_offers_every_resolution() -> None:
     """The command line lists them without importing `repair`, so that its help stays quick."""
     [option] = [each for each in commands.repair.params if each.name == "as_"]
     assert isinstance(option.type, click.Choice)
-    assert list(option.type.choices) == [*(each.value for each in Resolution), WITHDRAWN]
+    assert list(option.type.choices) == [*(resolution.value for resolution in Resolution), WITHDRAWN]
 
 
 def test_it_shows_the_statement_its_run_and_the_choices(unknown: World) -> None:

@@ -204,16 +204,20 @@ HUDI_FILES = [
 @pytest.mark.parametrize("sql", ICEBERG_FILES)
 def test_an_everyday_file_for_iceberg_raises_nothing(sql: str) -> None:
     """An earlier file declares the tables."""
-    assert [(each.code, each.message) for each in findings(HEADER + ICEBERG_TABLES, HEADER + sql)] == []
+    assert [(finding.code, finding.message) for finding in findings(HEADER + ICEBERG_TABLES, HEADER + sql)] == []
 
 
 @pytest.mark.parametrize("sql", DELTA_FILES)
 def test_an_everyday_file_for_delta_raises_nothing(sql: str) -> None:
     """An earlier file declares the tables."""
-    assert [(each.code, each.message) for each in findings(HEADER + DELTA_TABLES, HEADER + sql, facts=DELTA)] == []
+    assert [
+        (finding.code, finding.message) for finding in findings(HEADER + DELTA_TABLES, HEADER + sql, facts=DELTA)
+    ] == []
 
 
 @pytest.mark.parametrize("sql", HUDI_FILES)
 def test_an_everyday_file_for_hudi_raises_nothing(sql: str) -> None:
     """An earlier file declares the table."""
-    assert [(each.code, each.message) for each in findings(HEADER + HUDI_TABLES, HEADER + sql, facts=HUDI)] == []
+    assert [
+        (finding.code, finding.message) for finding in findings(HEADER + HUDI_TABLES, HEADER + sql, facts=HUDI)
+    ] == []

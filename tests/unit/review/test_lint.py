@@ -281,8 +281,10 @@ def test_the_statements_of_a_script_reach_the_rules(
     project.catalog(f"migrationExecutor: {conf}\n" if conf else CATALOG)
     project.file("1_a.sql", sql)
     entry = project.ask("lint").entry()
-    assert [(each["code"], each["line"]) for each in entry["findings"] if each["code"].startswith("DS")] == codes
-    assert [(each["line"], each["sql"]) for each in entry["not_understood"]] == unread
+    assert [
+        (finding["code"], finding["line"]) for finding in entry["findings"] if finding["code"].startswith("DS")
+    ] == codes
+    assert [(unknown["line"], unknown["sql"]) for unknown in entry["not_understood"]] == unread
 
 
 def test_an_allow_above_a_script_is_for_every_statement_in_it(shop: ProjectFolder) -> None:
@@ -290,7 +292,7 @@ def test_an_allow_above_a_script_is_for_every_statement_in_it(shop: ProjectFolde
     shop.file(
         "2_b.sql", "-- GLACIERBASE_ALLOW: DS101 nobody reads it\nBEGIN DROP TABLE lake.a.t; DROP TABLE lake.a.u; END"
     )
-    assert [each["allowed"] for each in found(shop)] == ["nobody reads it"] * 2
+    assert [finding["allowed"] for finding in found(shop)] == ["nobody reads it"] * 2
 
 
 def test_values_of_a_hostile_file_are_shown_as_escapes(shop: ProjectFolder) -> None:
@@ -439,7 +441,9 @@ def test_a_repeatable_may_do_what_only_a_file_that_runs_once_must_not(shop: Proj
     codes = []
     for name in ("2_b.sql", "repeatable/daily.sql"):
         path = shop.file(name, sql)
-        codes.append({each["code"] for each in found(shop) if each["path"].endswith(name)} & {"FL112", "FL114"})
+        codes.append(
+            {finding["code"] for finding in found(shop) if finding["path"].endswith(name)} & {"FL112", "FL114"}
+        )
         path.unlink()
     assert codes == [{"FL112", "FL114"}, set()]
 
