@@ -133,16 +133,13 @@ class _Changed:
         return f"CALL {procedure}({', '.join((literal(name), *arguments))})"
 
 
-_DATA = {
+_LOSES_FILES = frozenset({"expire_snapshots", "remove_orphan_files"})
+_MOVES_TABLE = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot", "fast_forward"})
+_COSTS: Mapping[str, Cost] = {
     **dict.fromkeys(
         ("insert", "insert_multi", "update", "merge", "copy", "create_table_as", "optimize"), Cost.EXPENSIVE
     ),
     **dict.fromkeys(("delete", "truncate", "insert_overwrite", "drop_partition", "restore"), Cost.DESTRUCTIVE),
-}
-_LOSES_FILES = frozenset({"expire_snapshots", "remove_orphan_files"})
-_MOVES_TABLE = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot", "fast_forward"})
-_COSTS: Mapping[str, Cost] = {
-    **_DATA,
     **dict.fromkeys(
         ("drop_table", "replace_table", "drop_column", "replace_columns", "drop_namespace", "set_location", "drop_branch",
          "drop_tag", "vacuum"),
@@ -224,7 +221,7 @@ def _breaks(changed: _Changed) -> tuple[Affected, ...]:
         getattr(part, "nullable", None) is False for part in changed.parsed.parts
     ):
         broken.append(Affected.WRITERS)
-    return _BOTH if _is_swap(changed) else tuple(name for name in Affected if name in broken)
+    return _BOTH if changed.parsed.swaps else tuple(name for name in Affected if name in broken)
 
 
 def _undo(changed: _Changed) -> Undo | None:
@@ -380,11 +377,7 @@ def _location(changed: _Changed) -> Undo | None:
 
 def _other(changed: _Changed) -> Undo | None:
     """Return the undo of a statement that has no operation: SWAP WITH of Snowflake is its own inverse."""
-    return Undo(" ".join(changed.sql.split())) if _is_swap(changed) else None
-
-
-def _is_swap(changed: _Changed) -> bool:
-    return len(changed.parsed.targets) == 2 and changed.sql.upper().split()[-3:-1] == ["SWAP", "WITH"]
+    return Undo(" ".join(changed.sql.split())) if changed.parsed.swaps else None
 
 
 def _type(changed: _Changed) -> Undo | None:

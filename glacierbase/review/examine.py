@@ -119,7 +119,7 @@ def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
     for step in steps:
         for name in step.parsed.targets:
             is_new = step.parsed.operation in CREATES - {"replace_table"} and not step.is_conditional
-            tables[name.key] = tables.get(name.key, is_new) and not step.swaps
+            tables[name.key] = tables.get(name.key, is_new) and not step.parsed.swaps
     return tables
 
 

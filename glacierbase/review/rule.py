@@ -69,12 +69,6 @@ class Step:
         names += [self.target.parts] if self.target else []
         return names[0][0] if names else ""
 
-    @property
-    def swaps(self) -> bool:
-        """Whether it exchanges the names of two tables, so that one that is new has the rows of the other."""
-        subject = self.parsed.subject
-        return subject is not None and subject.verb == "ALTER" and subject.has("SWAP", "WITH")
-
     @cached_property
     def operations(self) -> frozenset[str]:
         """The operation of the statement, and those of its clauses."""
@@ -215,7 +209,8 @@ class File:
         if name is None or created is None or created.number >= before.number or created.is_conditional:
             return False
         return not any(
-            step.swaps and name.key in (target.key for target in step.parsed.targets) for step in self.before(before)
+            step.parsed.swaps and name.key in (target.key for target in step.parsed.targets)
+            for step in self.before(before)
         )
 
     def before(self, step: Step) -> tuple[Step, ...]:

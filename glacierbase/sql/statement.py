@@ -571,6 +571,11 @@ class ParsedStatement:
         """The tables and views that it only reads, as written, without quotes; None where they are not determined."""
         return None if self.sources is None else tuple(map(str, self.sources))
 
+    @property
+    def swaps(self) -> bool:
+        """Whether it exchanges the names of two tables, so that one that is new has the rows of the other."""
+        return self.subject is not None and self.subject.verb == "ALTER" and self.subject.has("SWAP", "WITH")
+
 
 @dataclass(frozen=True, slots=True)
 class InnerStatement:

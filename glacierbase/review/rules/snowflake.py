@@ -166,7 +166,7 @@ def drop_or_replace_namespace(subject: Subject, step: Step, file: File) -> Itera
 @snowflake_rule("SF109")
 def swap_tables(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ALTER … SWAP WITH."""
-    if step.swaps:
+    if step.parsed.swaps:
         consequence = (
             "readers get the other rows at once; grants, streams, policies and tags go with the rows, not the name"
         )
