@@ -50,8 +50,7 @@ def commands() -> str:
     )
     ordered = sorted(shared, key=lambda row: row[0])
     sections = [f"## Common options\n\n{_table(_HEADER, ordered)}"]
-    for name in sorted(cli.commands):
-        command = cli.commands[name]
+    for name, command in sorted(cli.by_words().items()):
         rows = [_row(option) for option in _options(command)]
         own = [row for row in rows if row not in shared]
         also = ", ".join(f"`{row[0].split('`')[1].split()[0]}`" for row in ordered if row in rows)

@@ -14,6 +14,7 @@ The commands:
 - `drift`: `drift`, and its three ways to resolve a difference.
 - `files`: the commands on files alone.
 - `adopt`: `import`.
+- `layout`: `layout explain`, `advise`, `profile`, `simulate` and `ls`.
 - `review`: `lint`, `rules` and `review`.
 - `reference`: `explain` and `schemas`, which need no project.
 """

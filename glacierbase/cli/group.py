@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -29,7 +29,7 @@ def _pipe_watched() -> Iterator[None]:
         raise PipeClosed from error
 
 
-class _Command(click.Command):
+class Command(click.Command):
     """A command that refuses empty values: they come from unset variables of a script, and would otherwise mean "all".
 
     Raises:
@@ -38,7 +38,12 @@ class _Command(click.Command):
 
     def __init__(self, name: str, *args: Any, **kwargs: Any) -> None:
         super().__init__(name, *args, **kwargs)
-        self.section = COMMANDS[name].section
+        self._document = self.document_of(name)
+        self.section = COMMANDS[self._document].section
+
+    def document_of(self, name: str) -> str:
+        """Return the command's name in the table of commands, which is also the name of its JSON document."""
+        return name
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         rest = super().parse_args(ctx, args)
@@ -49,12 +54,12 @@ class _Command(click.Command):
             for item in value if isinstance(value, tuple) else (value,):
                 if item == "":
                     raise click.BadParameter("the value is empty", ctx, param)
-        take_options(self.name or "", ctx.params)
+        take_options(self._document, ctx.params)
         return rest
 
 
 class _Group(click.Group):
-    command_class = _Command
+    command_class = Command
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands by section, with whole first sentences."""
@@ -67,6 +72,14 @@ class _Group(click.Group):
             ]
             with formatter.section(section.value):
                 formatter.write_dl(rows)
+
+    def by_words(self) -> Mapping[str, click.Command]:
+        """Return every command by the words that call it: `migrate`, `layout explain`."""
+        every: dict[str, click.Command] = {}
+        for name, command in self.commands.items():
+            inner = command.commands if isinstance(command, click.Group) else {}
+            every |= {f"{name} {action}": inside for action, inside in inner.items()} or {name: command}
+        return every
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _pipe_watched():

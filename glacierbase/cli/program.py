@@ -11,7 +11,7 @@ from contextlib import contextmanager
 import click
 
 # Importing these modules adds their commands to the group.
-from glacierbase.cli import adopt, apply, drift, files, inspect, reference, review  # noqa: F401
+from glacierbase.cli import adopt, apply, drift, files, inspect, layout, reference, review  # noqa: F401
 from glacierbase.cli.group import PipeClosed, cli
 
 # More objects than a read-only command creates, and few enough that their garbage fits into memory.
@@ -71,6 +71,7 @@ def _is_json(arguments: Sequence[str]) -> bool:
 
 def _document_of(arguments: Sequence[str]) -> str:
     """Return the name of the JSON document of a command that failed by a bug: its own if it has catalogs, else `usage`."""
-    command = cli.commands.get(arguments[0]) if arguments else None
-    has_catalogs = command and any(param.name == "project" for param in command.params)
-    return arguments[0] if has_catalogs else "usage"
+    commands = cli.by_words()
+    words = next((words for words in (" ".join(arguments[:2]), *arguments[:1]) if words in commands), None)
+    has_catalogs = words and any(param.name == "project" for param in commands[words].params)
+    return words.replace(" ", "-") if words and has_catalogs else "usage"

@@ -20,7 +20,7 @@ from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped, joined
 from glacierbase.model.command import command
 from glacierbase.model.printable import printable
-from glacierbase.model.result import Result
+from glacierbase.model.result import StandaloneResult, Result
 from glacierbase.model.text import split_lines
 from glacierbase.output import documents
 from glacierbase.output.formats import FORMATS
@@ -40,10 +40,11 @@ _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 @dataclass(slots=True)
 class Report:
-    """The outcome of a command: its results, and its error if it failed."""
+    """The outcome of a command: its results, its error if it failed, and the answer of a command that is about no catalog."""
 
     results: Sequence[Any] = ()
     error: GlacierbaseError | None = None
+    answer: StandaloneResult | None = None
 
 
 class Terminal:
@@ -121,10 +122,13 @@ class Terminal:
         results = report.results
         written = self._write(documents.CommandOutcome(command, results, report.error))
         error = joined([*filter(None, [report.error]), *written])
-        if self._form == "text":
-            text = documents.text_document(shown(results), lines, show_on(sys.stdout, self._colour))
+        show = show_on(sys.stdout, self._colour)
+        if self._form != "text":
+            text = FORMATS[self._form](documents.CommandOutcome(command, results, error, report.answer))
+        elif report.answer:
+            text = show(report.answer.lines())
         else:
-            text = FORMATS[self._form](documents.CommandOutcome(command, results, error))
+            text = documents.text_document(shown(results), lines, show)
         try:
             if text:
                 click.echo(text, color=True)

@@ -100,7 +100,8 @@ def command(name: str, *arguments: str, reason: bool = False) -> str:
     if name == "migrate" and scope.planned is not None:
         return " && ".join(plan_commands("plan.json", *arguments))
     values = {"--catalog": scope.catalog, "--env": scope.environment, "--project": scope.project}
-    chosen = [(option, values[option]) for option in _OPTIONS.get(name, _ALL_OPTIONS)]
+    names = " ".join([name, *arguments[:1]])  # Actions of a group have different options.
+    chosen = [(option, values[option]) for option in _OPTIONS.get(names, _OPTIONS.get(name, _ALL_OPTIONS))]
     given = [part for option, value in chosen if value is not None for part in (option, value)]
     return shlex.join(["glacierbase", name, *arguments, *(["--reason", "…"] if reason else []), *given])
 

@@ -99,6 +99,15 @@ class Result(ABC):
         return to_html(self.to_dict())
 
 
+@dataclass(frozen=True, slots=True)
+class StandaloneResult(ABC):
+    """The result of a command that is about no catalog. Its fields are further properties of the JSON document."""
+
+    @abstractmethod
+    def lines(self) -> Sequence[Line]:
+        """Return the lines and tables of the text form, not escaped."""
+
+
 class Results(tuple[R, ...]):
     """The results of a command, one for each catalog. A notebook shows them as tables, an interpreter as text."""
 

@@ -8,9 +8,10 @@ from itertools import groupby
 from typing import Any, TypeAlias
 
 from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.model.codec import to_json
 from glacierbase.model.command import command
 from glacierbase.model.printable import Show, printable
-from glacierbase.model.result import Result, document, json_text
+from glacierbase.model.result import StandaloneResult, Result, document, json_text
 from glacierbase.model.text import Line
 
 Lines: TypeAlias = Callable[[Any], Sequence[Line]]
@@ -22,15 +23,18 @@ class CommandOutcome:
 
     Attributes:
         command: its name.
+        answer: of a command that is about no catalog.
     """
 
     command: str
     results: Sequence[Result]
     error: GlacierbaseError | None
+    answer: StandaloneResult | None = None
 
     def document(self) -> dict[str, Any]:
         """Return the JSON document."""
-        return document(self.command, self.results, self.error)
+        more: dict[str, Any] = to_json(self.answer) if self.answer else {}
+        return {**document(self.command, self.results, self.error), **more}
 
 
 def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None, **fields: Any) -> str:

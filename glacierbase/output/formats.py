@@ -13,8 +13,9 @@ from pathlib import Path
 from types import MappingProxyType
 
 from glacierbase.errors import GlacierbaseError, collected
+from glacierbase.model.result import json_text
 from glacierbase.model.text import did_you_mean
-from glacierbase.output.documents import CommandOutcome, json_document, text_document, text_errors
+from glacierbase.output.documents import CommandOutcome, text_document, text_errors
 from glacierbase.run.files import FileRefused, check_replaceable, replace_file, writing
 
 
@@ -24,7 +25,7 @@ def _text(outcome: CommandOutcome) -> str:
 
 
 def _json(outcome: CommandOutcome) -> str:
-    return json_document(outcome.command, outcome.results, outcome.error)
+    return json_text(outcome.document())
 
 
 def _in_module(name: str) -> Callable[[CommandOutcome], str]:

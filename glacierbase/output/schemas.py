@@ -90,19 +90,21 @@ WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
     "schemas": {"schemas": {"type": "array", "items": _SCHEMA}},
     "usage": {},
 }
+_WITH_ACTIONS = ("drift", "import", "layout")
 # Schemas of other documents than those of commands.
 _OTHERS = {"catalog-file": "catalog files, for editors", "usage": "the document of a wrong command line"}
 
 
 def described_schemas() -> dict[str, str]:
     """Return what each JSON Schema describes, by the schema's name, in the order of the names."""
-    documents = {name: f"the document of `{_command(name)}`" for name in COMMANDS}
+    documents = {name: f"the document of `{_command(name)}`" for name, row in COMMANDS.items() if not row.is_group}
     return dict(sorted({**documents, **_OTHERS}.items()))
 
 
 def _command(document: str) -> str:
-    """Return the command line of a document's name: each action of `drift` and of `import` has its own document."""
-    return f"glacierbase {document.replace('drift-', 'drift ').replace('import-', 'import ')}"
+    """Return the command line of a document's name: each action of some commands has its own document."""
+    group, dash, action = document.partition("-")
+    return f"glacierbase {group} {action}" if dash and group in _WITH_ACTIONS else f"glacierbase {document}"
 
 
 def json_schema(name: str) -> Schema:
@@ -118,7 +120,12 @@ def _document_schema(command: str) -> Schema:
     """Return the JSON Schema (draft 2020-12) of a command's document. Documents may have more properties than it lists."""
     definitions: dict[str, Schema] = {"Error": _ERROR}
     more = WITHOUT_CATALOGS.get(command, {})
-    entry = False if command in WITHOUT_CATALOGS else _schema(COMMANDS[command].result_type(), definitions)
+    answer = (
+        _fields(COMMANDS[command].answer_type(), definitions)
+        if command in COMMANDS and COMMANDS[command].answer
+        else {}
+    )
+    entry = False if more or answer or command == "usage" else _schema(COMMANDS[command].result_type(), definitions)
     return {
         "$schema": _DIALECT,
         "title": f"glacierbase {command}",
@@ -129,6 +136,7 @@ def _document_schema(command: str) -> Schema:
             "error": _schema(GlacierbaseError | None, definitions),
             "catalogs": {"type": "array", "items": entry},
             **more,
+            **answer,  # A command that failed has none.
         },
         "required": ["schema", "ok", "error", "catalogs", *more],
         "$defs": definitions,
@@ -160,8 +168,7 @@ def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
     name = kind.__name__
     if name not in definitions:
         definitions[name] = {}  # A type may contain itself.
-        hints = get_type_hints(kind)
-        properties = {key_of(field): _schema(hints[field.name], definitions) for field in document_fields(kind)}
+        properties = _fields(kind, definitions)
         definitions[name] = {
             "description": _summary(kind),
             "type": "object",
@@ -169,6 +176,12 @@ def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
             "required": list(properties),
         }
     return {"$ref": f"#/$defs/{name}"}
+
+
+def _fields(kind: Any, definitions: dict[str, Schema]) -> dict[str, Schema]:
+    """Return the schemas of the fields of a dataclass, by their keys."""
+    hints = get_type_hints(kind)
+    return {key_of(field): _schema(hints[field.name], definitions) for field in document_fields(kind)}
 
 
 def _summary(kind: type) -> str:

@@ -28,7 +28,9 @@ class Command(NamedTuple):
         section: the section in the list of commands; None for an action of another command.
         function: `module:name` in this package; takes keyword arguments. None where the command line alone has it.
         result: `module:name` of the type of its results; None where its document is about no catalog.
+        is_group: whether it only groups commands, which are rows of their own: `layout-explain`.
         needs_values: whether it contacts the catalog, so that every reference in the catalog file must have a value.
+        answer: `module:name` of the type of its answer, where its document is about no catalog.
         reads_files: whether an error in a migration file ends the command; otherwise files are read when they are needed.
     """
 
@@ -37,6 +39,8 @@ class Command(NamedTuple):
     result: str | None = None
     reads_files: bool = True
     needs_values: bool = True
+    is_group: bool = False
+    answer: str | None = None
 
     def load(self) -> Callable[..., Any]:
         """Import the function, and return it."""
@@ -46,6 +50,10 @@ class Command(NamedTuple):
     def result_type(self) -> Any:
         """Import the type of the results, and return it."""
         return _imported(self.result)
+
+    def answer_type(self) -> Any:
+        """Import the type of the answer, and return it."""
+        return _imported(self.answer)
 
 
 def _imported(path: str | None) -> Any:
@@ -67,6 +75,7 @@ COMMANDS: Mapping[str, Command] = {
     "lint": Command(Section.CHECK, "review.lint:lint", "review.results:LintResult"),
     "rules": Command(Section.CHECK),
     "review": Command(Section.CHECK, "review.review:review", "review.results:ReviewResult"),
+    "layout": Command(Section.CHECK, is_group=True),
     "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
     "schemas": Command(Section.CHECK),
     "completion": Command(Section.CHECK),

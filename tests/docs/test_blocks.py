@@ -78,9 +78,10 @@ def check_command(words: list[str], *, whole: bool = True) -> None:
     if arguments and arguments[0].startswith("-"):
         assert arguments in (["--version"], ["--help"]), arguments
         return
-    command = build.cli.commands[arguments[0]]
+    commands = build.cli.by_words()
+    name = next(name for name in (" ".join(arguments[:2]), arguments[0]) if name in commands)
     try:
-        command.make_context(arguments[0], arguments[1:])
+        commands[name].make_context(name.split()[-1], arguments[len(name.split()) :])
     except click.exceptions.Exit:
         pass
     except click.MissingParameter:

@@ -31,6 +31,7 @@ COMMANDS = {
         "lint",
         "rules",
         "review",
+        "layout",
         "access",
         "schemas",
         "completion",
@@ -133,10 +134,10 @@ def test_a_command_that_the_table_lacks_cannot_be_defined() -> None:
         cli.command("count")(lambda: None)
 
 
-@pytest.mark.parametrize("command", cli.commands)
+@pytest.mark.parametrize("command", cli.by_words())
 def test_every_command_has_help_both_formats_and_colours(command: str) -> None:
     """The options of the output are the same everywhere."""
-    shown = run(command, "--help")
+    shown = run(*command.split(), "--help")
     assert shown.code == 0
     assert "--format [text|json" in shown.stdout
     assert "--color [auto|always|never]" in shown.stdout

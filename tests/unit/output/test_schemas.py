@@ -121,8 +121,9 @@ def test_a_schema_is_valid_and_requires_every_field_of_the_result(command: str) 
 
 def test_every_command_of_the_program_has_a_schema() -> None:
     """A new command gets its schema from its type of result; the others print a document about no catalog."""
-    assert set(COMMANDS) == {*cli.commands, *ACTIONS}
-    assert set(RESULTS) | set(WITHOUT_CATALOGS) == {*COMMANDS, "usage"}
+    assert set(COMMANDS) == {*cli.commands, *ACTIONS, *(words.replace(" ", "-") for words in cli.by_words())}
+    documents = {name for name, row in COMMANDS.items() if not row.is_group and not row.answer}
+    assert set(RESULTS) | set(WITHOUT_CATALOGS) == {*documents, "usage"}
 
 
 @pytest.mark.parametrize("command", RESULTS)
@@ -181,7 +182,8 @@ def test_documents_of_the_program_fit_their_schemas(
         checked(document)
         assert (caught.value.code == 0, document["ok"]) == (succeeds, succeeds), (call, document["error"])
         seen.update((command, document["schema"].split("/")[1]))
-    assert seen == {*COMMANDS, "usage"} - {"warm"}
+    groups = {name for name, row in COMMANDS.items() if row.is_group}
+    assert seen - groups == {*COMMANDS, "usage"} - groups - {"warm"}
 
 
 def refuse(*_: object) -> Executor:

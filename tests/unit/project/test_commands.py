@@ -11,7 +11,7 @@ from glacierbase.model.result import Result
 from glacierbase.project.commands import COMMANDS
 
 # Their rows have no function: the command line prints what the program knows of itself.
-PRINTED = ("rules", "schemas", "completion", "explain")
+PRINTED = ("rules", "layout", "schemas", "completion", "explain")
 # Commands that only write or rename files are no methods.
 WRITERS = ("new", "rebase", "init")
 
@@ -39,5 +39,5 @@ def test_a_command_on_catalogs_is_a_method_of_a_project(name: str) -> None:
 
 def test_a_command_without_a_function_has_no_results() -> None:
     """The commands without a function need no project, and their documents are about no catalog."""
-    assert tuple(name for name, row in COMMANDS.items() if row.function is None) == PRINTED
+    assert {name for name, row in COMMANDS.items() if row.function is None} == {*PRINTED}
     assert all(COMMANDS[name].result is None for name in PRINTED)

@@ -1,0 +1,6 @@
+"""`layout explain`, `advise`, `profile`, `simulate` and `ls`: the load on object keys. The core does not import this room.
+
+The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the extra `layout`, are imported when they are needed.
+
+- `extra`: import what the extra `layout` installs.
+"""
