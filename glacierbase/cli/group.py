@@ -29,7 +29,7 @@ def _pipe_watched() -> Iterator[None]:
         raise PipeClosed from error
 
 
-class Command(click.Command):
+class ListedCommand(click.Command):
     """A command that refuses empty values: they come from unset variables of a script, and would otherwise mean "all".
 
     Raises:
@@ -59,7 +59,7 @@ class Command(click.Command):
 
 
 class _Group(click.Group):
-    command_class = Command
+    command_class = ListedCommand
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """Write the list of commands by section, with whole first sentences."""

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import click
 
-from glacierbase.cli.group import Command, cli
+from glacierbase.cli.group import ListedCommand, cli
 
 
-class _Action(Command):
+class _Action(ListedCommand):
     """An action of `layout`."""
 
     def document_of(self, name: str) -> str:

@@ -20,7 +20,7 @@ from glacierbase.cli.signals import Signals
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, Stopped, joined
 from glacierbase.model.command import command
 from glacierbase.model.printable import printable
-from glacierbase.model.result import StandaloneResult, Result
+from glacierbase.model.result import Result, StandaloneResult
 from glacierbase.model.text import split_lines
 from glacierbase.output import documents
 from glacierbase.output.formats import FORMATS

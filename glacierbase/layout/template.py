@@ -1,7 +1,7 @@
 """The template of the object keys of a table's data files, and the facts that it follows from.
 
-A template is a list of segments from left to right. To an object store a key is one string: `/` does not matter to how it splits keys
-into partitions.
+A template is a list of segments from left to right. To an object store a key is one string, which it may split anywhere, not only
+at `/`.
 """
 
 from __future__ import annotations

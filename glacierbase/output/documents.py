@@ -11,7 +11,7 @@ from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.codec import to_json
 from glacierbase.model.command import command
 from glacierbase.model.printable import Show, printable
-from glacierbase.model.result import StandaloneResult, Result, document, json_text
+from glacierbase.model.result import Result, StandaloneResult, document, json_text
 from glacierbase.model.text import Line
 
 Lines: TypeAlias = Callable[[Any], Sequence[Line]]
