@@ -141,12 +141,14 @@ def _sections(
     for catalog, groups in _by_catalog(entries).items():
         for (name, *_), section in _tables(groups).items():
             names = set(map(cleaned, _names(groups, name)))
-            about = [
-                problem
-                for problem in others
-                if problem.catalog == cleaned(catalog) and any(_is_named(problem.table, known) for known in names)
-            ]
-            others = [problem for problem in others if problem not in about]
+            about: list[Problem] = []
+            rest: list[Problem] = []
+            for problem in others:
+                is_about = problem.catalog == cleaned(catalog) and any(
+                    _is_named(problem.table, known) for known in names
+                )
+                (about if is_about else rest).append(problem)
+            others = rest
             first, *more = [*section, *_findings_block(about, written, links)]
             blocks = [first, *(replace(block, continues=True) for block in more)]
             sections.append((not any(problem.is_error for problem in about), blocks))
