@@ -4,4 +4,6 @@ Key layouts decide which part of an object store a load reaches. Stores partitio
 partition fields is the order of the key.
 
 - `template`: the template of a key, segment by segment, and what decides each segment.
+- `keys`: keys from ids, in Python.
+- `expressions`: the same as SQL, which the key macros of migration files render.
 """
