@@ -132,6 +132,8 @@ def _changed(catalog: Catalog, statements: Sequence[Named]) -> Sequence[Name]:
 
 def _keys(catalog: Catalog, name: Name, declared: Declared | None) -> DeclaredKeys:
     table = (declared.whole if declared else name).recorded
+    if catalog.dialect != SPARK.name:
+        return DeclaredKeys(table, catalog.dialect, why=f"keys of tables of {catalog.dialect} are not modelled")
     if declared is None:
         return DeclaredKeys(table, why="no migration up to this one creates it")
     if declared.known is None:
@@ -148,8 +150,6 @@ def _keys(catalog: Catalog, name: Name, declared: Declared | None) -> DeclaredKe
 
 def _format(catalog: Catalog, using: str | None, name: Name) -> str:
     """Return the format of a table: that of its catalog, of which USING may choose another one."""
-    if catalog.dialect != SPARK.name:
-        return catalog.dialect
     declared = formats(catalog)
     own = declared.get(name.parts[0] if len(name.parts) > 2 else default_catalog(catalog))
     in_catalog = "hive" if own is None else own or "iceberg"

@@ -161,7 +161,7 @@ def explain_file(root: Path, choice: CatalogChoice, catalogs: Collection[str], f
     """Return the keys of the tables that a migration creates or changes, in every environment. Contacts nothing.
 
     Args:
-        file: its version, or its path, which is relative to the project or to the working directory.
+        file: its version, or its path; the first folders may be left out.
 
     Raises:
         ConfigurationError: `UNKNOWN_VERSION`; `NO_TABLE`: it changes no table.
@@ -171,7 +171,7 @@ def explain_file(root: Path, choice: CatalogChoice, catalogs: Collection[str], f
 
     def explained(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[ExplainedKeys]:
         for migration in migrations:
-            if _is_meant(migration, root, file):
+            if _is_meant(migration, file):
                 paths[catalog.name] = migration.location
                 for keys in declared_keys(sandbox, catalog, migrations, migration):
                     yield _explained(keys, catalog.environment)
@@ -186,10 +186,10 @@ def explain_file(root: Path, choice: CatalogChoice, catalogs: Collection[str], f
     return raise_first(Results(_result(name, groups[name], path) for name, path in paths.items()))
 
 
-def _is_meant(migration: Migration, root: Path, file: str) -> bool:
+def _is_meant(migration: Migration, file: str) -> bool:
     if not file.endswith(".sql"):
         return bool(migration.version) and migration.number == version_number(file)
-    return Path(file).resolve() == migration.path.resolve() or (root / file).resolve() == migration.path.resolve()
+    return f"/{migration.location}".endswith(f"/{file}") or Path(file).resolve() == migration.path.resolve()
 
 
 def _result(name: str, outcomes: Sequence[InEnvironment[ExplainedKeys]], path: str) -> ExplainResult:

@@ -33,6 +33,8 @@ _NUMBER, _TEXT = 30417, "north"
 _ESCAPED = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
 
 
+_TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d).*")
+
 Escape = Callable[[str], str]
 
 
@@ -130,5 +132,5 @@ def _encoded(text: str) -> str:
 
 
 def _escaped(text: str) -> str:
-    """Return a name or a value as Hive writes it into a key."""
-    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", text)
+    """Return a name or a value as Hive writes it into a key; a timestamp as Spark's text."""
+    return _ESCAPED.sub(lambda match: f"%{ord(match[0]):02X}", _TIMESTAMP.sub(r"\1 \2", text))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from glacierbase.layout.facts import of_known
 from glacierbase.layout.template import KeyTemplate
@@ -71,6 +72,47 @@ ICEBERG_MORE: Mapping[str, tuple[Sequence[str], str]] = {
         "data/eventTs_month={eventTs_month}/Id_bucket_10={Id_bucket_10}/{file}",
     ),
 }
+# The same of Delta and Hudi, in the folder ELSEWHERE.
+_PLACED = "PARTITIONED BY (dt, region) LOCATION 'ELSEWHERE'"
+_IN_FOLDERS = "(id BIGINT, amount INT, dt DATE, region STRING)"
+ROW_IN_FOLDERS = "VALUES (1, 2, DATE'2026-11-24', 'a b/c')"
+DELTA: Mapping[str, tuple[Sequence[str], str]] = {
+    "folders": (
+        [f"CREATE TABLE TABLE {_IN_FOLDERS} USING delta {_PLACED}"],
+        "dt={dt}/region={region}/{file}",
+    ),
+    "random prefixes": (
+        [
+            f"CREATE TABLE TABLE {_IN_FOLDERS} USING delta {_PLACED}"
+            " TBLPROPERTIES ('delta.randomizeFilePrefixes'='true', 'delta.randomPrefixLength'='3')"
+        ],
+        "{random:3 characters}/{file}",
+    ),
+    "column mapping": (
+        [f"CREATE TABLE TABLE {_IN_FOLDERS} USING delta {_PLACED} TBLPROPERTIES ('delta.columnMapping.mode'='name')"],
+        "{random:2 characters}/{file}",
+    ),
+}
+HUDI: Mapping[str, tuple[Sequence[str], str]] = {
+    "names of columns": (
+        [f"CREATE TABLE TABLE {_IN_FOLDERS} USING hudi {_PLACED} TBLPROPERTIES (primaryKey = 'id')"],
+        "dt={dt}/region={region}/{file}",
+    ),
+    "values only": (
+        [
+            f"CREATE TABLE TABLE {_IN_FOLDERS} USING hudi {_PLACED}"
+            " TBLPROPERTIES (primaryKey = 'id', 'hoodie.datasource.write.hive_style_partitioning' = 'false')"
+        ],
+        "{dt}/{region}/{file}",
+    ),
+}
+
+
+def in_folder(statements: Sequence[str], table: str, folder: Path | str) -> list[str]:
+    """Return the statements that make a table, with its name and its folder."""
+    return [
+        statement.replace("TABLE TABLE", f"TABLE {table}").replace("ELSEWHERE", str(folder)) for statement in statements
+    ]
 
 
 def predicted(table: str, statements: Sequence[str], table_format: str, version: str) -> KeyTemplate:

@@ -82,7 +82,7 @@ def test_a_migration_is_explained_in_every_environment_and_contacts_nothing(
 
 def test_a_migration_shows_the_tables_that_it_changes_with_what_earlier_ones_declare(shop: ProjectFolder) -> None:
     """A table that no earlier file creates has a reason in place of a template."""
-    by_path = templates(shop, "migrations/shop/0002_hash.sql", "--env", "dev")
+    by_path = templates(shop, "shop/0002_hash.sql", "--env", "dev")
     assert by_path == templates(shop, str(shop.root / "migrations/shop/0002_hash.sql"), "--env", "dev")
     [orders, unknown] = by_path
     assert [segment["kind"] for segment in orders["segments"]][:5] == ["constant", *["hashed"] * 4]
@@ -119,6 +119,16 @@ def test_the_format_is_that_of_the_catalog_or_after_using(project: ProjectFolder
     found = templates(project, "1", "--env", "dev")
     assert [(keys["format"], keys["text"]) for keys in found] == list(FORMATS.values())
     assert [bool(keys["why"]) for keys in found] == [not text for _, text in FORMATS.values()]
+
+
+def test_keys_of_snowflake_are_not_modelled(project: ProjectFolder) -> None:
+    connection = "{account: a, user: u, database: D, schema: S}"
+    project.catalog(f"migrationExecutor: {{type: snowflake, conf: {{connection: {connection}}}}}\n")
+    project.file("1_a.sql", "CREATE TABLE t (a INT)")
+    [keys] = templates(project, "1")
+    assert (keys["format"], keys["segments"], keys["why"]) == (
+        "snowflake", [], "keys of tables of snowflake are not modelled",
+    )  # fmt: skip
 
 
 def recorded(project: ProjectFolder) -> RecordedTables:

@@ -205,3 +205,4 @@ def test_names_and_values_are_encoded_as_the_writer_does() -> None:
     assert iceberg.segments[1].example == "a+b%2F%7Bc=2026-11-24T13%3A00%3A00%2B00%3A00"
     delta = key_template(replace(FACTS, format="delta", partitioning=odd))
     assert delta.segments[0].text == "a b%2F%7Bc={a b%2F%7Bc}"
+    assert delta.segments[0].example == "a b%2F%7Bc=2026-11-24 13%3A00%3A00"
