@@ -75,7 +75,7 @@ ICEBERG_MORE: Mapping[str, tuple[Sequence[str], str]] = {
 # The same of Delta and Hudi, in the folder ELSEWHERE.
 _PLACED = "PARTITIONED BY (dt, region) LOCATION 'ELSEWHERE'"
 _IN_FOLDERS = "(id BIGINT, amount INT, dt DATE, region STRING)"
-ROW_IN_FOLDERS = "VALUES (1, 2, DATE'2026-11-24', 'a b/c')"
+ROW_IN_FOLDERS = "VALUES (1, 2, DATE'2026-11-24', 'north')"
 DELTA: Mapping[str, tuple[Sequence[str], str]] = {
     "folders": (
         [f"CREATE TABLE TABLE {_IN_FOLDERS} USING delta {_PLACED}"],
@@ -94,11 +94,11 @@ DELTA: Mapping[str, tuple[Sequence[str], str]] = {
     ),
 }
 HUDI: Mapping[str, tuple[Sequence[str], str]] = {
-    "names of columns": (
+    "named": (
         [f"CREATE TABLE TABLE {_IN_FOLDERS} USING hudi {_PLACED} TBLPROPERTIES (primaryKey = 'id')"],
         "dt={dt}/region={region}/{file}",
     ),
-    "values only": (
+    "plain": (
         [
             f"CREATE TABLE TABLE {_IN_FOLDERS} USING hudi {_PLACED}"
             " TBLPROPERTIES (primaryKey = 'id', 'hoodie.datasource.write.hive_style_partitioning' = 'false')"

@@ -79,6 +79,7 @@ def test_an_unknown_version_gives_the_newest_layout_and_a_note() -> None:
     [
         ("s3://lake/sales/orders/files", "s3://lake/sales/orders", "files/HASH/ts_day"),
         ("s3://hot/all", "s3://lake/sales/orders", "all/HASH/sales/orders/ts_day"),
+        ("s3://lake/sales/orders2", "s3://lake/sales/orders", "sales/orders2/HASH/ts_day"),
         ("s3://hot", None, "HASH/sales/orders/ts_day"),
     ],
 )  # fmt: skip
@@ -87,7 +88,7 @@ def test_a_data_path_outside_the_location_has_database_and_table_after_the_hash(
 ) -> None:
     template = of({**HASHED, "write.data.path": path}, location=location)
     assert template.text.replace(BITS, "HASH").startswith(text)
-    assert any("outside the table's location" in note for note in template.notes) == (not path.startswith("s3://lake"))
+    assert any("outside the table's location" in note for note in template.notes) == (not path.endswith("files"))
 
 
 def test_a_data_path_without_object_storage_has_no_names_after_it() -> None:
@@ -102,6 +103,17 @@ def test_former_path_properties_are_read_before_1_9_and_refused_since(key: str) 
     since = of({**HASHED, key: "s3://hot/all"}, "1.9.0")
     assert since.text.startswith("data/{hash:4 bits}")
     assert f"Iceberg 1.9.0 and newer refuse to write with {key}" in since.notes
+
+
+def test_former_path_properties_are_not_refused_where_no_writer_reads_them() -> None:
+    """Iceberg 1.12 writes with them where `write.data.path` is set, and with the first one where object storage is off."""
+    both = {"write.object-storage.path": "s3://hot/all", "write.folder-storage.path": "s3://hot/all"}
+    with_path = of({**HASHED, **both, "write.data.path": "s3://lake/other"})
+    assert with_path.text.startswith("other/{hash:4 bits}")
+    assert not any("refuse" in note for note in with_path.notes)
+    off = of({"write.object-storage.path": "s3://hot/all"})
+    assert off.text.startswith("data/ts_day")
+    assert not any("refuse" in note for note in off.notes)
 
 
 def test_delta_writes_a_random_prefix_in_place_of_partition_folders_where_the_version_supports_it() -> None:
