@@ -2,5 +2,7 @@
 
 The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the extra `layout`, are imported when they are needed.
 
+- `explain`: the templates of a table, and of the tables of a migration.
+- `declared`: the templates of the tables that migrations declare, in a sandbox.
 - `extra`: import what the extra `layout` installs.
 """

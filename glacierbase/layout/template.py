@@ -6,14 +6,19 @@ at `/`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from glacierbase.model.shape import PartitionField
 
+# What varies in the text of a segment; of a hash or a random text also its length and the characters: `{hash:4 bits}`.
+VARIABLE = re.compile(r"\{(?P<name>[^{}:]*)(?::(?P<length>\d+) (?P<unit>bits|characters))?\}")
+_CHARACTERS = {"bits": "[01]", "characters": "[A-Za-z0-9_-]"}
 
-class Kind(str, Enum):
+
+class SegmentKind(str, Enum):
     """How the text of a segment varies between the files of a table.
 
     - constant: the same for all files.
@@ -40,12 +45,12 @@ class Segment:
         kind: how its text varies.
         text: with the part that varies in braces: `data`, `ts_day={ts_day}`, `{hash:4 bits}`.
         example: the text of one file: `ts_day=2026-11-24`.
-        source: what decides it: `partition field ts_day`, `property write.object-storage.enabled`, `the version of Delta`.
+        source: what decides it: `partition field day(ts)`, `property write.object-storage.enabled`, `the version of Delta`.
         column: the column whose value it is, or is computed from; None for another segment.
         transform: of that column, as Iceberg spells it: `identity`, `bucket[16]`, `day`.
     """
 
-    kind: Kind
+    kind: SegmentKind
     text: str
     example: str
     source: str
@@ -80,7 +85,22 @@ class KeyTemplate:
     @property
     def first_varying(self) -> Segment | None:
         """The first segment that differs between files; it decides where a load goes."""
-        return next((segment for segment in self.segments if segment.kind is not Kind.CONSTANT), None)
+        return next((segment for segment in self.segments if segment.kind is not SegmentKind.CONSTANT), None)
+
+    def matches(self, key: str) -> bool:
+        """Return whether a key, or the end of a longer one, is the key of a file of the table."""
+        return re.fullmatch(rf"(?:.*/)?{self._pattern()}", key, re.DOTALL) is not None
+
+    def _pattern(self) -> str:
+        parts, at = [], 0
+        for match in VARIABLE.finditer(self.text):
+            length = match["length"]
+            parts += [
+                re.escape(self.text[at : match.start()]),
+                f"{_CHARACTERS[match['unit']]}{{{length}}}" if length else "[^/]+",
+            ]
+            at = match.end()
+        return "".join((*parts, re.escape(self.text[at:])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +113,8 @@ class TableFacts:
         columns: the types of the columns by name, as far as they are known.
         partitioning: the partition fields in order.
         properties: of the table; those that the catalog gives to new tables included.
-        location: of the table; None where the catalog chooses it.
+        location: of the table; None where the catalog chooses it, or it is not known.
+        notes: what else is not known.
     """
 
     table: str
@@ -103,3 +124,14 @@ class TableFacts:
     partitioning: Sequence[PartitionField] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
+    notes: Sequence[str] = ()
+
+
+def constant(text: str, source: str) -> Segment:
+    """Return a segment that is the same for all files."""
+    return Segment(SegmentKind.CONSTANT, text, text, source)
+
+
+def file_segment(kind: SegmentKind, example: str, source: str = "the writer") -> Segment:
+    """Return the last segment: the name of the file."""
+    return Segment(kind, "{file}", example, source)

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import os
+import re
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.command import command
 from glacierbase.model.migration import REPEATABLE_NAME, Key, version_number
+
+# The name of a table may end like that of a file: `lake.sql`.
+_MIGRATION = re.compile(r"(?s:.*/.*|[0-9]+_.*)\.sql")
 
 
 def given(name: str, value: str | Path | None, variable: str) -> str | None:
@@ -82,6 +86,11 @@ def key_given(text: str) -> Key:
         ConfigurationError: `UNKNOWN_VERSION`: it is neither.
     """
     return text if REPEATABLE_NAME.fullmatch(text) else version_given(text)
+
+
+def names_file(text: str) -> bool:
+    """Return whether an argument is the version or the path of a migration, where it may also be the name of a table."""
+    return bool(_MIGRATION.fullmatch(text)) or version_number(text) is not None
 
 
 def unknown_version(what: str) -> ConfigurationError:

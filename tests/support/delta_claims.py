@@ -12,6 +12,7 @@ from glacierbase.migrations.statements import split_statements
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.table_properties import known
 from tests.support.jar_properties import properties_of
+from tests.support.layouts import DELTA, ROW_IN_FOLDERS, check_keys, in_folder, predicted
 
 # Of rules about Delta only, and of rules that are about Iceberg as well.
 ONLY = ("MT104", "DL101", "DL102", "DL103", "DL104", "DL105")
@@ -23,18 +24,31 @@ _MAPPING = " TBLPROPERTIES ('delta.columnMapping.mode'='name')"
 
 def main() -> None:
     """Print a JSON object: whether each claim is true."""
-    from tests.engines.test_migrate_delta import with_delta
+    from tests.engines import test_migrate_delta
     from tests.support.beds import lake_bed
 
     with tempfile.TemporaryDirectory() as folder:
-        text = with_delta(Path(folder) / "warehouse")
+        text = test_migrate_delta.with_delta(Path(folder) / "warehouse")
         conf = f"      spark.sql.warehouse.dir: {folder}/spark\n"
         with lake_bed(text.replace("    sparkConf:\n", f"    sparkConf:\n{conf}"), Path(folder) / "project") as bed:
             claims = {
                 **_claims(bed.spark),
+                "keys": keys_are_as_predicted(bed.spark, Path(folder), test_migrate_delta.DELTA.rpartition(":")[2]),
                 "properties": knows_the_jar_of(bed.spark, "io.delta.sql.DeltaSparkSessionExtension"),
             }
             print(json.dumps(claims))  # noqa: T201
+
+
+def keys_are_as_predicted(spark: Any, folder: Path, version: str) -> bool:
+    """Check the paths of files that Delta writes against the template of their table; AssertionError if one differs."""
+    for number, (statements, text) in enumerate(DELTA.values()):
+        table, location = f"spark_catalog.a.keys{number}", folder / f"keys{number}"
+        made = in_folder(statements, table, location)
+        for statement in (*made, f"INSERT INTO {table} {ROW_IN_FOLDERS}"):
+            spark.sql(statement)
+        keys = [str(path.relative_to(location)) for path in location.rglob("*.parquet")]
+        check_keys(predicted(table, made, "delta", version), text, keys)
+    return True
 
 
 def knows_the_jar_of(spark: Any, name: str) -> bool:
