@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
+from typing import Any
+
 import click
 
 from glacierbase.cli.completion import complete_file
 from glacierbase.cli.group import ListedCommand, cli
-from glacierbase.cli.options import CommandOptions, with_options
+from glacierbase.cli.options import CommandOptions, F, with_options
 
 
 class _Action(ListedCommand):
@@ -40,3 +44,130 @@ def explain(options: CommandOptions, table: str) -> None:
     path of a migration: the tables that it creates or changes, as each environment renders it. This contacts nothing.
     """
     options.report(lambda project: project.layout_explain(table, options.catalogs))
+
+
+class _Amount(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A number such as `37.5M`, a size such as `128MB`, or a share such as `5%`."""
+
+    name = "amount"
+
+    def __init__(self, *, is_bytes: bool = False, is_share: bool = False) -> None:
+        self._is_bytes = is_bytes
+        self._is_share = is_share
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        from glacierbase.model.amounts import parse_amount
+
+        try:
+            return parse_amount(value.removesuffix("%") if self._is_share else value, is_bytes=self._is_bytes)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)
+
+
+_LOAD = (
+    ("--objects", "N", _Amount(), "The number of objects."),
+    (
+        "--objects-per-prefix",
+        "N",
+        _Amount(),
+        "The most objects that one prefix should hold. Default: the provider's limit.",
+    ),
+    ("--put-per-second", "X", _Amount(), "PUT requests a second at the peak; a file is one or more."),
+    ("--get-per-second", "X", _Amount(), "GET requests a second at the peak."),
+    ("--rows-per-second", "X", _Amount(), "Rows a second at the peak, in place of --put-per-second."),
+    ("--row-size", "BYTES", _Amount(is_bytes=True), "With --rows-per-second: the size of a row in a file. [1KB]"),
+    ("--file-size", "BYTES", _Amount(is_bytes=True), "The size of a file. [128MB]"),
+    ("--writers", "N", _Amount(), "With --rows-per-second: how many writers close a file each at a commit."),
+    ("--growth", "PERCENT", _Amount(is_share=True), "Growth of objects and rates a month, compound."),
+)
+
+
+def _with_load(function: F) -> F:
+    """Add the options of a load."""
+    options: list[Callable[[F], F]] = [
+        click.option(name, metavar=metavar, type=kind, help=text) for name, metavar, kind, text in _LOAD
+    ]
+    options.append(click.option("--months", metavar="N", type=int, help="With --growth: for how many months. [12]"))
+    return functools.reduce(lambda made, option: option(made), reversed(options), function)
+
+
+@layout.command()
+@with_options()
+@_with_load
+@click.option(
+    "--provider",
+    type=click.Choice(["aws", "aws-2012", "custom"]),
+    default="aws",
+    help="Whose limits: aws (3,500 PUT and 5,500 GET a second a prefix), aws-2012 (100, and 20M keys), or custom. [aws]",
+)
+@click.option(
+    "--put-limit", metavar="X", type=_Amount(), help="With custom: PUT requests a second that a prefix carries."
+)
+@click.option(
+    "--get-limit", metavar="X", type=_Amount(), help="With custom: GET requests a second that a prefix carries."
+)
+@click.option(
+    "--type",
+    "table_format",
+    type=click.Choice(["iceberg", "delta", "hudi", "hive", "snowflake"]),
+    help="The table's format; hive for folders of files, or keys of any kind. Default: that of --table, else iceberg.",
+)
+@click.option(
+    "--table", metavar="NAME", help="A table of the project: its format and its layout, as `layout explain` shows them."
+)
+@click.option("--column", default="id", help="The column by which hashes and buckets spread the keys. [id]")
+@click.option("--readable", is_flag=True, help="Prefer keys that a person can find by the column.")
+@click.option("--write", is_flag=True, help="Write the statements as a migration of the --table. Runs nothing.")
+@click.option("--author", help="With --write. Default: git's user.name.")
+def advise(
+    options: CommandOptions,
+    provider: str,
+    put_limit: float | None,
+    get_limit: float | None,
+    table_format: str | None,
+    table: str | None,
+    column: str,
+    readable: bool,
+    write: bool,
+    author: str | None,
+    **load: Any,
+) -> None:
+    """Size the key layout that a load needs, or say to do nothing.
+
+    From objects and requests a second at the peak to prefixes, statements and the cost of listing. Numbers may end with k, M, G
+    or T. Leave out what does not occur or is not known: 0 is refused. Below 50 requests a second the advice is to do nothing.
+    Contacts nothing without --table.
+
+    Example: glacierbase layout advise --objects 600M --objects-per-prefix 2.5M --put-per-second 9k
+    """
+    if write and table is None:
+        raise click.UsageError("--write requires --table", click.get_current_context())
+    if author is not None and not write:
+        raise click.UsageError("--author requires --write", click.get_current_context())
+
+    with options.reporting() as report:
+        from glacierbase.heat.advise import AdviseResult
+        from glacierbase.heat.advise import advise as advice_on
+        from glacierbase.heat.advise import write as write_migration
+        from glacierbase.heat.load import Load
+        from glacierbase.heat.remedies import AdvisedTable
+        from glacierbase.layout.providers import provider_of
+
+        given, limits = Load(**load), provider_of(provider, put_limit, get_limit)
+        if table is None:
+            about = AdvisedTable(table_format or "iceberg", column=column, is_readable=readable)
+            report.answer = AdviseResult(advice_on(given, limits, about))
+            return
+        from glacierbase.heat.advised import advised_table
+
+        with options.loaded() as project:
+            about, catalog = advised_table(
+                lambda: project.layout_explain(table, options.catalogs), table, table_format, column, readable
+            )
+            advice = advice_on(given, limits, about)
+            if write:
+                folder = project.folder(catalog or next(iter(options.catalogs), None))
+                advice = write_migration(project.root, folder, advice, author)
+        report.answer = AdviseResult(advice)

@@ -11,6 +11,7 @@
 - `result`: the base of every command's result.
 - `command`: the commands that messages print.
 - `arguments`: checks of the arguments that callers pass.
+- `amounts`: numbers as callers write them, and as texts show them.
 - `codec`: dataclasses to JSON documents, and back.
 - `text`, `escape`, `html`: lines and tables; escaping; results in notebooks.
 - `printable`: the one place where output is masked and escaped; plain text of lines and tables.

@@ -76,6 +76,7 @@ COMMANDS: Mapping[str, Command] = {
     "rules": Command(Section.CHECK),
     "review": Command(Section.CHECK, "review.review:review", "review.results:ReviewResult"),
     "layout": Command(Section.CHECK, is_group=True),
+    "layout-advise": Command(None, answer="heat.advise:AdviseResult"),
     "layout-explain": Command(None, "heat.explain:explain", "heat.explain:ExplainResult", reads_files=False),
     "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
     "schemas": Command(Section.CHECK),

@@ -69,7 +69,7 @@ def not_creatable(shape: Shape) -> list[str]:
     reasons = [f"{column.name} is of type {column.type}" for column in shape.columns if not _has_type(column)]
     reasons += [f"{column.name} has a default" for column in shape.columns if column.default is not None]
     fields: tuple[PartitionField | SortField, ...] = (*shape.partitioning, *shape.sorting)
-    reasons += [f"{field.source} has the transform {field.transform}" for field in fields if not _has_function(field)]
+    reasons += [f"{field.source} has the transform {field.transform}" for field in fields if not has_function(field)]
     reasons += [
         f"{column.name} refuses nulls" for column in shape.columns if column.required and _is_element(column, shape)
     ]
@@ -95,8 +95,8 @@ def nearest(shape: Shape) -> Shape:
     return replace(
         shape,
         columns=kept,
-        partitioning=tuple(field for field in shape.partitioning if field.source in names and _has_function(field)),
-        sorting=tuple(field for field in shape.sorting if field.source in names and _has_function(field)),
+        partitioning=tuple(field for field in shape.partitioning if field.source in names and has_function(field)),
+        sorting=tuple(field for field in shape.sorting if field.source in names and has_function(field)),
         identifiers=tuple(name for name in shape.identifiers if name in names),
         properties={key: value for key, value in shape.properties.items() if key not in _REFUSED},
     )
@@ -221,7 +221,7 @@ def sort_key(field: SortField) -> str:
     return f"{transformed(field)} {field.direction.upper()} NULLS {field.nulls.upper()}"
 
 
-def _has_function(field: PartitionField | SortField) -> bool:
+def has_function(field: PartitionField | SortField) -> bool:
     return field.transform in ("identity", *_FUNCTIONS) or bool(_WITH_WIDTH.fullmatch(field.transform))
 
 

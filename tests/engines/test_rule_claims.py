@@ -16,7 +16,12 @@ from typing import Any
 
 import pytest
 
+from glacierbase.heat.advise import advise
+from glacierbase.heat.load import Load
+from glacierbase.heat.remedies import AdvisedTable
+from glacierbase.layout.providers import AWS
 from glacierbase.migrations.statements import split_statements
+from glacierbase.model.shape import PartitionField
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.rule import Proof
 from tests.support import delta_claims
@@ -529,6 +534,25 @@ def test_the_known_properties_are_those_of_the_jar(lake: LakeBed) -> None:
     assert delta_claims.knows_the_jar_of(lake.spark, "org.apache.iceberg.TableProperties")
 
 
+def test_the_advised_statements_begin_icebergs_keys_as_they_say(lab: Lab) -> None:
+    """A bucket before the day, then a hash left of both; the distribution of writers changes nothing in the keys."""
+    name = f"lake.{lab.namespace}.t"
+    lab.sql("ALTER TABLE lake.a.t ADD PARTITION FIELD days(ts)")
+    [(spec,)] = lab.sql("SELECT max(spec_id) FROM lake.a.t.files")
+    day = (PartitionField(None, "ts_day", "ts", "day"),)
+    for is_readable, key in (
+        (True, "data/id_bucket_100="),
+        (False, "data/[01]{4}/[01]{4}/[01]{4}/[01]{8}/id_bucket_100="),
+    ):
+        table = AdvisedTable(name=name, is_readable=is_readable, partitioning=day)
+        advice = advise(Load(put_per_second=9000), AWS, table)
+        for statement in (*advice.statements, *advice.alternatives[0].statements):
+            lab.sql(statement)
+        lab.sql(f"INSERT INTO lake.a.t VALUES {ROW.format(3)}")
+        files = lab.sql(f"SELECT file_path FROM lake.a.t.files WHERE spec_id > {spec}")
+        assert [path for (path,) in files if re.search(rf"/{key}\d+/ts_day=2026-01-03/[^/]+$", path)]
+
+
 REFUSED_TYPES = ("int", "string", "float", "boolean", "date", "binary", "varchar(10)")
 
 
@@ -583,5 +607,5 @@ def test_the_claims_about_delta_are_true() -> None:
     )
     assert done.returncode == 0, done.stderr[-3000:]
     assert json.loads(done.stdout.splitlines()[-1]) == dict.fromkeys(
-        (*delta_claims.ONLY, *delta_claims.TOO, "keys", "properties"), True
+        (*delta_claims.ONLY, *delta_claims.TOO, "advice", "keys", "properties"), True
     )

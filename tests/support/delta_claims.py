@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from glacierbase.heat.advise import advise
+from glacierbase.heat.load import Load
+from glacierbase.heat.remedies import AdvisedTable
+from glacierbase.layout.providers import AWS
 from glacierbase.migrations.statements import split_statements
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.table_properties import known
@@ -33,6 +39,7 @@ def main() -> None:
         with lake_bed(text.replace("    sparkConf:\n", f"    sparkConf:\n{conf}"), Path(folder) / "project") as bed:
             claims = {
                 **_claims(bed.spark),
+                "advice": has_advised_keys(bed.spark),
                 "keys": keys_are_as_predicted(bed.spark, Path(folder), test_migrate_delta.DELTA.rpartition(":")[2]),
                 "properties": knows_the_jar_of(bed.spark, "io.delta.sql.DeltaSparkSessionExtension"),
             }
@@ -57,6 +64,32 @@ def knows_the_jar_of(spark: Any, name: str) -> bool:
     place = loader.loadClass(name).getProtectionDomain().getCodeSource().getLocation().getPath()
     table_format, keys = properties_of(Path(place.removeprefix("file:")))
     return known(table_format) == keys
+
+
+def has_advised_keys(spark: Any) -> bool:
+    """Return whether the statements of `layout advise` begin the keys of new files as they say: of Delta, and of plain files."""
+    return all(
+        _advised_key(spark, *case)
+        for case in (
+            (AdvisedTable("delta"), "", "[A-Za-z0-9]{2}/"),
+            (AdvisedTable("hive"), "_by_hash", "id_hash=6c5/"),
+            (AdvisedTable("hive", is_readable=True), "_by_reversed", "id_reversed=653/"),
+        )
+    )
+
+
+def _advised_key(spark: Any, table: AdvisedTable, copy: str, key: str) -> bool:
+    written = f"advised_{table.format}{copy}"
+    name = f"spark_catalog.a.{written}"
+    using = "delta PARTITIONED BY (day)" if table.format == "delta" else "parquet"
+    row = "SELECT 356 AS id, DATE'2026-01-01' AS day"
+    spark.sql(f"CREATE TABLE {name} USING {using} AS {row}")
+    for statement in advise(Load(objects=600, objects_per_prefix=1), AWS, replace(table, name=name)).statements:
+        spark.sql(statement)
+    if not copy:
+        spark.sql(f"INSERT OVERWRITE {name} {row}")
+    [(path,)] = spark.sql(f"SELECT input_file_name() FROM {name}{copy}").collect()
+    return re.search(rf"/{written}{copy}/{key}[^/]+$", path) is not None
 
 
 def _claims(spark: Any) -> dict[str, bool]:

@@ -78,6 +78,8 @@ CALLS = [
     ("drift adopt --reason why --author me --yes", True),
     ("drift revert --reason why --author me", True),
     ("drift ignore --reason why", True),
+    ("layout advise --objects 600M --objects-per-prefix 2.5M", True),
+    ("layout advise --put-per-second 0", False),
     ("import tables --list", True),
     ("import tables --list nope.*", False),
     ("unlock --yes", True),

@@ -1,0 +1,79 @@
+"""The table of an advice, as the history of a catalog records it, or as its files declare it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.heat.explain import ExplainedKeys, ExplainResult
+from glacierbase.heat.remedies import FORMATS, SNOWFLAKE, AdvisedTable
+from glacierbase.layout.facts import layout_format
+from glacierbase.layout.template import SegmentKind
+from glacierbase.model.shape import PartitionField
+from glacierbase.sql.render import table_name
+
+_FIELD = "partition field "
+_UNKNOWN_FIELDS = "the fields before a bucket must be dropped, and added again after it"
+
+
+def advised_table(
+    read: Callable[[], Sequence[ExplainResult]], name: str, table_format: str | None, column: str, is_readable: bool
+) -> tuple[AdvisedTable, str | None]:
+    """Return a table with what is known of its keys, and its catalog; None where only the caller knows the table.
+
+    Args:
+        read: returns the keys of the table in each catalog that has it; `Project.layout_explain`.
+        name, table_format: as the caller wrote them.
+
+    Raises:
+        ConfigurationError: `UNKNOWN_TABLE`, `AMBIGUOUS_TABLE`, `CONFLICTING_OPTIONS`: the table has another format.
+    """
+    wanted = AdvisedTable(table_format or FORMATS[0], name, column, is_readable)
+    try:
+        tables = [(keys, result.catalog) for result in read() for keys in result.templates]
+    except ConfigurationError as error:
+        if error.code != "UNKNOWN_TABLE" or table_format is None:
+            raise
+        return replace(wanted, partitioning=(), notes=(f"nothing is known of {name}", _UNKNOWN_FIELDS)), None
+    if len(tables) > 1:
+        candidates = sorted(f"{keys.table} of {catalog}" for keys, catalog in tables)
+        what = f"{name} may be {' or '.join(candidates)}"
+        raise ConfigurationError("AMBIGUOUS_TABLE", what, "add --catalog, or the qualified name", candidates=candidates)
+    [(keys, catalog)] = tables
+    return _known(keys, wanted, table_format), catalog
+
+
+def _known(keys: ExplainedKeys, wanted: AdvisedTable, table_format: str | None) -> AdvisedTable:
+    """Return the table with its name, its format and its keys.
+
+    Args:
+        table_format: as the caller wrote it, for a table whose format is not known.
+    """
+    known = layout_format(keys.format or "") or keys.format
+    if known is None and table_format is None:
+        what = f"the format of {keys.table} is not known: {keys.why}"
+        raise ConfigurationError("UNKNOWN_TABLE", what, f"add --type {FORMATS[0]}", table=keys.table)
+    if None not in (known, table_format) and known != table_format:
+        what = f"--type {table_format}: {keys.table} has the format {known}"
+        raise ConfigurationError("CONFLICTING_OPTIONS", what, "leave out --type")
+    chosen = known or table_format or ""
+    table = replace(wanted, format=chosen, name=keys.table if chosen == SNOWFLAKE else table_name(keys.table))
+    if keys.template is None:
+        return replace(table, partitioning=(), notes=(f"its keys: {keys.why}", _UNKNOWN_FIELDS))
+    first = keys.template.first_varying
+    return replace(
+        table,
+        version=keys.version,
+        partitioning=_partitioning(keys),
+        hashed_by=first.source if first and first.kind is SegmentKind.HASHED else None,
+        notes=keys.notes,
+    )
+
+
+def _partitioning(keys: ExplainedKeys) -> tuple[PartitionField, ...]:
+    return tuple(
+        PartitionField(None, segment.source.removeprefix(_FIELD), segment.column, segment.transform)
+        for segment in keys.segments
+        if segment.column is not None and segment.transform not in (None, "void")
+    )
