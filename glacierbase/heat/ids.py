@@ -39,8 +39,9 @@ _LONGEST_ID = 1024
 
 
 def is_file(source: str) -> bool:
-    """Return whether a source is the path of a file, and not the name of a table."""
-    return source.lower().endswith((*_CSV, *_PARQUET)) or ("/" in source and "`" not in source)
+    """Return whether a source is a file, and not the name of a table: by its ending, or because it is a path."""
+    is_path = "/" in source or ("." in source and Path(source).is_file())
+    return source.lower().endswith((*_CSV, *_PARQUET)) or (is_path and "`" not in source)
 
 
 def ids_in_file(path: str, column: str, most: int = MOST) -> Iterator[Batch]:
@@ -121,7 +122,7 @@ class _Unreadable(Exception):
 def _reading(path: str) -> Iterator[None]:
     try:
         yield
-    except (_Unreadable, OSError, EOFError, ValueError, zlib.error, csv.Error) as error:
+    except (_Unreadable, OSError, EOFError, ValueError, NotImplementedError, zlib.error, csv.Error) as error:
         what = getattr(error, "strerror", None) or str(error)
         if isinstance(error, UnicodeDecodeError):
             what = "it is not text in UTF-8"
@@ -200,11 +201,15 @@ def _place(path: str, header: str, column: str) -> tuple[str, int]:
     """Return the delimiter and the index of the column: the first delimiter by which the header contains the column."""
     headers = {delimiter: next(csv.reader([header], delimiter=delimiter), []) for delimiter in _DELIMITERS}
     for delimiter, names in headers.items():
-        if names.count(column) == 1:
-            return delimiter, names.index(column)
         if column in names:
-            raise _Unreadable(f"its header has the column {column} {names.count(column)} times", "rename one of them")
+            _check_once(column, names)
+            return delimiter, names.index(column)
     raise unknown_column(path, column, max(headers.values(), key=len))
+
+
+def _check_once(column: str, names: Sequence[str]) -> None:
+    if names.count(column) > 1:
+        raise _Unreadable(f"it has {names.count(column)} columns {column}", "rename one of them")
 
 
 def _in_parquet(file: IO[bytes], column: str) -> Iterator[Batch]:
@@ -213,5 +218,6 @@ def _in_parquet(file: IO[bytes], column: str) -> Iterator[Batch]:
         names = opened.schema_arrow.names
         if column not in names:
             raise unknown_column(file.name, column, names)
+        _check_once(column, names)
         for batch in opened.iter_batches(BATCH, columns=[column]):
             yield texts(batch.column(0), column)

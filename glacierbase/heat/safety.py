@@ -73,9 +73,9 @@ def schemes(counts: IdCounts) -> tuple[SchemeSafety, ...]:
     """Return the five schemes with their verdicts."""
     hot = tuple(_hot(counts))
     return (
-        _verdict("id-first", *hot, *_id_first(counts)),
-        _verdict("reversed-id", *hot, *_reversed_id(counts)),
-        _verdict("hash", *hot, (True, _HASH)),
+        _verdict("id-first", *_id_first(counts), *hot),
+        _verdict("reversed-id", *_reversed_id(counts), *hot),
+        _verdict("hash", (True, _HASH), *hot),
         _verdict("base2", (True, _BASE2)),
         _verdict("random", (True, _RANDOM)),
     )

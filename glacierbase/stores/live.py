@@ -341,7 +341,7 @@ class TableShapes:
         """
         return () if self.needs_engine(table) else self._reads().names_beside(qualified(self._catalog, table))
 
-    def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]]:
+    def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]] | None:
         """Return the first values of a column, as `ShapeReader.values` does, of a table that does not require the engine."""
         return self._reads().values(qualified(self._catalog, table), column, most)
 

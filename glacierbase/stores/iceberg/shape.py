@@ -95,8 +95,8 @@ class ShapeReader:
         name, *levels = name_parts(namespace)
         return self._answer(lambda: _listed(self._open(name), name, tuple(levels)))
 
-    def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]]:
-        """Return the first values of a column of a table as text, in batches; none as `read` returns None.
+    def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]] | None:
+        """Return the first values of a column of a table as text, in batches; None as for `read`.
 
         Args:
             column: its name in the table's shape; a field inside a column is not possible.
@@ -106,7 +106,7 @@ class ShapeReader:
             EngineError: as for `read`, by the iterator too.
         """
         batches = self._answer(lambda: self._loaded(table, lambda _, loaded: values_of(loaded, column, most)))
-        return self._bounded(batches or iter(()))
+        return None if batches is None else self._bounded(batches)
 
     def _bounded(self, values: Iterator[T]) -> Iterator[T]:
         """Yield values, for each of which the catalog has a time limit."""

@@ -82,6 +82,14 @@ def test_a_parquet_file_is_read_as_text(parquet: Callable[[pa.Array], str]) -> N
     assert read(parquet(pa.array([uuid.bytes], pa.binary(16)))) == [str(uuid)]
 
 
+def test_a_column_of_a_parquet_file_is_read_by_its_whole_name(tmp_path: Path) -> None:
+    """A dot in a name is no path to a field, and a name that two columns have is refused."""
+    path = str(tmp_path / "a.parquet")
+    pq.write_table(pa.table([[1], [2], [3], [4]], ["a", "a.b", "c", "c"]), path)
+    assert (read(path, "a"), read(path, "a.b")) == (["1"], ["2"])
+    assert "2 columns c" in refusal(path, "c").message
+
+
 def test_no_more_is_read_than_requested(write: Write) -> None:
     """Batches have a limit, and the damaged end of a file is not reached."""
     path = write("a.csv", b"id\n" + b"7\n" * (2 * BATCH) + b"\xff\n")
@@ -96,7 +104,7 @@ def test_no_more_is_read_than_requested(write: Write) -> None:
         ("a.csv", b"id\n1\n2\0\n", "line 3 contains a NUL"),
         ("a.csv", b"id\n" + b"1" * (2**20 + 2), "line 2 is longer than 1 MiB"),
         ("a.csv", b'id\n"' + b"1\n" * 10**5, "field larger than field limit"),
-        ("a.csv", b"id,id\n1,2\n", "the column id 2 times"),
+        ("a.csv", b"id,id\n1,2\n", "2 columns id"),
         ("a.parquet", b"PAR1 is not enough", "cannot be read"),
         ("a.parquet", b"", "cannot be read"),
         ("a.json", b"[]", "none of .csv, .csv.gz and .parquet"),
@@ -151,10 +159,13 @@ def test_a_column_without_values_is_refused(write: Write, rows: str) -> None:
     assert (error.code, error.message[-9:]) == ("NO_IDS", f": {len(rows) // 3} nulls")
 
 
-def test_a_path_or_a_known_ending_is_a_file() -> None:
-    """Any other source is the name of a table."""
-    assert all(map(is_file, ("a.csv", "a.CSV.GZ", "a.parquet", "b/a.json")))
-    assert not any(map(is_file, ("events", "lake.a.events")))
+def test_a_path_or_a_known_ending_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Any other source is the name of a table; a name in backticks always is."""
+    monkeypatch.chdir(tmp_path)
+    for name in ("ids.txt", "events"):
+        (tmp_path / name).touch()
+    assert all(map(is_file, ("a.csv", "a.CSV.GZ", "a.parquet", "b/a.json", "ids.txt")))
+    assert not any(map(is_file, ("events", "lake.a.events", "delta.`/data/t`", "nul\0.txt")))
 
 
 @pytest.fixture

@@ -169,6 +169,13 @@ def test_texts_are_profiled_by_characters() -> None:
     assert any("1 of 41 values are no integers, such as `n/a`" in note for note in result.notes)
 
 
+def test_the_most_frequent_of_many_characters_are_listed() -> None:
+    """The others are counted in the test of equal shares, and a line says how many they are."""
+    result = result_of(chr(0x4E00 + number) for number in range(1000))
+    assert (len(result.profile.first), result.profile.first_test.degrees_of_freedom) == (64, 999)
+    assert "936 less frequent characters are not listed" in result.lines()
+
+
 def test_few_values_prove_nothing() -> None:
     """A scheme is not called safe from three ids."""
     assert "3 values are too few to tell: 100 are needed" in verdict([1, 2, 3], "reversed-id").why
