@@ -10,7 +10,7 @@ import csv
 import gzip
 import re
 import zlib
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Generator, Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from itertools import islice
 from pathlib import Path
@@ -60,8 +60,10 @@ def ids_in_file(path: str, column: str, most: int = MOST) -> Iterator[Batch]:
             yield from _checked(batches, most, f"the column {column} of {path}")
 
 
-def ids_in_table(target: Target, table: str, column: str, most: int = MOST) -> Iterator[Batch]:
+def ids_in_table(target: Target, table: str, column: str, most: int = MOST) -> Generator[Batch, None, None]:
     """Yield the ids of a column of a table, through PyIceberg where it can read the table, else through the engine.
+
+    The caller closes the generator, which closes the engine.
 
     Raises:
         ConfigurationError: `UNKNOWN_TABLE`, `UNKNOWN_COLUMN`, `NOT_IDS`.

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import closing
 from dataclasses import replace
 from functools import wraps
 from inspect import signature
@@ -617,7 +618,8 @@ class Project:
         from glacierbase.heat.profile import profile
 
         target = replace(self._catalogs.only(catalogs), spark=spark)
-        return profile(ids_in_table(target, table, column, sample), table, column, sample, plot)
+        with closing(ids_in_table(target, table, column, sample)) as batches:
+            return profile(batches, table, column, sample, plot)
 
     @_on_named_catalogs
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:

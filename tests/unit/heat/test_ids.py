@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import sys
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -88,6 +89,16 @@ def test_a_column_of_a_parquet_file_is_read_by_its_whole_name(tmp_path: Path) ->
     pq.write_table(pa.table([[1], [2], [3], [4]], ["a", "a.b", "c", "c"]), path)
     assert (read(path, "a"), read(path, "a.b")) == (["1"], ["2"])
     assert "2 columns c" in refusal(path, "c").message
+
+
+def test_a_missing_package_for_parquet_is_one_clear_error(
+    parquet: Callable[[pa.Array], str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The hint is the command that installs the extra."""
+    path = parquet(pa.array([1]))
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    error = refusal(path)
+    assert (error.code, "[iceberg]" in error.hint) == ("LAYOUT_EXTRA_MISSING", True)
 
 
 def test_no_more_is_read_than_requested(write: Write) -> None:
@@ -191,6 +202,19 @@ def test_a_table_is_read_without_its_engine(target: Target) -> None:
     values = [value for batch in ids_in_table(target, "lake.a.t", "id") for value in batch]
     assert sorted(values, key=str) == sorted(["100", None, "7", "8", "9"], key=str)
     assert sum(map(len, ids_in_table(target, "lake.a.t", "Id", 4))) == 4
+
+
+def test_a_table_with_deletes_that_pyiceberg_does_not_apply_is_read_through_the_engine(
+    target: Target, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No value is read without them."""
+
+    def fails(_: object) -> None:
+        raise NotImplementedError("PyIceberg does not yet support equality deletes")
+
+    monkeypatch.setattr("pyiceberg.table.DataScan.plan_files", fails)
+    with pytest.raises(AssertionError, match="the engine was started"):
+        list(ids_in_table(target, "lake.a.t", "Id"))
 
 
 @pytest.mark.parametrize(
