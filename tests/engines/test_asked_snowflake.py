@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from contextlib import closing
+
 import pytest
 
 from glacierbase.project.project import Project
@@ -132,3 +134,19 @@ def test_a_file_on_snowflake_costs_at_most_two_requests_more(
         return len(snowflake_server.requests) - begin
 
     assert requests("") - requests("record: off\n") == looks <= 3 * 2
+
+
+@pytest.mark.long
+def test_the_ids_of_a_table_are_read_by_a_query(emulated: SnowBed, project: ProjectFolder) -> None:
+    """`layout profile` folds an unquoted name of a table as Snowflake does, and reads a column by its exact name."""
+    schema = emulated.schema()
+    project.catalog(emulated.text)
+    with closing(emulated.executor.open_session()) as session:
+        session.execute(f'CREATE TABLE {schema}.IDS (ID NUMBER(38,0), "user id" VARCHAR)')
+        session.execute(f"INSERT INTO {schema}.IDS VALUES (100, 'a'), (-7, ''), (NULL, 'b')")
+    loaded = Project.load(project.root)
+    profile = loaded.layout_profile(f"{schema.lower()}.ids", "id").profile
+    assert (profile.values, profile.nulls, profile.kind.value) == (2, 1, "integer")
+    assert [share.character for share in profile.last if share.count] == ["0", "7"]
+    profile = loaded.layout_profile(f"{schema}.IDS", "user id").profile
+    assert (profile.values, profile.nulls, profile.kind.value) == (2, 1, "hex")
