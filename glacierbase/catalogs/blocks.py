@@ -132,7 +132,7 @@ def _wrong_severities(node: MappingNode) -> Iterator[ConfigurationError]:
             )
         elif not isinstance(value, ScalarNode) or not SEVERITY.accepts(value.text):
             what = f"lint.rules.{code}: this is not {SEVERITY.expected}"
-            yield value.place.error("INVALID_VALUE", what, f"write {code}: off, {code}: warning or {code}: error")
+            yield value.place.error("INVALID_VALUE", what, f"write {code}: off, note, warning or error")
 
 
 def _too_many(node: MappingNode | SequenceNode, path: str, count: int, most: int = _MOST) -> ConfigurationError:

@@ -46,7 +46,7 @@ class LintOptions:
     """What `lint` reports.
 
     Attributes:
-        severities: by the code of a rule: `off`, `warning` or `error`; only where they differ from those of the rules.
+        severities: by the code of a rule: `off`, `note`, `warning` or `error`; only where they differ from those of the rules.
         places: file and line of each severity.
         streaming: patterns of tables that streams read or write.
     """

@@ -97,7 +97,9 @@ HEADER_NAME = _matching(
 RULE_CODE = _matching("[A-Z]{2,8}[0-9]{3}", "the code of a rule, such as DS103")
 # YAML reads `off` as false.
 SEVERITY = ValueType(
-    "off, warning or error", one_of("off", "warning", "error").convert, {"enum": ["off", "warning", "error", False]}
+    "off, note, warning or error",
+    one_of("off", "note", "warning", "error").convert,
+    {"enum": ["off", "note", "warning", "error", False]},
 )
 # `on` and `off` are booleans for tools that write YAML 1.1.
 _SWITCH = {"on": True, "true": True, "off": False, "false": False}

@@ -220,7 +220,7 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class CatalogFindings:
-    """The findings of a catalog: errors first, then by file and line."""
+    """The findings of a catalog: errors first and notes last, each by file and line."""
 
     findings: tuple[Finding, ...]
     not_understood: tuple[NotUnderstood, ...]
@@ -244,8 +244,8 @@ def judge(examined: Sequence[Examined], rules: Mapping[str, Rule], *, spares_new
     return CatalogFindings(tuple(sorted(findings, key=_order)), tuple(dict.fromkeys(unread)), judgement.spared)
 
 
-def _order(finding: Finding) -> tuple[bool, str, int, int, str]:
-    return (not finding.is_error, finding.path, finding.line, finding.column, finding.code)
+def _order(finding: Finding) -> tuple[bool, bool, str, int, int, str]:
+    return (not finding.is_error, finding.is_note, finding.path, finding.line, finding.column, finding.code)
 
 
 def _created(examined: Sequence[Examined]) -> frozenset[tuple[str, ...]]:

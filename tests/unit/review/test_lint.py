@@ -201,6 +201,19 @@ def test_severities_are_those_of_the_catalog_file(shop: ProjectFolder) -> None:
     assert "(in prod)" in shop.run("lint").stdout
 
 
+def test_a_note_is_counted_after_the_warnings_and_fails_nothing(shop: ProjectFolder) -> None:
+    """The list and the summary name errors, warnings and notes in this order."""
+    shop.catalog(f"{CATALOG}lint: {{rules: {{DS103: note, BC101: warning}}}}\n")
+    shop.file("2_b.sql", f"{DROP};\nALTER TABLE lake.a.t RENAME COLUMN b TO c")
+    assert [(finding["code"], finding["severity"]) for finding in found(shop)] == [
+        ("BC101", "warning"),
+        ("DS103", "note"),
+    ]
+    done = shop.run("lint")
+    assert done.code == 0
+    assert "1 warning, 1 note in 2 migrations" in done.stdout
+
+
 def test_a_finding_about_a_table_that_streams_use_can_be_an_error(shop: ProjectFolder) -> None:
     """Patterns are compared with the qualified name, in any case of letters."""
     shop.file("2_b.sql", "ALTER TABLE lake.Events.t RENAME COLUMN a TO b;\nALTER TABLE lake.a.t RENAME COLUMN a TO b")
