@@ -1,4 +1,4 @@
-"""Keys of a catalog file that are lists, patterns or of no environment: `drift`, `managed`, `lint`, `layout`, `headers`, `versions`."""
+"""Keys of a catalog file that are lists or patterns, or of no environment: `lint`, `layout`, `drift`, `managed`, `headers`, …."""
 
 from __future__ import annotations
 
