@@ -36,7 +36,7 @@ AWS = Provider(
     put_per_second=3500,
     get_per_second=5500,
     objects_per_prefix=None,
-    source="https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html: at least, for each partitioned prefix",
+    source="https://docs.aws.amazon.com/AmazonS3/latest/userguide/optimizing-performance.html",
     documented=True,
 )
 AWS_2012 = Provider(
