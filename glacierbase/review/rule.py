@@ -92,6 +92,7 @@ class Facts:
         managed: patterns of the tables that migrations manage; empty for all.
         unmanaged: pattern and reason of tables that are left to others.
         repeatables: what repeatables make: kind, parts of the name, and the name of the repeatable.
+        peaks: the declared peaks of requests: a pattern of tables, and PUT and GET per second, None where it is not known.
     """
 
     engine: str = SPARK.name
@@ -106,6 +107,7 @@ class Facts:
     managed: Sequence[str] = ()
     unmanaged: Sequence[tuple[str, str]] = ()
     repeatables: Sequence[tuple[str, Sequence[str], str]] = ()
+    peaks: Sequence[tuple[str, float | None, float | None]] = ()
 
 
 class TablesBefore:
@@ -246,6 +248,7 @@ class RuleFinding:
         fix: instead of the rule's fix, if the fix depends on the place.
         name: the name of the table; default the first table that the statement changes.
         values_of: the paths of the columns whose values are lost; columns that the same change adds have none.
+        severity: instead of the rule's, if it depends on the place; that of the catalog file has priority.
     """
 
     message: str
@@ -254,6 +257,7 @@ class RuleFinding:
     fix: str = ""
     name: Name | None = None
     values_of: tuple[tuple[str, ...], ...] = ()
+    severity: Severity | None = None
 
 
 Check = Callable[[File], Iterable[RuleFinding]]
@@ -280,6 +284,8 @@ class Rule:
         spares_new_tables: whether the rule ignores tables that the same change creates.
         refuses: whether the engine surely refuses what it finds, so that other findings at the place are about an effect that
             does not occur.
+        is_of_state: whether it is about the state of a table, so that its last finding about the table replaces the earlier ones;
+            one without a message only ends them.
     """
 
     code: str
@@ -297,6 +303,7 @@ class Rule:
     streaming_only: bool = False
     spares_new_tables: bool = False
     refuses: bool = False
+    is_of_state: bool = False
 
     @property
     def level(self) -> str:
