@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
@@ -19,6 +19,7 @@ from glacierbase.sql.known import KnownTable
 from glacierbase.sql.object_names import NamedObject, named_object
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place, Subject
 
+_Result = TypeVar("_Result")
 # The operations that create a table.
 CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
 # The operations after which a view of the table may fail.
@@ -191,6 +192,14 @@ class File:
     steps: tuple[Step, ...]
     facts: Facts
     tables: TablesBefore
+    _results: dict[Callable[[File], Any], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, function: Callable[[File], _Result]) -> _Result:
+        """Return the result of a function of the file, which several rules need and only the first one computes."""
+        if function not in self._results:
+            self._results[function] = function(self)
+        result: _Result = self._results[function]
+        return result
 
     def known(self, step: Step) -> KnownTable | None:
         """Return what earlier statements declare of the table that a statement changes; None if nothing is known."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from itertools import takewhile
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise, takewhile
 
 from glacierbase.layout.facts import of_known
 from glacierbase.layout.folders import COLUMN_MAPPING, PREFIX_LENGTH, RANDOM_PREFIXES, ignores_random_prefixes
@@ -34,7 +34,7 @@ _MAKES = (
 _OF_KEYS = frozenset(
     {OBJECT_STORAGE, PARTITIONED_PATHS, DATA_PATH, *FORMER_PATHS, RANDOM_PREFIXES, PREFIX_LENGTH, COLUMN_MAPPING}
 )
-# Below this rate, nothing needs to be done: the advice of AWS of 2012, and still the lowest one that it published.
+# Requests per second below which nothing needs to be done, by the performance tips of S3 of 2012.
 _LITTLE = 50
 # The share of the limit from which a rate is a warning.
 _HIGH = 0.5
@@ -74,43 +74,53 @@ def _of_keys(code: str, find: _Find, formats: Sequence[str], *, by_rate: bool = 
         *_MAKES, formats=formats, severity=Severity.NOTE, is_of_state=True, proof=Proof.CITED, **_TEXTS[code]
     )
     def rule(step: Step, file: File) -> Iterator[RuleFinding]:
-        if step.target is None or not _makes_keys(step, file):
-            return
-        before, after = _templates(step, step.target, file)
+        before, after = file.once(_templates).get(step.number, (None, None))
         old, new = (template and find(template, file.format_of(step)) for template in (before, after))
-        peak = _peak(step.target, file)
-        severity = _severity_of(peak) if by_rate else Severity.NOTE
         if old and after and not new:
             yield RuleFinding("", step)
-        elif new and severity and (not old or step.parsed.operation in CREATES):
+        elif new and step.target and (not old or step.parsed.operation in CREATES):
+            peak = _peak(step.target, file)
+            severity = _severity_of(peak) if by_rate else Severity.NOTE
             message = f"{new.message}; {_when(peak)}" if by_rate else new.message
-            yield RuleFinding(message, step, _place(step, new.segment), f"{new.fix}.", severity=severity)
+            if severity:
+                yield RuleFinding(message, step, _place(step, new.segment), f"{new.fix}.", severity=severity)
 
     return rule
 
 
-def _makes_keys(step: Step, file: File) -> bool:
+def _templates(file: File) -> dict[int, tuple[KeyTemplate | None, KeyTemplate | None]]:
+    """Return the templates before and after each statement that makes the keys of a table; None where one is not known."""
+    templates = {}
+    for step in filter(_makes_keys, file.steps):
+        before, is_created = file.known(step), step.parsed.operation in CREATES
+        if not (is_created and step.parsed.options.if_not_exists and before):
+            after = created(step.parsed, before) if is_created else before and altered(before, step.parsed)
+            templates[step.number] = (_template(step, before, file), _template(step, after, file))
+    return templates
+
+
+def _makes_keys(step: Step) -> bool:
     """Return whether a statement creates a table, or changes its partition fields or a property that its keys depend on."""
-    if step.parsed.operation in CREATES:
-        return not (step.parsed.options.if_not_exists and file.known(step))
-    return any(
-        part.key in _OF_KEYS if isinstance(part, Property) else isinstance(part, PartitionClause)
-        for part in step.parsed.parts
+    return step.target is not None and (
+        step.parsed.operation in CREATES
+        or any(
+            part.key in _OF_KEYS if isinstance(part, Property) else isinstance(part, PartitionClause)
+            for part in step.parsed.parts
+        )
     )
 
 
-def _templates(step: Step, name: Name, file: File) -> tuple[KeyTemplate | None, KeyTemplate | None]:
-    """Return the template of a table's keys before and after a statement; None where it is not known."""
-    before = file.known(step)
-    if step.parsed.operation in CREATES:
-        after: KnownTable | None = created(step.parsed, before)
-    else:
-        after = before and altered(before, step.parsed)
-    table_format, defaults = file.format_of(step), file.facts.defaults
+def _template(step: Step, table: KnownTable | None, file: File) -> KeyTemplate | None:
+    """Return the template of a table's keys; None where it is not known."""
+    if table is None or table.partitioning is None:
+        return None
+    table_format = file.format_of(step)
+    # The types of other columns decide nothing.
+    sources = {partition.source[0] for partition in table.partitioning}
+    columns = {name: column for name, column in (table.columns or {}).items() if name in sources}
     version = file.facts.versions.get(table_format)
-    facts = (table and of_known(str(name), table, table_format, version, defaults) for table in (before, after))
-    old, new = (known and key_template(known) for known in facts)
-    return old or None, new or None
+    facts = of_known(str(step.target), replace(table, columns=columns), table_format, version, file.facts.defaults)
+    return key_template(facts) if facts else None
 
 
 def _peak(name: Name, file: File) -> Peak:
@@ -196,9 +206,8 @@ def _skewed_buckets(template: KeyTemplate, _table_format: str) -> _Objection | N
     # More than twice of an even share.
     if first is None or not hottest or shares[hottest] * len(shares) <= 2:
         return None
-    message = (
-        f"{shares[hottest]:.0%} of the numbers of {_in_sql(first)} begin with {hottest}, where the keys vary first"
-    )
+    share = f"{100 * shares[hottest]:.0f} %"
+    message = f"{share} of the numbers of {_in_sql(first)} begin with {hottest}, where the keys vary first"
     return _Objection(message, first, f"For a high rate, use 10, 100 or 1000 buckets, or {_CURES['iceberg']}")
 
 
@@ -228,15 +237,29 @@ name_after_hash = _of_keys("KL106", _name_after_hash, ("iceberg",), by_rate=Fals
 )  # fmt: skip
 def property_without_effect(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties of key layouts that writers of the declared version refuse or ignore, or that lack another property."""
-    table_format, known = file.format_of(step), file.known(step)
-    version = file.facts.versions.get(table_format)
+    properties = [property for property in properties_set(step) if property.key in _OF_KEYS]
+    if not properties:
+        return
+    declared = _declared(step, file)
+    before = _ENABLED if declared is None else {**file.facts.defaults, **declared}
+    after, table_format = {**before, **set_from(step, file)}, file.format_of(step)
     find = _in_iceberg if table_format == "iceberg" else _in_delta
-    whole = {**file.facts.defaults, **((known and known.properties) or {}), **set_from(step, file)}
-    for property in properties_set(step):
-        for message, severity in find(property.key, whole, version):
-            yield RuleFinding(message, step, property.place, severity=severity)
+    for property in properties:
+        for message, severity in find(property.key, after, file.facts.versions.get(table_format)):
+            is_sure = declared is not None or severity is Severity.NOTE
+            yield RuleFinding(message, step, property.place, severity=severity if is_sure else None)
 
 
+def _declared(step: Step, file: File) -> Mapping[str, str] | None:
+    """Return the properties of the table before a statement; None where they are not known."""
+    known = file.known(step)
+    if known is None:
+        return {} if step.parsed.operation in CREATES else None
+    return known.properties
+
+
+# What is assumed of a table that no statement declares, so that no finding says that these are absent.
+_ENABLED = {OBJECT_STORAGE: "true", RANDOM_PREFIXES: "true"}
 _Effects = Iterator[tuple[str, Severity | None]]
 
 
@@ -281,32 +304,37 @@ def reversed_id_is_a_number(step: Step, file: File) -> Iterator[RuleFinding]:
     ]
     for part in numbers:
         yield RuleFinding(f"{'.'.join(part.path)} is of type {part.type}", step, part.place)
-    if not numbers and (function := _converted(words(step.statement.text, file.facts.engine))):
+    if not numbers and (function := _converted(step.statement.text, file.facts.engine)):
         yield RuleFinding(f"{function} of a reversed text", step)
 
 
-def _converted(tokens: Sequence[str]) -> str | None:
+def _converted(sql: str, dialect: str) -> str | None:
     """Return the conversion of a result of `reverse` to a number: `CAST … AS BIGINT`; None if there is none."""
-    for at, word in enumerate(tokens):
-        if word != "REVERSE" or tokens[at + 1 : at + 2] != ("(",):
+    tokens = words(sql, dialect) if "reverse" in sql.lower() else ()
+    closing = _closing(tokens)
+    for at, pair in enumerate(pairwise(tokens)):
+        if pair != ("REVERSE", "(") or at + 1 not in closing:
             continue
-        before, after = tokens[max(at - 2, 0) : at], tokens[_closing(tokens, at + 1) + 1 :][:3]
-        if before == ("CAST", "(") or before == ("TRY_CAST", "("):
-            if after[:1] == ("AS",) and _NUMBERS.match("".join(after[1:2])):
-                return f"{before[0]} … AS {after[1]}"
-        elif after[:2] == (":", ":") and _NUMBERS.match("".join(after[2:3])):
+        end = closing[at + 1] + 1
+        before, after = tokens[max(at - 2, 0) : at], tokens[end : end + 3]
+        is_cast = before in (("CAST", "("), ("TRY_CAST", "(")) and after[:1] == ("AS",)
+        if is_cast and _NUMBERS.match("".join(after[1:2])):
+            return f"{before[0]} … AS {after[1]}"
+        if after[:2] == (":", ":") and _NUMBERS.match("".join(after[2:3])):
             return f"… :: {after[2]}"
     return None
 
 
-def _closing(tokens: Sequence[str], opening: int) -> int:
-    """Return the position of the parenthesis that closes the one at a position; the last position if none does."""
-    depth = 0
-    for at in range(opening, len(tokens)):
-        depth += (tokens[at] == "(") - (tokens[at] == ")")
-        if depth == 0:
-            return at
-    return len(tokens) - 1
+def _closing(tokens: Sequence[str]) -> dict[int, int]:
+    """Return the positions of pairs of parentheses."""
+    open_ones: list[int] = []
+    pairs = {}
+    for at, token in enumerate(tokens):
+        if token == "(":
+            open_ones.append(at)
+        elif token == ")" and open_ones:
+            pairs[open_ones.pop()] = at
+    return pairs
 
 
 RULES: tuple[Rule, ...] = (

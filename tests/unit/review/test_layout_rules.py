@@ -217,7 +217,15 @@ def test_a_property_that_a_later_statement_completes_is_in_order() -> None:
     details = SET.format("'write.object-storage.partitioned-paths'='false'")
     assert codes(f"{details};\n{SET.format(HASHED)}") == []
     assert codes(f"CREATE TABLE lake.a.t {COLUMNS} TBLPROPERTIES ({HASHED})", details) == []
-    assert codes(details) == ["KL104"]
+    assert codes(f"CREATE TABLE lake.a.t {COLUMNS}", details) == ["KL104"]
+
+
+def test_the_other_properties_of_a_table_that_no_statement_declares_are_not_known() -> None:
+    """What depends on them is no finding; a former path is a warning, because writers do not read it beside another one."""
+    facts = replace(FACTS, versions={"iceberg": "1.12.0"})
+    assert codes(SET.format("'write.object-storage.partitioned-paths'='false'"), facts=facts) == []
+    [finding] = found(SET.format("'write.folder-storage.path'='s3://x/y'"), facts=facts)
+    assert (finding.code, finding.severity.value) == ("KL104", "warning")
 
 
 @pytest.mark.parametrize(
