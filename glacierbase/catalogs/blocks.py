@@ -1,21 +1,23 @@
-"""Keys of a catalog file that are lists or patterns, or of no environment: `drift`, `managed`, `lint`, `headers`, `versions`."""
+"""Keys of a catalog file that are lists or patterns, or of no environment: `lint`, `layout`, `drift`, `managed`, `headers`, …."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from glacierbase.catalogs.keys import KEYS
 from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, SequenceNode, is_null
 from glacierbase.errors import ConfigurationError, raise_all
-from glacierbase.model.catalog import DriftRule, LintOptions, Management, UnmanagedTables
-from glacierbase.model.keys import HEADER_NAME, RULE_CODE, SEVERITY
+from glacierbase.model.catalog import DriftRule, LayoutOptions, LintOptions, Management, Peak, UnmanagedTables
+from glacierbase.model.keys import HEADER_NAME, RATE, RULE_CODE, SEVERITY
 from glacierbase.model.text import did_you_mean
 
 # How an item of each list of mappings is written.
 _FORMS = {
     "drift.ignore": "write `{table: lake.events.*, what: property write.*, reason: why it is in order}`",
     "unmanaged": "write `{pattern: lake.raw.*, reason: who changes these tables}`",
+    "layout.tables": "write `{table: lake.events.*, peakPutPerSecond: 5000, peakGetPerSecond: 2000}`",
 }
+_RATES = ("peakPutPerSecond", "peakGetPerSecond")
 # Each table or difference is compared with each pattern or rule.
 _MOST = 500
 # The nearest spelling of an unknown header is searched among all of them.
@@ -29,6 +31,32 @@ def drift_rules(content: MappingNode) -> tuple[DriftRule, ...]:
         ConfigurationError, SeveralErrors: a rule is incomplete, or there are too many.
     """
     return tuple(DriftRule(*values) for values in _mappings(content, "drift.ignore"))
+
+
+def layout_options(content: MappingNode) -> LayoutOptions:
+    """Return the declared peaks of one environment, those of the whole catalog last.
+
+    Raises:
+        ConfigurationError, SeveralErrors: a pattern is missing, a rate is no number from 0, or there are too many.
+    """
+    group = content.get("layout")
+    rates = [_rate(group, name) for name in _RATES] if isinstance(group, MappingNode) else []
+    tables = [(table, _peak(rates)) for table, *rates in _mappings(content, "layout.tables")]
+    return LayoutOptions((*tables, *([("*", Peak(*rates))] if any(rate is not None for rate in rates) else [])))
+
+
+def _rate(group: MappingNode, name: str) -> float | None:
+    node = group.get(name)
+    if not isinstance(node, ScalarNode) or is_null(node):
+        return None
+    if not RATE.accepts(node.text):
+        what = f"layout.{name}: {node.text!r} is not {RATE.expected}"
+        raise node.place.error("INVALID_VALUE", what, f"write {name}: 900, or remove it")
+    return float(RATE.convert(node.text))
+
+
+def _peak(rates: Iterable[str]) -> Peak:
+    return Peak(*(RATE.convert(rate) if rate else None for rate in rates))
 
 
 def management(content: MappingNode) -> Management:
@@ -132,7 +160,7 @@ def _wrong_severities(node: MappingNode) -> Iterator[ConfigurationError]:
             )
         elif not isinstance(value, ScalarNode) or not SEVERITY.accepts(value.text):
             what = f"lint.rules.{code}: this is not {SEVERITY.expected}"
-            yield value.place.error("INVALID_VALUE", what, f"write {code}: off, {code}: warning or {code}: error")
+            yield value.place.error("INVALID_VALUE", what, f"write {code}: off, note, warning or error")
 
 
 def _too_many(node: MappingNode | SequenceNode, path: str, count: int, most: int = _MOST) -> ConfigurationError:

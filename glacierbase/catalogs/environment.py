@@ -7,7 +7,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from glacierbase.catalogs.blocks import drift_rules, lint_options, management
+from glacierbase.catalogs.blocks import drift_rules, layout_options, lint_options, management
 from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import KEYS, unknown_engine
@@ -15,7 +15,7 @@ from glacierbase.catalogs.references import References, resolved, with_unset_joi
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
-from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LintOptions, Management, StoreOptions
+from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LayoutOptions, LintOptions, Management, StoreOptions
 from glacierbase.model.keys import STORE_CATALOG, Kind, ValueType
 from glacierbase.run.packages import EXECUTORS, names_in
 from glacierbase.sql.dialects import SUBSTITUTES
@@ -68,6 +68,7 @@ class EnvironmentReader:
             store=self._store(engine, {**conf, "sparkConf": spark_conf, "connection": connection}),
             hooks=self._hooks(),
             lint=self._lint(),
+            layout=self._layout(),
             fixtures=self._option("review.fixtures"),
             drift_rules=self._drift_rules(),
             management=self._management(),
@@ -224,6 +225,11 @@ class EnvironmentReader:
         with collected(self._errors):
             return lint_options(self._content)
         return LintOptions()
+
+    def _layout(self) -> LayoutOptions:
+        with collected(self._errors):
+            return layout_options(self._content)
+        return LayoutOptions()
 
     def _words(self, path: str) -> tuple[str, ...]:
         """Return the words of a command, as written, with their references resolved."""

@@ -16,6 +16,7 @@ from glacierbase.model.keys import (
     HOOK_TIMEOUT,
     LEASE,
     NAMESPACE,
+    RATE,
     RULE_CODE,
     SEVERITY,
     STORE_CATALOG,
@@ -88,6 +89,35 @@ _LINT_KEYS = (
         "streaming",
         "Patterns of tables that streams read or write, such as `lake.events.*`; some findings about them are errors.",
         Kind.LIST,
+        resolved=False,
+    ),
+)
+_PEAK_KEYS = (
+    Key(
+        "peakPutPerSecond",
+        "PUT requests per second to the data files of a table at their peak.",
+        type=RATE,
+        resolved=False,
+    ),
+    Key(
+        "peakGetPerSecond",
+        "GET requests per second to the data files of a table at their peak.",
+        type=RATE,
+        resolved=False,
+    ),
+)
+_LAYOUT_KEYS = (
+    *_PEAK_KEYS,
+    Key(
+        "tables",
+        "The peaks of single tables: the first item that matches and has the rate decides, else the rate above.",
+        Kind.MAPPINGS,
+        keys=(
+            Key(
+                "table", "A pattern of table names, such as `lake.events.*`.", type=WORDS, required=True, resolved=False
+            ),
+            *_PEAK_KEYS,
+        ),
         resolved=False,
     ),
 )
@@ -172,6 +202,12 @@ _SETTINGS = (
     Key("store", "Where the history and lock tables are, and how they are accessed.", Kind.GROUP, keys=_STORE_KEYS),
     Key("hooks", "Commands that run around `migrate`, each as a list of words.", Kind.GROUP, keys=_HOOK_KEYS),
     Key("lint", "What `lint` reports, and how severe it is.", Kind.GROUP, keys=_LINT_KEYS),
+    Key(
+        "layout",
+        "The load on the data files of each table, on which the severities of the rules `KL…` depend.",
+        Kind.GROUP,
+        keys=_LAYOUT_KEYS,
+    ),
     Key("review", "What `review` replays on.", Kind.GROUP, keys=_REVIEW_KEYS),
     Key("drift", "What `drift` ignores.", Kind.GROUP, keys=_DRIFT_KEYS),
     Key(

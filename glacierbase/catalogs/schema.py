@@ -12,7 +12,7 @@ from typing import Any
 from glacierbase.catalogs.keys import file_keys
 from glacierbase.catalogs.references import KNOWN_PLAIN, KNOWN_SECRET
 from glacierbase.executors import engine_types
-from glacierbase.model.keys import TEXT, Key, Kind, whole
+from glacierbase.model.keys import RATE, TEXT, WORDS, Key, Kind, whole
 
 Schema = dict[str, Any]
 
@@ -21,6 +21,8 @@ Schema = dict[str, Any]
 _DIALECT = "http://json-schema.org/draft-07/schema#"
 _WRONG = r"\$\$\{|\$\{[^{}]*\}"
 _REFERENCE, _VALUE, _WITHOUT_SECRETS, _ENVIRONMENT = "reference", "value", "valueWithoutSecrets", "environment"
+# The definitions of types that several keys have.
+_TYPES = {WORDS: "words", RATE: "rate"}
 _DEFAULTS = {"true": True, "false": False}
 
 
@@ -43,6 +45,7 @@ def catalog_file_schema() -> Schema:
             _VALUE: _any_value(_VALUE, secrets=True),
             _WITHOUT_SECRETS: _any_value(_WITHOUT_SECRETS, secrets=False),
             _ENVIRONMENT: _mapping(keys["environments"].keys),
+            **{name: dict(value_type.schema) for value_type, name in _TYPES.items()},
         },
     }
 
@@ -99,11 +102,10 @@ def _items(key: Key) -> list[Schema]:
 
 def _single(key: Key) -> list[Schema]:
     """Return the schemas of which a single value must match one: its type's, or that of a text with a reference."""
-    if not key.resolved:
-        return [dict(key.type.schema)]
-    if key.type == TEXT:
+    if key.resolved and key.type == TEXT:
         return [{**key.type.schema, **_text(secrets=key.secrets)}]
-    return [dict(key.type.schema), _defined(_REFERENCE)]
+    schema = _defined(_TYPES[key.type]) if key.type in _TYPES else dict(key.type.schema)
+    return [schema, *([_defined(_REFERENCE)] if key.resolved else [])]
 
 
 def _defined(name: str) -> Schema:

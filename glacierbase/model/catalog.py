@@ -46,7 +46,7 @@ class LintOptions:
     """What `lint` reports.
 
     Attributes:
-        severities: by the code of a rule: `off`, `warning` or `error`; only where they differ from those of the rules.
+        severities: by the code of a rule: `off`, `note`, `warning` or `error`; only where they differ from those of the rules.
         places: file and line of each severity.
         streaming: patterns of tables that streams read or write.
     """
@@ -54,6 +54,35 @@ class LintOptions:
     severities: Mapping[str, str] = field(default_factory=dict)
     places: Mapping[str, tuple[str, int]] = field(default_factory=dict)
     streaming: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """The declared peak of requests to the data files of a table.
+
+    Attributes:
+        put, get: per second; None where it is not known. 0 where there are none.
+    """
+
+    put: float | None = None
+    get: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class LayoutOptions:
+    """The declared peaks of the tables of a catalog.
+
+    Attributes:
+        peaks: pairs of a pattern of qualified names, in any case of letters, and a peak; that of all tables last.
+    """
+
+    peaks: tuple[tuple[str, Peak], ...] = ()
+
+    def peak_of(self, table: str) -> Peak:
+        """Return the peak of a table by its qualified name: each rate is that of the first matching pattern which has it."""
+        matching = [peak for pattern, peak in self.peaks if matches(table, pattern)]
+        puts, gets = (peak.put for peak in matching), (peak.get for peak in matching)
+        return Peak(*(next((rate for rate in rates if rate is not None), None) for rates in (puts, gets)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,6 +159,7 @@ class Catalog:
         plan_required: whether `migrate` runs only plan files.
         recovers: whether `migrate` settles a statement of a dead run where its table proves the outcome.
         records_tables: whether the shapes of the tables that a file changes are recorded.
+        layout: the declared peaks of requests to the files of its tables.
         drift_rules: differences between records and tables that `drift` ignores.
         management: which tables its migrations manage.
         probe_as: for Spark, how another identity logs in to a REST catalog, with which `doctor` tries what it may change.
@@ -159,6 +189,7 @@ class Catalog:
     required_headers: tuple[str, ...] = ()
     versions: str | None = None
     lint: LintOptions = field(default_factory=LintOptions, repr=False)
+    layout: LayoutOptions = field(default_factory=LayoutOptions, repr=False)
     fixtures: str | None = None
     drift_rules: tuple[DriftRule, ...] = ()
     management: Management = field(default_factory=Management)

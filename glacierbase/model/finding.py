@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
-from glacierbase.model.text import Line, Mark
+from glacierbase.model.text import Line, Mark, counted
 
 
 class Severity(str, Enum):
-    """An error fails the command; a warning does not."""
+    """An error fails the command; a warning and a note do not. A note matters only under a condition that is not known."""
 
     ERROR = "error"
     WARNING = "warning"
+    NOTE = "note"
 
     __str__ = str.__str__
 
@@ -47,6 +49,11 @@ class Finding:
         """Whether it fails the command."""
         return self.severity is Severity.ERROR and self.allowed is None
 
+    @property
+    def is_note(self) -> bool:
+        """Whether it is a note that no comment allows."""
+        return self.severity is Severity.NOTE and self.allowed is None
+
     def lines(self, everywhere: Sequence[str]) -> Iterator[Line]:
         """Yield the finding as text, with its environments unless these are all."""
         word = "allowed" if self.allowed is not None else str(self.severity)
@@ -58,3 +65,10 @@ class Finding:
             yield f"    fix: {self.fix}"
         else:
             yield f"    reason: {self.allowed}"
+
+
+def counts(findings: Iterable[Finding]) -> list[str]:
+    """Return the number of findings by severity, and of allowed ones: `2 errors`, `1 note`, `1 allowed`."""
+    words = Counter("allowed" if finding.allowed is not None else str(finding.severity) for finding in findings)
+    parts = [counted(words[severity], severity) for severity in Severity if words[severity]]
+    return [*parts, *([f"{words['allowed']} allowed"] if words["allowed"] else [])]

@@ -10,6 +10,7 @@ from typing import Any
 
 _NAMESPACE = r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+)*"
 DURATION = r"([0-9]{1,9}(?:\.[0-9]{1,9})?)(ms|s|m|h)"
+_RATE = r"[0-9]{1,12}(?:\.[0-9]{1,9})?"
 _SECONDS = {"ms": 0.001, "s": 1.0, "m": 60.0, "h": 3600.0}
 
 
@@ -72,6 +73,12 @@ def _boolean(text: str) -> bool:
     return text.lower() == "true"
 
 
+def _rate(text: str) -> float:
+    if not re.fullmatch(_RATE, text):
+        raise ValueError(text)
+    return float(text)
+
+
 def _duration(shortest: str, longest: str) -> ValueType:
     def convert(text: str) -> float:
         seconds = parse_duration(text)
@@ -86,6 +93,7 @@ TEXT = ValueType("text", str)
 # One line, so that the text can be part of a message.
 WORDS = _matching(r"[^\x00-\x1f\x7f]*[^\s\x00-\x1f\x7f][^\x00-\x1f\x7f]*", "a text of one line")
 BOOLEAN = ValueType("true or false", _boolean, {"enum": [True, False, "true", "false"]})
+RATE = ValueType("a number from 0", _rate, {**whole(_RATE), "type": ["number", "string"], "minimum": 0})
 LEASE = _duration("1s", "24h")
 HOOK_TIMEOUT = _duration("1s", "1h")
 CATALOG_NAME = _matching("[a-z][a-z0-9_]*", "a name of lower-case letters, digits and _")
@@ -97,7 +105,9 @@ HEADER_NAME = _matching(
 RULE_CODE = _matching("[A-Z]{2,8}[0-9]{3}", "the code of a rule, such as DS103")
 # YAML reads `off` as false.
 SEVERITY = ValueType(
-    "off, warning or error", one_of("off", "warning", "error").convert, {"enum": ["off", "warning", "error", False]}
+    "off, note, warning or error",
+    one_of("off", "note", "warning", "error").convert,
+    {"enum": ["off", "note", "warning", "error", False]},
 )
 # `on` and `off` are booleans for tools that write YAML 1.1.
 _SWITCH = {"on": True, "true": True, "off": False, "false": False}

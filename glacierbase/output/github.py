@@ -28,7 +28,7 @@ def _annotation(problem: Problem) -> str:
     place = {"file": problem.path, "line": problem.line, "col": problem.column} if problem.path else {}
     given = {**place, "title": f"{problem.code}{f' {problem.table}' if problem.table else ''}"}
     properties = ",".join(f"{name}={_property(str(value))}" for name, value in given.items())
-    return f"::{problem.severity} {properties}::{_message(problem.text)}"
+    return f"::{'notice' if problem.is_note else problem.severity} {properties}::{_message(problem.text)}"
 
 
 def _message(text: str) -> str:

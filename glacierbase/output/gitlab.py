@@ -30,7 +30,7 @@ def _issue(problem: Problem, fingerprint: str) -> dict[str, Any]:
 
 def _severity(problem: Problem) -> str:
     """Return one of info, minor, major, critical and blocker."""
-    if problem.allowed is not None:
+    if problem.allowed is not None or problem.is_note:
         return "info"
     if problem.severity == "warning":
         return "minor"

@@ -36,14 +36,17 @@ def render(outcome: CommandOutcome) -> str:
     entries = document["catalogs"]
     links = Links.of_environment()
     written = _written(entries)
-    sections, others = _sections(entries, findings, written, links)
+    notes = [problem for problem in findings if problem.is_note]
+    shown = [problem for problem in findings if not problem.is_note]
+    sections, others = _sections(entries, shown, written, links)
     blocks = [
         *_notes(entries),
         *_files(entries, links),
         *sections,
         *_findings(others, written, links),
         *_state(entries, links),
-        *_explanations(findings),
+        *_explanations(shown),
+        *_folded(notes, links),
         *_views(entries),
         *_differences(entries),
         *_unread(entries, links),
@@ -315,6 +318,13 @@ def _explanations(findings: Sequence[Problem]) -> Iterator[Block]:
             items.append("\n".join([f"- **{prose(name)}**", *filter(None, lines)]))
     if items:
         yield Block("explanation", tuple(items), "### Why, and what to do\n")
+
+
+def _folded(notes: Sequence[Problem], links: Links) -> Iterator[Block]:
+    """Yield the notes, folded, each with its fix."""
+    if notes:
+        items = tuple(_finding(note, None, links, {note.code}) for note in notes)
+        yield Block("note", items, f"<details><summary>{counted(len(notes), 'note')}</summary>\n", "\n</details>")
 
 
 def _state(entries: Sequence[Entry], links: Links) -> Iterator[Block]:

@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 from glacierbase.errors.reference import ENTRIES
 from glacierbase.model.command import command
 from glacierbase.model.escape import escaped
-from glacierbase.model.finding import Finding, Severity
+from glacierbase.model.finding import Finding, Severity, counts
 from glacierbase.model.text import counted, split_lines
 
 Document: TypeAlias = Mapping[str, Any]
@@ -65,7 +65,7 @@ class Problem(Finding):
 
 
 def problems(document: Document) -> list[Problem]:
-    """Return the findings and errors in a document, each once: errors first, then warnings, then what is allowed."""
+    """Return the findings and errors in a document, each once: errors, warnings, notes, then what is allowed."""
     everywhere: dict[str, set[str]] = {}
     for entry in document["catalogs"]:
         everywhere.setdefault(entry["catalog"], set()).update(entry.get("environments", ()))
@@ -107,15 +107,12 @@ def shortened(text: str, most: int) -> str:
 
 def summary(shown: Sequence[Problem]) -> str:
     """Return the counts of problems: `2 errors, 1 warning, 1 allowed`; `no findings` for none."""
-    errors, allowed = sum(problem.is_error for problem in shown), sum(problem.allowed is not None for problem in shown)
-    counts = [(errors, "error"), (len(shown) - errors - allowed, "warning")]
-    parts = [counted(count, word) for count, word in counts if count]
-    return ", ".join([*parts, *([f"{allowed} allowed"] if allowed else [])]) or "no findings"
+    return ", ".join(counts(shown)) or "no findings"
 
 
-def _order(problem: Problem) -> tuple[bool, bool, bool, str, int, int, str]:
+def _order(problem: Problem) -> tuple[bool, bool, bool, bool, str, int, int, str]:
     return (
-        not problem.is_error, problem.allowed is not None, problem.is_finding,
+        not problem.is_error, problem.allowed is not None, problem.is_note, problem.is_finding,
         problem.path, problem.line, problem.column, problem.code,
     )  # fmt: skip
 

@@ -16,6 +16,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
 from glacierbase.model.codec import document_fields, key_of
+from glacierbase.model.finding import Severity
 from glacierbase.project.commands import COMMANDS
 
 Schema = dict[str, Any]
@@ -59,7 +60,7 @@ _RULE: Schema = {
     "type": "object",
     "properties": {
         **{name: {"type": "string"} for name in ("code", "name", "why", "fix", "bad", "good", "source")},
-        "severity": {"type": "string", "enum": ["error", "warning"]},
+        "severity": {"type": "string", "enum": list(Severity)},
         "formats": {
             "description": "The table formats that it is about; empty for all.",
             "type": "array",

@@ -204,6 +204,7 @@ def _plain(rule: Rule, objection: RuleFinding, file: File) -> dict[str, Any]:
         "key": list(name.key) if name else None,
         "is_new": is_new,
         "values_of": [list(path) for path in objection.values_of],
+        "severity": objection.severity,
     }
 
 

@@ -127,6 +127,7 @@ def _facts(catalog: Catalog) -> dict[str, object]:
         "beginning": beginning(catalog),
         "managed": catalog.management.managed,
         "unmanaged": [(rule.pattern, rule.reason) for rule in catalog.management.unmanaged],
+        "peaks": [(pattern, peak.put, peak.get) for pattern, peak in catalog.layout.peaks],
     }
 
 
@@ -187,7 +188,7 @@ class Examined:
 
 @dataclass(frozen=True, slots=True)
 class CatalogFindings:
-    """The findings of a catalog: errors first, then by file and line."""
+    """The findings of a catalog: errors first and notes last, each by file and line."""
 
     findings: tuple[Finding, ...]
     not_understood: tuple[NotUnderstood, ...]
@@ -211,8 +212,8 @@ def judge(examined: Sequence[Examined], rules: Mapping[str, Rule], *, spares_new
     return CatalogFindings(tuple(sorted(findings, key=_order)), tuple(dict.fromkeys(unread)), judgement.spared)
 
 
-def _order(finding: Finding) -> tuple[bool, str, int, int, str]:
-    return (not finding.is_error, finding.path, finding.line, finding.column, finding.code)
+def _order(finding: Finding) -> tuple[bool, bool, str, int, int, str]:
+    return (not finding.is_error, finding.is_note, finding.path, finding.line, finding.column, finding.code)
 
 
 def _created(examined: Sequence[Examined]) -> frozenset[tuple[str, ...]]:
@@ -248,6 +249,8 @@ class _Judgement:
         self._new_columns: set[tuple[str, tuple[str, ...], tuple[str, ...]]] = set()
         self._used: set[tuple[str, int, str]] = set()
         self._spared: set[tuple[str, str, int]] = set()
+        # The last finding about the state of each table: environment, code, table.
+        self._of_state: dict[tuple[str, str, tuple[str, ...]], Finding] = {}
         self.environments: dict[Finding, dict[str, None]] = {}
 
     @property
@@ -319,8 +322,11 @@ class _Judgement:
         self._add(file, rule, raw, None)
 
     def _add(self, file: Examined, rule: Rule, raw: Mapping[str, Any], allowed: str | None) -> None:
-        severity = _severity(rule, raw["table"], file.options)
-        if severity is None:
+        severity = _severity(rule, raw, file.options)
+        state = (file.environment, rule.code, tuple(raw["key"] or ())) if rule.is_of_state else None
+        if state:
+            self._end(state)
+        if severity is None or not raw["message"]:
             return
         finding = Finding(
             code=rule.code, severity=severity, message=raw["message"], why=rule.why, fix=raw["fix"] or rule.fix,
@@ -328,10 +334,20 @@ class _Judgement:
             table=raw["table"], environments=(), allowed=allowed,
         )  # fmt: skip
         self.environments.setdefault(finding, {})[file.environment] = None
+        if state:
+            self._of_state[state] = finding
+
+    def _end(self, state: tuple[str, str, tuple[str, ...]]) -> None:
+        """Remove the finding about the state of a table, which a later statement changes."""
+        finding = self._of_state.pop(state, None)
+        if finding is not None:
+            del self.environments[finding][state[0]]
+            if not self.environments[finding]:
+                del self.environments[finding]
 
 
 def _is_refusal(rule: Rule, raw: Mapping[str, Any], options: LintOptions) -> bool:
-    return rule.refuses and _severity(rule, raw["table"], options) is Severity.ERROR
+    return rule.refuses and _severity(rule, raw, options) is Severity.ERROR
 
 
 def _place(raw: Mapping[str, Any]) -> tuple[Any, ...]:
@@ -347,11 +363,13 @@ def _by_place(allows: Sequence[Mapping[str, Any]]) -> _Allows:
     return by_place
 
 
-def _severity(rule: Rule, table: str | None, options: LintOptions) -> Severity | None:
+def _severity(rule: Rule, raw: Mapping[str, Any], options: LintOptions) -> Severity | None:
     """Return the severity in an environment; None if the rule is off."""
-    chosen = options.severities.get(rule.code)
+    chosen, table = options.severities.get(rule.code), raw["table"]
     if chosen:
         return None if chosen == "off" else Severity(chosen)
+    if raw.get("severity"):
+        return Severity(raw["severity"])
     if table and any(matches(table, pattern) for pattern in options.streaming):
         return rule.streaming or rule.severity
     return None if rule.streaming_only else rule.severity

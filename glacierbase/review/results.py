@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import ClassVar
 
 from glacierbase.model.command import command, from_here, on_catalog
 from glacierbase.model.differences import Change, TableChange, tables_in_words
-from glacierbase.model.finding import Finding
+from glacierbase.model.finding import Finding, counts
 from glacierbase.model.migration import Identified
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Mark, counted, table
@@ -102,11 +101,7 @@ class LintResult(Result):
 
     def summary(self) -> str:
         """Return the counts in one line: `2 errors, 1 warning in 3 migrations`."""
-        words = Counter(
-            "allowed" if finding.allowed is not None else str(finding.severity) for finding in self.findings
-        )
-        parts = [counted(words[word], word) for word in ("error", "warning") if words[word]]
-        parts += [f"{words['allowed']} allowed"] if words["allowed"] else []
+        parts = counts(self.findings)
         parts += [f"{self.spared} left out about tables that these files create"] if self.spared else []
         return f"{', '.join(parts) or 'no findings'} in {counted(self.files, 'migration')}"
 
@@ -258,6 +253,7 @@ class ReviewResult(Result):
         if self.replay is None:
             return f"{', '.join(parts)}, rendered and not replayed"
         parts.append(counted(sum(finding.is_error for finding in self.findings), "error"))
+        parts += counts(finding for finding in self.findings if not finding.is_error)
         return f"{PREFIX}: {', '.join(parts)}; no real table was changed"
 
 

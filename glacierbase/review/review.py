@@ -515,7 +515,7 @@ def of_rules(root: Path, choice: CatalogChoice, catalogs: Collection[str], base:
 
 
 def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[GlacierbaseError]) -> ReviewResult:
-    """Return a result with the findings of the rules, in the order of their places, and with the errors of `lint`.
+    """Return a result with the findings of the rules, in the order of their places, notes last, and with the errors of `lint`.
 
     A finding of a rule is left out if the replay has found the same, because the replay shows what is lost.
 
@@ -528,9 +528,13 @@ def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[Glacie
     errors = [error for error in _parts(ruled.error) if error.code != "LINT_FAILED" and error.message not in reported]
     return replace(
         result,
-        findings=tuple(sorted(findings, key=lambda finding: (finding.path, finding.line, finding.column))),
+        findings=tuple(sorted(findings, key=_order)),
         error=joined([*_parts(result.error), *errors]),
     )
+
+
+def _order(finding: Finding) -> tuple[bool, str, int, int]:
+    return (finding.is_note, finding.path, finding.line, finding.column)
 
 
 def _named(shown: Finding, ruled: Sequence[Finding]) -> Finding:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
-from typing import Any
+from typing import Any, TypeVar
 
 from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
@@ -19,6 +19,7 @@ from glacierbase.sql.known import KnownTable
 from glacierbase.sql.object_names import NamedObject, named_object
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place, Subject
 
+_Result = TypeVar("_Result")
 # The operations that create a table.
 CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
 # The operations after which a view of the table may fail.
@@ -92,6 +93,7 @@ class Facts:
         managed: patterns of the tables that migrations manage; empty for all.
         unmanaged: pattern and reason of tables that are left to others.
         repeatables: what repeatables make: kind, parts of the name, and the name of the repeatable.
+        peaks: the declared peaks of requests: a pattern of tables, and PUT and GET per second, None where it is not known.
     """
 
     engine: str = SPARK.name
@@ -106,6 +108,7 @@ class Facts:
     managed: Sequence[str] = ()
     unmanaged: Sequence[tuple[str, str]] = ()
     repeatables: Sequence[tuple[str, Sequence[str], str]] = ()
+    peaks: Sequence[tuple[str, float | None, float | None]] = ()
 
 
 class TablesBefore:
@@ -189,6 +192,14 @@ class File:
     steps: tuple[Step, ...]
     facts: Facts
     tables: TablesBefore
+    _results: dict[Callable[[File], Any], Any] = field(default_factory=dict, repr=False, compare=False)
+
+    def once(self, function: Callable[[File], _Result]) -> _Result:
+        """Return the result of a function of the file, which several rules need and only the first one computes."""
+        if function not in self._results:
+            self._results[function] = function(self)
+        result: _Result = self._results[function]
+        return result
 
     def known(self, step: Step) -> KnownTable | None:
         """Return what earlier statements declare of the table that a statement changes; None if nothing is known."""
@@ -246,6 +257,7 @@ class RuleFinding:
         fix: instead of the rule's fix, if the fix depends on the place.
         name: the name of the table; default the first table that the statement changes.
         values_of: the paths of the columns whose values are lost; columns that the same change adds have none.
+        severity: instead of the rule's, if it depends on the place; that of the catalog file has priority.
     """
 
     message: str
@@ -254,6 +266,7 @@ class RuleFinding:
     fix: str = ""
     name: Name | None = None
     values_of: tuple[tuple[str, ...], ...] = ()
+    severity: Severity | None = None
 
 
 Check = Callable[[File], Iterable[RuleFinding]]
@@ -280,6 +293,8 @@ class Rule:
         spares_new_tables: whether the rule ignores tables that the same change creates.
         refuses: whether the engine surely refuses what it finds, so that other findings at the place are about an effect that
             does not occur.
+        is_of_state: whether it is about the state of a table, so that its last finding about the table replaces the earlier ones;
+            one without a message only ends them.
     """
 
     code: str
@@ -297,6 +312,7 @@ class Rule:
     streaming_only: bool = False
     spares_new_tables: bool = False
     refuses: bool = False
+    is_of_state: bool = False
 
     @property
     def level(self) -> str:

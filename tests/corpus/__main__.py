@@ -14,8 +14,10 @@ for case in cases():
     if sys.argv[1:] and case.engine not in sys.argv[1:]:
         continue
     found = case.linted()
-    verdict = ("missed", "found")[case.is_found(found)] if case.is_hazard else ("silent", "false alarm")[bool(found)]
+    is_alarm = any(not finding.is_note for finding in found)
+    verdict = ("missed", "found")[case.is_found(found)] if case.is_hazard else ("silent", "false alarm")[is_alarm]
     counts[case.engine, verdict] += 1
+    counts[case.engine, "with a note"] += any(finding.is_note for finding in found)
     click.echo(f"{case.engine:9} {verdict:11} {case.found_by:8} {case.name}")
     if verdict != "silent":
         for finding in found:

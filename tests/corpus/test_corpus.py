@@ -24,8 +24,8 @@ def test_lint_finds_a_hazard_unless_the_corpus_says_why_nothing_can(case: Case) 
 
 @pytest.mark.parametrize("case", HARMLESS, ids=_name)
 def test_lint_is_silent_on_a_harmless_file(case: Case) -> None:
-    """No error and no warning."""
-    assert [(finding.code, finding.message) for finding in case.linted()] == []
+    """No error and no warning. A note matters only at a rate that no file declares."""
+    assert [(finding.code, finding.message) for finding in case.linted() if not finding.is_note] == []
 
 
 def test_the_corpus_holds_sixty_hazards_and_thirty_harmless_files() -> None:

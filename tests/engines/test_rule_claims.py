@@ -278,7 +278,17 @@ BAD_VALUES = [
     ("write.parquet.compression-codec", "none", "INSERT INTO lake.a.t (id) VALUES (3)"),
     ("write.delete.mode", "merge", "DELETE FROM lake.a.t WHERE id = 1 AND name LIKE 'n%'"),
     ("read.split.target-size", "big", "SELECT name FROM lake.a.t"),
+    # KL104: the writers refuse the former path, whatever the value.
+    ("write.folder-storage.path", "file:/tmp/other", "INSERT INTO lake.a.t (id) VALUES (3)"),
 ]
+
+
+def one_number_of_three_ids(lab: Lab) -> None:
+    """The reversed ids 1, 01 and 001 are one number."""
+    lab.bad("KL105")
+    reverse = "CAST(reverse(CAST(id AS STRING)) AS BIGINT)"
+    lab.sql(f"INSERT INTO lake.a.t2 SELECT id, {reverse} FROM VALUES (1), (10), (100) AS s (id)")
+    assert lab.sql("SELECT DISTINCT id_reversed FROM lake.a.t2") == [(1,)]
 
 
 def version_upgrade(lab: Lab) -> None:
@@ -500,6 +510,7 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "PR114": file_per_task,
     "PR115": no_bounds,
     "PR123": _refuses("PR123"),
+    "KL105": one_number_of_three_ids,
     "MT101": expired_snapshot,
     "MT106": files_written_again,
     "MT108": no_former_state,

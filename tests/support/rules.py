@@ -58,8 +58,9 @@ def findings(
 
 
 def codes(*files: str, facts: Facts = FACTS, options: LintOptions | None = None) -> list[str]:
-    """Return the codes of the findings that are not allowed."""
-    return [each.code for each in findings(*files, facts=facts, options=options) if each.allowed is None]
+    """Return the codes of the errors and warnings that are not allowed."""
+    found = findings(*files, facts=facts, options=options)
+    return [finding.code for finding in found if finding.allowed is None and not finding.is_note]
 
 
 def options_of(rule: Rule) -> LintOptions:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from glacierbase.layout.iceberg import FORMER_PATHS
+from glacierbase.layout.versions import at_least
 from glacierbase.model.finding import Severity
 from glacierbase.model.text import first_of
 from glacierbase.review import table_properties
@@ -20,7 +22,7 @@ _METRICS = "write.metadata.metrics."
 # Properties that other writers of the same files read.
 _OF_FILES = {"iceberg": ("parquet.compression", "orc.compress", "transactional", "external.table.purge", "auto.purge")}
 _PLACES = (
-    "write.data.path", "write.metadata.path", "write.folder-storage.path", "write.object-storage.path",
+    "write.data.path", "write.metadata.path", *FORMER_PATHS,
     "write.object-storage.enabled", "write.location-provider.impl",
 )  # fmt: skip
 _DAY_MS = 24 * 60 * 60 * 1000
@@ -43,7 +45,7 @@ def unknown_property(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties that are unknown to the format, with a reserved name or a name similar to a known one."""
     table_format = file.format_of(step)
     version = file.facts.versions.get(table_format)
-    for property in _properties(step):
+    for property in properties_set(step):
         near = table_properties.nearest(property.key, table_format)
         other = table_properties.format_of_key(property.key, table_format)
         if other or property.key in _OF_FILES.get(table_format, ()):
@@ -64,7 +66,7 @@ def unknown_property(step: Step, file: File) -> Iterator[RuleFinding]:
 )
 def bad_value(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find values that do not match the type of the property."""
-    for property in _properties(step):
+    for property in properties_set(step):
         expected = table_properties.expected(property.key, property.value or "", file.format_of(step))
         if expected:
             fix = f"write {expected}"
@@ -79,7 +81,7 @@ def bad_value(step: Step, file: File) -> Iterator[RuleFinding]:
 @statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["PR103"])
 def metrics_of_all_columns(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find `full` as the default of metrics."""
-    for property in _properties(step):
+    for property in properties_set(step):
         if property.key == "write.metadata.metrics.default" and (property.value or "").lower() == "full":
             yield RuleFinding("full metrics of every column", step, property.place)
 
@@ -99,7 +101,7 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
     if known is None or known.columns is None:
         return
     added = [part for part in step.parsed.parts if isinstance(part, ColumnClause) and len(part.path) == 1]
-    properties = {**file.facts.defaults, **(known.properties or {}), **_set_from(step, file)}
+    properties = {**file.facts.defaults, **(known.properties or {}), **set_from(step, file)}
     most = properties.get(f"{_METRICS}max-inferred-column-defaults", "100")
     if f"{_METRICS}default" in properties or not _COUNT.fullmatch(most):
         return
@@ -110,11 +112,14 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"column {names}: beyond the first {most}", step, without[0].place)
 
 
-def _set_from(step: Step, file: File) -> dict[str, str]:
+def set_from(step: Step, file: File) -> dict[str, str]:
     """Return the properties of the table that this statement or a later one of the file sets."""
     later = [later_step for later_step in (step, *file.after(step)) if later_step.target == step.target]
     return {
-        property.key: property.value for other in later for property in _properties(other) if property.value is not None
+        property.key: property.value
+        for other in later
+        for property in properties_set(other)
+        if property.value is not None
     }
 
 
@@ -128,7 +133,7 @@ def _set_from(step: Step, file: File) -> dict[str, str]:
 )
 def format_version_upgrade(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find `format-version` in ALTER TABLE."""
-    for property in _properties(step):
+    for property in properties_set(step):
         if property.key == "format-version" and not table_properties.expected(property.key, property.value or ""):
             yield RuleFinding(f"the table gets format version {property.value}", step, property.place)
 
@@ -136,7 +141,7 @@ def format_version_upgrade(step: Step, _file: File) -> Iterator[RuleFinding]:
 @statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PR111"])
 def garbage_collection_off(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find `gc.enabled` that is false."""
-    for property in _properties(step):
+    for property in properties_set(step):
         if property.key == "gc.enabled" and (property.value or "").lower() == "false":
             yield RuleFinding("gc.enabled is false", step, property.place)
 
@@ -144,7 +149,7 @@ def garbage_collection_off(step: Step, _file: File) -> Iterator[RuleFinding]:
 @statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["PR112"])
 def value_in_another_unit(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find sizes and times that are plausible in another unit only."""
-    for property in _properties(step):
+    for property in properties_set(step):
         words = table_properties.unit(property.key, property.value or "")
         if words:
             yield RuleFinding(f"{property.key} is {words}: {property.value}", step, property.place)
@@ -155,7 +160,7 @@ def merge_on_read_in_version_1(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find merge-on-read of a table of format version 1."""
     if _whole(step, file).get("format-version") != "1":
         return
-    for property in _properties(step):
+    for property in properties_set(step):
         if re.fullmatch(r"write\.(?:delete|update|merge)\.mode", property.key) and property.value == "merge-on-read":
             yield RuleFinding(f"{property.key} is merge-on-read in format version 1", step, property.place)
 
@@ -166,7 +171,7 @@ def rows_are_not_distributed(step: Step, file: File) -> Iterator[RuleFinding]:
     known = None if step.parsed.operation in CREATES else file.known(step)
     is_partitioned = any(isinstance(part, PartitionClause) for part in step.parsed.parts)
     if is_partitioned or (known and (known.partitioning or known.ordering)):
-        for property in _properties(step):
+        for property in properties_set(step):
             if property.key == "write.distribution-mode" and (property.value or "").lower() == "none":
                 yield RuleFinding("write.distribution-mode is none", step, property.place)
 
@@ -178,7 +183,7 @@ def no_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
     fields = [field_of(part.transform) for part in step.parsed.parts if isinstance(part, PartitionClause)]
     fields += [*((known and known.partitioning) or ()), *((known and known.ordering) or ())]
     used = {f"{_METRICS}column.{'.'.join(field.source)}" for field in fields if field}
-    for property in _properties(step):
+    for property in properties_set(step):
         if (property.value or "").lower() == "none" and property.key.lower() in {f"{_METRICS}default", *used}:
             yield RuleFinding(f"{property.key} is none", step, property.place)
 
@@ -199,7 +204,7 @@ def _of_value(code: str, is_bad: Callable[[str, str, Mapping[str, str]], bool]) 
     @statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS[code])
     def rule(step: Step, file: File) -> Iterator[RuleFinding]:
         whole = _whole(step, file)
-        for property in _properties(step):
+        for property in properties_set(step):
             value = (property.value or "").strip().lower()
             if is_bad(property.key, value, whole):
                 yield RuleFinding(f"{property.key} is {value}", step, property.place)
@@ -228,12 +233,18 @@ short_history = _of_value("PR121", _is_short)
 def another_place_for_files(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties that move new files of an existing table to another place."""
     declared = (known := file.known(step)) and known.properties
+    version = file.facts.versions.get("iceberg")
     for part in step.parsed.parts:
-        if isinstance(part, Property) and part.key in _PLACES:
+        if isinstance(part, Property) and part.key in _PLACES and not is_refused_path(part.key, version):
             before = declared.get(part.key) if declared else None
             is_unset = part.operation == "unset_properties"
             if before is not None if is_unset else (before != part.value and part.value != "false"):
                 yield RuleFinding(f"{part.key} {'is removed' if is_unset else f'is {part.value}'}", step, part.place)
+
+
+def is_refused_path(key: str, version: str | None) -> bool:
+    """Return whether writers of a version of Iceberg refuse a former path property; of newer ones if it is not known."""
+    return key in FORMER_PATHS and (version is None or at_least(version, "1.9.0"))
 
 
 @statement_rule(
@@ -259,7 +270,7 @@ def _guards(key: str, value: str) -> bool:
 @statement_rule("set_properties", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR123"])
 def property_is_a_command(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find properties that Iceberg or Spark refuses, and those that move the table to another snapshot."""
-    for property in _properties(step):
+    for property in properties_set(step):
         if property.key in _COMMANDS:
             fix = f"{_COMMANDS[property.key].capitalize()}."
             yield RuleFinding(f"{property.key} is not a property to set", step, property.place, fix)
@@ -270,10 +281,14 @@ def _whole(step: Step, file: File) -> dict[str, str]:
     known = file.known(step)
     is_new = step.parsed.operation in ("create_table", "create_table_as")
     before = {} if is_new or known is None else known.properties or {}
-    return {**file.facts.defaults, **before, **{property.key: property.value or "" for property in _properties(step)}}
+    return {
+        **file.facts.defaults,
+        **before,
+        **{property.key: property.value or "" for property in properties_set(step)},
+    }
 
 
-def _properties(step: Step) -> Iterator[Property]:
+def properties_set(step: Step) -> Iterator[Property]:
     """Yield the properties that a statement sets."""
     return (part for part in step.parsed.parts if isinstance(part, Property) and part.operation != "unset_properties")
 

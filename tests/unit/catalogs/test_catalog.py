@@ -9,6 +9,7 @@ import pytest
 
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, SeveralErrors
+from glacierbase.model.catalog import Peak
 from glacierbase.model.keys import parse_duration
 from tests.unit.catalogs.yamlfolder import LAKE, Folder, with_conf
 
@@ -37,6 +38,55 @@ def test_the_login_of_another_identity_may_be_a_secret(folder: Folder, monkeypat
     folder.write(f"{LAKE}access: {{probeAs: {{tokken: x}}}}\n")
     with pytest.raises(ConfigurationError, match=r"unknown key tokken under access\.probeAs"):
         folder.catalog()
+
+
+LAYOUT = """\
+layout:
+  peakPutPerSecond: 900
+  peakGetPerSecond: 2500.0
+  tables:
+    - {table: lake.events.clicks, peakPutPerSecond: 5000}
+    - {table: 'lake.events.*', peakPutPerSecond: 10, peakGetPerSecond: 0}
+environments: {dev: {layout: {peakPutPerSecond: null, tables: []}}, prod: {layout: {peakGetPerSecond: 7}}}
+"""
+
+
+@pytest.mark.parametrize(
+    ("environment", "table", "peak"),
+    [
+        ("prod", "lake.events.clicks", Peak(5000, 0)),
+        ("prod", "LAKE.Events.views", Peak(10, 0)),
+        ("prod", "lake.sales.orders", Peak(900, 7)),
+        ("dev", "lake.events.clicks", Peak(None, 2500)),
+    ],
+)
+def test_each_rate_of_a_table_is_that_of_the_first_pattern_that_has_it(
+    environment: str, table: str, peak: Peak, folder: Folder
+) -> None:
+    """Without a pattern it is the catalog's. An environment merges as for other keys: its list replaces, null removes."""
+    folder.write(f"{LAKE}{LAYOUT}")
+    assert folder.catalog(environment).layout.peak_of(table) == peak
+    folder.write(LAKE)
+    assert folder.catalog().layout.peak_of(table) == Peak()
+
+
+@pytest.mark.parametrize(
+    ("layout", "message"),
+    [
+        ("{peakPutPerSecond: -1}", "layout.peakPutPerSecond: '-1' is not a number from 0"),
+        ("{peakGetPerSecond: .inf}", "layout.peakGetPerSecond: '.inf' is not a number from 0"),
+        ("{peakGetPerSecond: '${env:RATE}'}", "is not a number from 0"),
+        ("{tables: [{table: a, peakPutPerSecond: fast}]}", "layout.tables: peakPutPerSecond is not a number from 0"),
+        ("{tables: [{peakPutPerSecond: 1}]}", "layout.tables: table is missing"),
+        (f"{{tables: [{'{table: a}, ' * 501}]}}", "layout.tables: there are 501"),
+    ],
+)
+def test_a_peak_that_is_no_number_from_0_is_an_error(layout: str, message: str, folder: Folder) -> None:
+    """The error names key and line."""
+    folder.write(f"{LAKE}layout: {layout}\n")
+    error = folder.error()
+    assert (error.code in ("INVALID_VALUE", "MISSING_KEY"), message in error.message) == (True, True)
+    assert "shop.yaml, line " in error.message
 
 
 def test_the_originals_spelling_is_read(folder: Folder) -> None:

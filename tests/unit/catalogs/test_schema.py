@@ -112,6 +112,11 @@ def test_there_is_a_template_for_each_type() -> None:
         "headers: {TICKET: '${env:X}'}\n",
         "hooks: {onFailure: notify.sh}\n",
         "recover: never\n",
+        "layout: {peakPutPerSecond: -1}\n",
+        "layout: {peakGetPerSecond: many}\n",
+        "layout: {tables: [{peakPutPerSecond: 5}]}\n",
+        "layout: {tables: [{table: a, peakPutPerSecond: '5/s'}]}\n",
+        "layout: {tables: [lake.a.t]}\n",
     ],
 )
 def test_a_wrong_file_is_refused_by_schema_and_loader(text: str, tmp_path: Path) -> None:

@@ -75,16 +75,17 @@ PROGRAMS = ("github", "gitlab", "sarif", "junit")
 
 
 @pytest.mark.parametrize("form", PROGRAMS)
-def test_errors_come_first_then_warnings_then_what_is_allowed(form: str) -> None:
+def test_errors_come_first_then_warnings_then_notes_then_what_is_allowed(form: str) -> None:
     """A finding of a file that is earlier in the list is not before an error. Annotations leave out what is allowed."""
     given = outcome(
         review(
             finding("DS101", 1, allowed="no readers"),
+            finding("KL101", 1, severity=Severity.NOTE),
             finding("BC104", 2, severity=Severity.WARNING),
             finding("DS103", 9),
         )
     )
-    assert codes(form, given) == ["DS103", "BC104", *([] if form == "github" else ["DS101"])]
+    assert codes(form, given) == ["DS103", "BC104", "KL101", *([] if form == "github" else ["DS101"])]
 
 
 @pytest.mark.parametrize("form", PROGRAMS)
@@ -168,11 +169,12 @@ def test_the_fingerprint_stays_when_lines_move_and_is_unique() -> None:
 
 
 def test_code_quality_knows_how_severe_an_issue_is() -> None:
-    """What is allowed is information."""
-    given = review(finding(), finding("BC104", severity=Severity.WARNING), finding("DS101", allowed="no readers"))
+    """A note and what is allowed are information."""
+    note = finding("KL101", severity=Severity.NOTE)
+    given = review(finding(), finding("BC104", severity=Severity.WARNING), note, finding("DS101", allowed="no readers"))
     error = EngineUnavailable("COPY_NOT_STARTED", "no Java")
     found = {issue["check_name"]: issue["severity"] for issue in rendered("gitlab", outcome(given))}
-    assert found == {"DS103": "critical", "BC104": "minor", "DS101": "info"}
+    assert found == {"DS103": "critical", "BC104": "minor", "KL101": "info", "DS101": "info"}
     [issue] = rendered("gitlab", CommandOutcome("review", (), error))
     assert (issue["severity"], issue["location"]["path"]) == ("blocker", ".")
 
@@ -189,6 +191,20 @@ def test_sarif_suppresses_what_is_allowed_with_its_reason() -> None:
     assert [rules[each["ruleIndex"]]["id"] for each in run["results"]] == ["DS103", "DS101"]
     assert rules[0]["help"]["text"] == "Readers break.\n\nglacierbase rules DS103"
     assert run["invocations"][0] == {"executionSuccessful": True, "exitCode": 3, "toolExecutionNotifications": []}
+
+
+def test_a_note_has_the_level_of_a_note_and_fails_nothing() -> None:
+    """An annotation is a notice; SARIF has a level for notes; the case of JUnit passes with the text as its output."""
+    given = outcome(review(finding("KL101", severity=Severity.NOTE)))
+    assert given.error is None
+    [(kind, _, _)] = rendered("github", given)
+    assert kind == "notice"
+    [run] = rendered("sarif", given)["runs"]
+    assert [run["results"][0]["level"], run["tool"]["driver"]["rules"][0]["defaultConfiguration"]["level"]] == [
+        "note"
+    ] * 2
+    [case] = rendered("junit", given).iter("testcase")
+    assert [part.tag for part in case] == ["system-out"]
 
 
 def test_sarif_encodes_a_path_as_an_address() -> None:

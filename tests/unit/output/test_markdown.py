@@ -167,6 +167,19 @@ def test_findings_are_below_their_table_and_their_statement() -> None:
     assert "fix: " not in section
 
 
+def test_notes_are_counted_and_folded_below_the_other_findings() -> None:
+    """A note has its fix in the fold, and neither the statement nor a paragraph of the explanations."""
+    notes = [finding("KL101", 6, severity=Severity.NOTE, message=f"keys begin with day {number}") for number in (1, 2)]
+    text = render(outcome(review(*notes, finding())))
+    assert "1 error, 2 notes in 1 new migration" in text
+    above, folded = text.split("<details><summary>2 notes</summary>")
+    folded = folded.partition("</details>")[0]
+    assert "DS103" in above
+    assert "KL101" not in above
+    assert (folded.count("note KL101"), folded.count("fix: ")) == (2, 2)
+    assert "ADD PARTITION FIELD" not in folded
+
+
 def test_statements_on_one_line_have_their_own_findings() -> None:
     """A finding is below its statement, also where a file has several on a line."""
     whole = review(finding(), replace(finding("DS107"), statement_index=2))

@@ -1,4 +1,4 @@
-"""Everyday files for Iceberg, Delta and Hudi raise no finding of any rule."""
+"""Everyday files for Iceberg, Delta and Hudi raise no error and no warning."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from tests.support.rules import FACTS, findings
+from tests.support.rules import FACTS, codes
 
 HEADER = "-- MIGRATION_DESCRIPTION: Do what the team does each week\n-- MIGRATION_AUTHOR: Data Platform\n\n"
 DELTA = replace(FACTS, formats={"spark_catalog": "delta"}, given_parts=1)
@@ -204,20 +204,16 @@ HUDI_FILES = [
 @pytest.mark.parametrize("sql", ICEBERG_FILES)
 def test_an_everyday_file_for_iceberg_raises_nothing(sql: str) -> None:
     """An earlier file declares the tables."""
-    assert [(finding.code, finding.message) for finding in findings(HEADER + ICEBERG_TABLES, HEADER + sql)] == []
+    assert codes(HEADER + ICEBERG_TABLES, HEADER + sql) == []
 
 
 @pytest.mark.parametrize("sql", DELTA_FILES)
 def test_an_everyday_file_for_delta_raises_nothing(sql: str) -> None:
     """An earlier file declares the tables."""
-    assert [
-        (finding.code, finding.message) for finding in findings(HEADER + DELTA_TABLES, HEADER + sql, facts=DELTA)
-    ] == []
+    assert codes(HEADER + DELTA_TABLES, HEADER + sql, facts=DELTA) == []
 
 
 @pytest.mark.parametrize("sql", HUDI_FILES)
 def test_an_everyday_file_for_hudi_raises_nothing(sql: str) -> None:
     """An earlier file declares the table."""
-    assert [
-        (finding.code, finding.message) for finding in findings(HEADER + HUDI_TABLES, HEADER + sql, facts=HUDI)
-    ] == []
+    assert codes(HEADER + HUDI_TABLES, HEADER + sql, facts=HUDI) == []

@@ -201,6 +201,32 @@ def test_severities_are_those_of_the_catalog_file(shop: ProjectFolder) -> None:
     assert "(in prod)" in shop.run("lint").stdout
 
 
+def test_a_note_is_counted_after_the_warnings_and_fails_nothing(shop: ProjectFolder) -> None:
+    """The list and the summary name errors, warnings and notes in this order."""
+    shop.catalog(f"{CATALOG}lint: {{rules: {{DS103: note, BC101: warning}}}}\n")
+    shop.file("2_b.sql", f"{DROP};\nALTER TABLE lake.a.t RENAME COLUMN b TO c")
+    assert [(finding["code"], finding["severity"]) for finding in found(shop)] == [
+        ("BC101", "warning"),
+        ("DS103", "note"),
+    ]
+    done = shop.run("lint")
+    assert done.code == 0
+    assert "1 warning, 1 note in 2 migrations" in done.stdout
+
+
+def test_the_declared_peak_of_an_environment_decides_how_severe_a_hot_key_is(shop: ProjectFolder) -> None:
+    """An environment without a declaration has a note; an error fails the command, until a later file ends its cause."""
+    prod = "prod: {layout: {tables: [{table: lake.a.*, peakPutPerSecond: 4000}]}}"
+    shop.catalog(CATALOG.replace("prod: {}", prod))
+    shop.file("2_b.sql", "CREATE TABLE lake.a.b (id bigint, at timestamp) USING iceberg PARTITIONED BY (days(at))")
+    done = shop.ask("lint")
+    assert done.code == FAILED
+    findings = [(each["code"], each["severity"], each["environments"]) for each in done.entry()["findings"]]
+    assert findings == [("KL101", "error", ["prod"]), ("KL101", "note", ["dev"])]
+    shop.file("3_c.sql", "ALTER TABLE lake.a.b SET TBLPROPERTIES ('write.object-storage.enabled'='true')")
+    assert [finding["code"] for finding in found(shop)] == ["PR120"]
+
+
 def test_a_finding_about_a_table_that_streams_use_can_be_an_error(shop: ProjectFolder) -> None:
     """Patterns are compared with the qualified name, in any case of letters."""
     shop.file("2_b.sql", "ALTER TABLE lake.Events.t RENAME COLUMN a TO b;\nALTER TABLE lake.a.t RENAME COLUMN a TO b")

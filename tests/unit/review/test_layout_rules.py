@@ -1,0 +1,290 @@
+"""KL: the object keys of a table's files, and the declared peak of requests."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from glacierbase.model.catalog import LintOptions
+from glacierbase.model.finding import Finding
+from glacierbase.review.rule import Facts
+from tests.support.rules import FACTS, findings
+
+DELTA = replace(FACTS, formats={"spark_catalog": "delta"})
+HUDI = replace(FACTS, formats={"spark_catalog": "hudi"})
+COLUMNS = "(id bigint, name string, ts timestamp) USING iceberg"
+# The example that the project comes from.
+ORIGINAL = f"CREATE TABLE lake.a.t {COLUMNS} PARTITIONED BY (day(ts), bucket(16, id))"
+DAYS = f"CREATE TABLE lake.a.t {COLUMNS} PARTITIONED BY (day(ts))"
+SET = "ALTER TABLE lake.a.t SET TBLPROPERTIES ({})"
+HASHED = "'write.object-storage.enabled'='true'"
+
+
+def found(*files: str, facts: Facts = FACTS, options: LintOptions | None = None) -> list[Finding]:
+    """Return the findings about keys."""
+    return [finding for finding in findings(*files, facts=facts, options=options) if finding.code.startswith("KL")]
+
+
+def codes(*files: str, facts: Facts = FACTS) -> list[str]:
+    return [finding.code for finding in found(*files, facts=facts)]
+
+
+def with_peak(put: float | None, get: float | None = None, pattern: str = "*") -> Facts:
+    return replace(FACTS, peaks=[(pattern, put, get)])
+
+
+def test_the_originals_example_has_two_notes_that_object_storage_silences() -> None:
+    """Each is at its partition field, and says from which rate it matters and where the rate is declared."""
+    notes = found(ORIGINAL)
+    assert [(note.code, note.severity.value) for note in notes] == [("KL101", "note"), ("KL102", "note")]
+    line = ORIGINAL
+    assert [
+        line[note.column - 1 :].startswith(text) for note, text in zip(notes, ("day(ts)", "bucket(16"), strict=True)
+    ] == [
+        True,
+        True,
+    ]
+    assert all("matters from about 1,750 PUT/s or 2,750 GET/s (the key `layout`" in note.message for note in notes)
+    assert notes[0].message.startswith("keys begin with day(ts): all writes of a day reach one partition of the store")
+    assert "bucket(16, id) before day(ts)" in notes[1].fix
+    assert codes(f"{ORIGINAL} TBLPROPERTIES ({HASHED})") == []
+
+
+@pytest.mark.parametrize(
+    ("put", "get", "severity"),
+    [
+        (None, None, "note"),
+        (0, 0, None),
+        (49.9, None, None),
+        (49, 49, None),
+        (None, 10, None),
+        (49, 50, "note"),
+        (50, None, "note"),
+        (1749, 2749, "note"),
+        (1750, None, "warning"),
+        (0, 2750, "warning"),
+        (3500, 5500, "warning"),
+        (3501, None, "error"),
+        (0, 5501, "error"),
+    ],
+)
+def test_the_severity_follows_from_the_declared_peak(
+    put: float | None, get: float | None, severity: str | None
+) -> None:
+    """Half of what S3 documents for a partition is a warning, more than all an error, below 50 per second nothing."""
+    severities = {finding.severity.value for finding in found(ORIGINAL, facts=with_peak(put, get))}
+    assert severities == ({severity} if severity else set())
+
+
+def test_the_peak_is_that_of_the_qualified_name_of_the_table() -> None:
+    """The catalog file completes a shorter name; the message states the declared rates beside the documented ones."""
+    facts = replace(
+        with_peak(5000, 10, "lake.A.*"),
+        beginning=("lake", "default", ""),
+        default_catalog="lake",
+        formats={"lake": "iceberg"},
+    )
+    [finding] = found(DAYS.replace("lake.a.t", "a.t"), facts=facts)
+    assert finding.severity.value == "error"
+    assert (
+        "declared: 5,000 PUT/s and 10 GET/s; documented for one partition: 3,500 PUT/s and 5,500 GET/s"
+        in finding.message
+    )
+    [other] = found(DAYS.replace("lake.a.t", "b.t"), facts=facts)
+    assert other.severity.value == "note"
+
+
+def test_a_severity_of_the_catalog_file_has_priority() -> None:
+    """A severity does not bring back what the declared peak silences."""
+    options = LintOptions({"KL101": "warning", "KL102": "off"})
+    for facts in (FACTS, with_peak(5000)):
+        assert [
+            (finding.code, finding.severity.value) for finding in found(ORIGINAL, facts=facts, options=options)
+        ] == [("KL101", "warning")]
+    assert found(ORIGINAL, facts=with_peak(10), options=options) == []
+
+
+@pytest.mark.parametrize(
+    ("partitioning", "expected"),
+    [
+        ("", []),
+        ("PARTITIONED BY (name)", []),
+        ("PARTITIONED BY (name, day(ts))", []),
+        ("PARTITIONED BY (hours(ts), name)", ["KL101"]),
+        ("PARTITIONED BY (years(ts), bucket(1, id))", ["KL101"]),
+        ("PARTITIONED BY (bucket(100, id), day(ts))", []),
+        ("PARTITIONED BY (bucket(4, id), day(ts))", []),
+        ("PARTITIONED BY (bucket(32, id), day(ts))", ["KL103"]),
+        ("PARTITIONED BY (bucket(256, id))", ["KL103"]),
+    ],
+)
+def test_the_first_field_that_varies_decides(partitioning: str, expected: list[str]) -> None:
+    """Few buckets with even digits are not skewed; a single bucket spreads nothing."""
+    assert codes(f"CREATE TABLE lake.a.t {COLUMNS} {partitioning}") == expected
+
+
+@pytest.mark.parametrize(
+    ("sql", "facts", "expected"),
+    [
+        ("CREATE TABLE spark_catalog.a.t (id INT, day DATE) USING delta PARTITIONED BY (day)", DELTA, ["KL101"]),
+        (
+            "CREATE TABLE spark_catalog.a.t (id INT, day DATE) USING delta PARTITIONED BY (day) "
+            "TBLPROPERTIES ('delta.randomizeFilePrefixes'='true')",
+            DELTA,
+            [],
+        ),
+        ("CREATE TABLE spark_catalog.a.t (id INT, dt STRING) USING hudi PARTITIONED BY (dt)", HUDI, ["KL101"]),
+        ("CREATE TABLE spark_catalog.a.t (id INT, dt STRING) USING parquet PARTITIONED BY (dt)", DELTA, ["KL101"]),
+        ("CREATE TABLE a.b.t (d DATE) CLUSTER BY (d)", Facts(engine="snowflake"), []),
+    ],
+)
+def test_every_format_with_folders_of_partitions_has_the_note(sql: str, facts: Facts, expected: list[str]) -> None:
+    """Snowflake chooses its own keys."""
+    assert codes(sql, facts=facts) == expected
+
+
+@pytest.mark.parametrize(
+    ("change", "expected"),
+    [
+        ("ALTER TABLE lake.a.t ADD COLUMN note string", [("0001", "KL101")]),
+        ("ALTER TABLE lake.a.t SET TBLPROPERTIES ('comment'='x')", [("0001", "KL101")]),
+        ("ALTER TABLE lake.a.t ADD PARTITION FIELD name", [("0001", "KL101")]),
+        ("ALTER TABLE lake.a.t REPLACE PARTITION FIELD day(ts) WITH hour(ts)", [("0001", "KL101")]),
+        ("ALTER TABLE lake.a.t ADD PARTITION FIELD bucket(16, id)", [("0001", "KL101"), ("0002", "KL102")]),
+        ("ALTER TABLE lake.a.t DROP PARTITION FIELD day(ts)", []),
+        (SET.format(HASHED), []),
+        (f"CREATE OR REPLACE TABLE lake.a.t {COLUMNS}", []),
+        (ORIGINAL.replace("CREATE", "CREATE OR REPLACE"), [("0002", "KL101"), ("0002", "KL102")]),
+        (DAYS.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"), [("0001", "KL101")]),
+    ],
+)
+def test_only_the_statement_that_makes_the_keys_has_the_finding(change: str, expected: list[tuple[str, str]]) -> None:
+    """A later change that ends the cause ends the finding, too, in the same file or in a later one."""
+    placed = [(finding.path.split("/")[-1][:4], finding.code) for finding in found(DAYS, change)]
+    assert sorted(placed) == expected
+    assert sorted(codes(f"{DAYS};\n{change}")) == [code for _, code in expected]
+
+
+def test_partitioning_that_comes_later_is_found_where_it_comes() -> None:
+    """Object storage that is removed brings the finding to the statement that removes it."""
+    assert [
+        finding.path[-9:]
+        for finding in found(f"CREATE TABLE lake.a.t {COLUMNS}", "ALTER TABLE lake.a.t ADD PARTITION FIELD day(ts)")
+    ] == ["0002_a.sql"[-9:]]
+    unset = "ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('write.object-storage.enabled')"
+    [finding] = found(f"{DAYS} TBLPROPERTIES ({HASHED})", unset)
+    assert (finding.code, finding.path) == ("KL101", "migrations/lake/0002_a.sql")
+
+
+def test_properties_that_the_engine_gives_to_new_tables_count() -> None:
+    """`spark.sql.catalog.lake.table-default.…` may enable object storage."""
+    assert codes(ORIGINAL, facts=replace(FACTS, defaults={"write.object-storage.enabled": "true"})) == []
+
+
+@pytest.mark.parametrize(
+    ("properties", "versions", "expected"),
+    [
+        (f"'write.object-storage.path'='s3://x/y', {HASHED}", {"iceberg": "1.12.0"}, ["error"]),
+        ("'write.object-storage.path'='s3://x/y'", {"iceberg": "1.12.0"}, ["warning"]),
+        ("'write.folder-storage.path'='s3://x/y', 'write.data.path'='s3://x/z'", {"iceberg": "1.12.0"}, ["warning"]),
+        ("'write.folder-storage.path'='s3://x/y'", {"iceberg": "1.9.0"}, ["error"]),
+        ("'write.folder-storage.path'='s3://x/y'", {"iceberg": "1.8.1"}, []),
+        ("'write.folder-storage.path'='s3://x/y'", {}, ["warning"]),
+        ("'write.object-storage.partitioned-paths'='false'", {}, ["warning"]),
+        ("'write.object-storage.partitioned-paths'='true'", {}, []),
+        (f"'write.object-storage.partitioned-paths'='false', {HASHED}", {}, []),
+        (f"'write.object-storage.partitioned-paths'='false', {HASHED}", {"iceberg": "1.6.1"}, ["warning", "note"]),
+        (HASHED, {"iceberg": "1.6.1"}, ["note"]),
+        (HASHED, {"iceberg": "1.7.0"}, []),
+    ],
+)
+def test_a_property_that_iceberg_refuses_or_ignores_is_found(
+    properties: str, versions: dict[str, str], expected: list[str]
+) -> None:
+    """A refused property is an error at the declared version. One cause is one finding, also on a table that exists."""
+    facts = replace(FACTS, versions=versions)
+    create = f"CREATE TABLE lake.a.t {COLUMNS}"
+    severities = [finding.severity.value for finding in found(f"{create} TBLPROPERTIES ({properties})", facts=facts)]
+    assert severities == expected
+    altered = findings(create, SET.format(properties), facts=facts)
+    refused = [finding.code for finding in altered if "storage.path" in finding.message]
+    assert refused == (["PR120"] if "1.8.1" in versions.values() else ["KL104"] if "storage.path" in properties else [])
+
+
+def test_a_property_that_a_later_statement_completes_is_in_order() -> None:
+    """The statements of one file may set the two properties in any order."""
+    details = SET.format("'write.object-storage.partitioned-paths'='false'")
+    assert codes(f"{details};\n{SET.format(HASHED)}") == []
+    assert codes(f"CREATE TABLE lake.a.t {COLUMNS} TBLPROPERTIES ({HASHED})", details) == []
+    assert codes(f"CREATE TABLE lake.a.t {COLUMNS}", details) == ["KL104"]
+
+
+def test_the_other_properties_of_a_table_that_no_statement_declares_are_not_known() -> None:
+    """What depends on them is no finding; a former path is a warning, because writers do not read it beside another one."""
+    facts = replace(FACTS, versions={"iceberg": "1.12.0"})
+    assert codes(SET.format("'write.object-storage.partitioned-paths'='false'"), facts=facts) == []
+    [finding] = found(SET.format("'write.folder-storage.path'='s3://x/y'"), facts=facts)
+    assert (finding.code, finding.severity.value) == ("KL104", "warning")
+
+
+@pytest.mark.parametrize(
+    ("version", "expected"),
+    [("3.3.2", ["KL104"]), ("3.3.3", []), ("4.0.0", ["KL104"]), ("4.0.1", ["KL104"]), ("4.1.0", []), (None, [])],
+)
+def test_random_prefixes_that_delta_ignores_are_a_warning(version: str | None, expected: list[str]) -> None:
+    """The length of a prefix has no effect without them, in any version."""
+    facts = replace(DELTA, versions={"delta": version} if version else {})
+    create = "CREATE TABLE spark_catalog.a.t (id INT) USING delta TBLPROPERTIES ({})"
+    random = create.format("'delta.randomizeFilePrefixes'='true', 'delta.randomPrefixLength'='1'")
+    assert [(finding.code, finding.severity.value) for finding in found(random, facts=facts)] == [
+        (code, "warning") for code in expected
+    ]
+    assert codes(create.format("'delta.randomPrefixLength'='1'"), facts=facts) == ["KL104"]
+
+
+@pytest.mark.parametrize(
+    ("sql", "message"),
+    [
+        ("CREATE TABLE lake.a.t (reversed_user_id bigint) USING iceberg", "reversed_user_id is of type bigint"),
+        ("ALTER TABLE lake.a.t ADD COLUMN user_id_rev decimal(20, 0)", "user_id_rev is of type decimal(20, 0)"),
+        ("ALTER TABLE lake.a.t ALTER COLUMN id_reversed TYPE bigint", "id_reversed is of type bigint"),
+        ("CREATE TABLE lake.a.t (id_reversed string, rev_id bigint, reviewer_id int) USING iceberg", ""),
+        (
+            "CREATE TABLE lake.a.t USING iceberg AS SELECT CAST(reverse(CAST(id AS string)) AS bigint) AS key FROM lake.a.s",
+            "CAST … AS BIGINT of a reversed text",
+        ),
+        (
+            "CREATE TABLE lake.a.t USING iceberg AS SELECT reverse(id)::int AS key FROM lake.a.s",
+            "… :: INT of a reversed text",
+        ),
+        ("CREATE TABLE lake.a.t USING iceberg AS SELECT CAST(reverse(id) AS string) AS key FROM lake.a.s", ""),
+        ("CREATE TABLE lake.a.t USING iceberg AS SELECT reverse(CAST(id AS string)) AS key FROM lake.a.s", ""),
+        ("CREATE TABLE lake.a.t USING iceberg AS SELECT CAST(id AS bigint), reverse(name) AS key FROM lake.a.s", ""),
+    ],
+)
+def test_a_reversed_id_that_is_a_number_is_a_warning(sql: str, message: str) -> None:
+    """`rev_id` is the id of a revision. A text that is reversed last keeps its zeros."""
+    assert [(finding.code, finding.severity.value, finding.message) for finding in found(sql)] == (
+        [("KL105", "warning", message)] if message else []
+    )
+
+
+def test_a_generated_column_of_a_reversed_number_is_one_finding() -> None:
+    """The column and its expression are one cause."""
+    sql = "CREATE TABLE spark_catalog.a.t (id STRING, {} BIGINT GENERATED ALWAYS AS (CAST(reverse(id) AS BIGINT))) USING delta"
+    assert [codes(sql.format(name), facts=DELTA) for name in ("id_rev", "key")] == [["KL105"], ["KL105"]]
+
+
+@pytest.mark.parametrize("put", [None, 1, 9000])
+def test_a_name_after_the_hash_is_a_note_at_every_rate(put: float | None) -> None:
+    """Whether rules by prefix exist is not known. A folder inside the table's location has only its files."""
+    create = (
+        f"CREATE TABLE lake.a.t {COLUMNS} LOCATION 's3://lake/a/t' TBLPROPERTIES ({HASHED}, 'write.data.path'='{{}}')"
+    )
+    [note] = found(create.format("s3://shared/data"), facts=with_peak(put))
+    assert (note.code, note.severity.value) == ("KL106", "note")
+    assert "keys are data/<hash>/a/t/…" in note.message
+    assert codes(create.format("s3://lake/a/t/files")) == []
+    later = found(create.format("s3://lake/a/t/files"), SET.format("'write.data.path'='s3://shared/data'"))
+    assert [(finding.code, finding.path[-10:]) for finding in later] == [("KL106", "0002_a.sql")]
