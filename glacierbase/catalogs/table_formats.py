@@ -14,7 +14,7 @@ _JARS = {
 }
 _DEFAULT = re.compile(
     r"spark\.databricks\.delta\.properties\.defaults\.(?P<delta>.+)"
-    r"|spark\.sql\.catalog\.[^.]+\.table-(?:default|override)\.(?P<iceberg>.+)"
+    r"|spark\.sql\.catalog\.(?P<catalog>[^.]+)\.table-(?:default|override)\.(?P<iceberg>.+)"
 )
 # Parts of class names that identify the format of a catalog's tables.
 _FORMATS = {"iceberg": "iceberg", "delta": "delta", "hudi": "hudi", "hoodie": "hudi"}
@@ -39,10 +39,18 @@ def versions(catalog: Catalog) -> dict[str, str]:
     return {name: match["version"] for name, match in pairs if match}
 
 
-def defaults(catalog: Catalog) -> dict[str, str]:
-    """Return the properties that the engine gives to new tables."""
+def defaults(catalog: Catalog, of: str | None = None) -> dict[str, str]:
+    """Return the properties that the engine gives to new tables.
+
+    Args:
+        of: the Spark catalog of the tables; None for any one.
+    """
     pairs = ((_DEFAULT.fullmatch(key), value) for key, value in catalog.spark_conf.items())
-    return {f"delta.{match['delta']}" if match["delta"] else match["iceberg"]: value for match, value in pairs if match}
+    return {
+        f"delta.{match['delta']}" if match["delta"] else match["iceberg"]: value
+        for match, value in pairs
+        if match and (of is None or match["catalog"] in (None, of))
+    }
 
 
 def _format(implementation: str) -> str:

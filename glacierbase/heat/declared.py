@@ -138,9 +138,10 @@ def _keys(catalog: Catalog, name: Name, declared: Declared | None) -> DeclaredKe
         return DeclaredKeys(table, why="no migration up to this one creates it")
     if declared.known is None:
         return DeclaredKeys(table, why=f"its declaration is not known: {declared.why}")
-    table_format = _format(catalog, declared.known.using, name)
+    own = name.parts[0] if len(name.parts) > 2 else default_catalog(catalog)
+    table_format = _format(formats(catalog).get(own), declared.known.using)
     version = versions(catalog).get(table_format)
-    facts = of_known(table, declared.known, table_format, version, defaults(catalog))
+    facts = of_known(table, declared.known, table_format, version, defaults(catalog, own))
     if facts:
         return DeclaredKeys(table, facts.format, version, key_template(facts))
     is_modelled = layout_format(declared.known.using or table_format)
@@ -148,11 +149,13 @@ def _keys(catalog: Catalog, name: Name, declared: Declared | None) -> DeclaredKe
     return DeclaredKeys(table, table_format, version, why=why)
 
 
-def _format(catalog: Catalog, using: str | None, name: Name) -> str:
-    """Return the format of a table: that of its catalog, of which USING may choose another one."""
-    declared = formats(catalog)
-    own = declared.get(name.parts[0] if len(name.parts) > 2 else default_catalog(catalog))
-    in_catalog = "hive" if own is None else own or "iceberg"
+def _format(of_catalog: str | None, using: str | None) -> str:
+    """Return the format of a table: that of its catalog, of which USING may choose another one.
+
+    Args:
+        of_catalog: empty where its class implies none; None where the catalog file does not declare the catalog.
+    """
+    in_catalog = "hive" if of_catalog is None else of_catalog or "iceberg"
     return using if using and not (in_catalog == "iceberg" and layout_format(using) == "hive") else in_catalog
 
 

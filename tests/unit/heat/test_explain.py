@@ -23,6 +23,8 @@ migrationExecutor:
       spark.sql.defaultCatalog: lake
       spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
       spark.sql.catalog.lake.uri: ${secret:NOT_SET}
+      spark.sql.catalog.hot: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.hot.table-default.write.data.path: s3://hot/all
     dependencies: ["org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"]
 environments: {dev: {variables: {buckets: 4}}, test: {variables: {buckets: 4}}, prod: {variables: {buckets: 16}}}
 """
@@ -108,6 +110,7 @@ FORMATS = {
     "CREATE TABLE spark_catalog.d.b (a INT, dt DATE) USING parquet PARTITIONED BY (dt)": ("hive", "dt={dt}/{file}"),
     "CREATE TABLE d.c (a INT, dt DATE) USING parquet PARTITIONED BY (dt)": ("iceberg", "data/dt={dt}/{file}"),
     "CREATE TABLE d.d AS SELECT 1 AS a": ("iceberg", "data/{file}"),
+    "CREATE TABLE hot.d.d (a INT)": ("iceberg", "all/{file}"),
     "CREATE TABLE d.e LIKE d.other": (None, ""),
     "CREATE TABLE d.f (a INT) USING jdbc": ("jdbc", ""),
 }
