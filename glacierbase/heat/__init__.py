@@ -2,5 +2,6 @@
 
 The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the extra `layout`, are imported when they are needed.
 
+- `access_log`: read server access logs of S3 as a stream.
 - `extra`: import what the extra `layout` installs.
 """
