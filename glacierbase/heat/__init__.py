@@ -3,4 +3,5 @@
 The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the extra `layout`, are imported when they are needed.
 
 - `extra`: import what the extra `layout` installs.
+- `simulation`: the results of `layout simulate`, and their text.
 """
