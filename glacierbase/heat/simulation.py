@@ -1,0 +1,177 @@
+"""The results of `layout simulate`: runs, how much they depend on what is assumed, and their text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from glacierbase.model.result import StandaloneResult
+from glacierbase.model.text import Line, Mark, counted, table
+
+Split = Literal["character", "range"]
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """The requests of a period, and how many of them the store answered with 503.
+
+    Attributes:
+        rate: errors by requests; 0 without errors.
+        nines: -log10 of the rate; None without errors, which is not a rate of 0: see `rate_text`.
+    """
+
+    requests: int
+    errors: int
+    rate: float
+    nines: float | None
+
+    @classmethod
+    def of(cls, requests: float, errors: float) -> Load:
+        """Return the load with these numbers, which are rounded."""
+        whole, wrong = round(requests), round(errors)
+        rate = float(f"{wrong / whole:.4g}") if whole else 0.0
+        return cls(whole, wrong, rate, round(-math.log10(rate), 2) if rate else None)
+
+    @property
+    def rate_text(self) -> str:
+        """`1.3e-03`, or what the number of requests proves: `< 2.0e-10`."""
+        if self.errors or not self.requests:
+            return f"{self.rate:.1e}"
+        return f"< {1 / self.requests:.1e}"
+
+
+@dataclass(frozen=True, slots=True)
+class Hour:
+    """An hour of a run.
+
+    Attributes:
+        hour: from the start of the first day that counts; negative in the days before it.
+        partitions: the highest number in this hour.
+    """
+
+    hour: int
+    errors: int
+    partitions: int
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedRun:
+    """The simulation of one key scheme.
+
+    Attributes:
+        scheme: such as `hash`, or the name of a table.
+        split: by character: a partition is divided into one for each next character; by range: at its median key.
+        warm: whether a backfill has divided the partitions before.
+        steady: the days that count, without the burst.
+        burst: the hours of the burst.
+        first_character_max_min: the share of the most frequent first character by that of the least frequent one that occurs;
+            None where keys begin with the time.
+        first_characters: the share of the requests by the first character that varies; `time` if the key begins with it.
+        partitions: the highest number of partitions with requests at one time in the days that count.
+        timeline: the hours with errors, and those with another number of partitions than the hour before, in order.
+    """
+
+    scheme: str
+    split: Split
+    warm: bool
+    steady: Load
+    burst: Load
+    first_character_max_min: float | None
+    first_characters: dict[str, float]
+    partitions: int
+    timeline: tuple[Hour, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SensitivityRow:
+    """The result for one scheme if one assumption is another: `trigger` is `80 %`."""
+
+    assumption: str
+    value: str
+    scheme: str
+    steady: Load
+    burst: Load
+
+
+@dataclass(frozen=True, slots=True)
+class Simulation(StandaloneResult):
+    """What the model of an object store answers to a load, for several key schemes.
+
+    Attributes:
+        days: those that count.
+        assumptions: what is modelled, and what is unknown, in sentences.
+    """
+
+    days: int
+    seed: int
+    runs: tuple[SimulatedRun, ...]
+    sensitivity: tuple[SensitivityRow, ...]
+    assumptions: tuple[str, ...]
+
+    def lines(self) -> Sequence[Line]:
+        """Return the runs, the sensitivity and the assumptions."""
+        return [
+            *self._periods(),
+            "",
+            *_run_table(self.runs),
+            "",
+            *_sensitivity_table(self.sensitivity),
+            "",
+            *self._assumed(),
+        ]
+
+    def _periods(self) -> Iterator[Line]:
+        first = self.runs[0]
+        yield (
+            f"{counted(self.days, 'day')}, seed {self.seed}: {first.steady.requests:,} requests in the steady state, "
+            f"{first.burst.requests:,} in the burst"
+        )
+
+    def _assumed(self) -> list[Line]:
+        return [Mark("assumptions"), *(f"- {sentence}" for sentence in self.assumptions)]
+
+
+_RUN_HEADER = (
+    "scheme", "split by", "start", "503s", "rate", "nines", "503s in burst", "of it", "partitions", "max/min",
+)  # fmt: skip
+
+
+def _run_table(runs: Sequence[SimulatedRun]) -> list[Line]:
+    return table(_RUN_HEADER, map(_run_row, runs))
+
+
+def _run_row(run: SimulatedRun) -> tuple[str, ...]:
+    nines, ratio = run.steady.nines, run.first_character_max_min
+    return (
+        run.scheme,
+        run.split,
+        "warm" if run.warm else "cold",
+        f"{run.steady.errors:,}",
+        run.steady.rate_text,
+        "" if nines is None else f"{nines:.1f}",
+        f"{run.burst.errors:,}",
+        _percent(run.burst),
+        f"{run.partitions:,}",
+        "" if ratio is None else f"{ratio:.2f}",
+    )
+
+
+def _sensitivity_table(rows: Sequence[SensitivityRow]) -> list[Line]:
+    """Return a line for each value of an assumption, and a column for each scheme."""
+    schemes = tuple(dict.fromkeys(row.scheme for row in rows))
+    cells: dict[tuple[str, str], list[str]] = {}
+    for row in rows:
+        cells.setdefault((row.assumption, row.value), []).append(_in_short(row))
+    return table(("assumption", "value", *schemes), ((*place, *texts) for place, texts in cells.items()))
+
+
+def _in_short(row: SensitivityRow) -> str:
+    steady = f"{row.steady.rate:.0e}" if row.steady.errors else "0"
+    return f"{steady} / {_percent(row.burst)}"
+
+
+def _percent(load: Load) -> str:
+    """Return `35 %`, `0.012 %` or `0`: a rate that is not 0 never is shown as 0."""
+    return f"{load.rate * 100:.2g} %" if load.errors else "0"
