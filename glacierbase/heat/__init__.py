@@ -4,5 +4,6 @@ The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the 
 
 - `access_log`: read server access logs of S3 as a stream.
 - `extra`: import what the extra `layout` installs.
+- `log_traffic`: the requests of a log by second and prefix.
 - `simulation`: the results of `layout simulate`, and their text.
 """
