@@ -207,5 +207,5 @@ def _merged(prefixes: Sequence[bytes], sums: Sequence[int], weight: int) -> Iter
 
 def _common(first: bytes, last: bytes) -> bytes:
     """Return the longest common prefix of two texts; of sorted ones, it is that of all between them."""
-    differing = (place for place, (one, other) in enumerate(zip(first, last, strict=False)) if one != other)
+    differing = (place for place, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)
     return first[: next(differing, min(len(first), len(last)))]
