@@ -4,6 +4,9 @@ The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the 
 
 - `access_log`: read server access logs of S3 as a stream.
 - `extra`: import what the extra `layout` installs.
+- `ids`: read the ids of a column of a file or a table, in batches.
 - `log_traffic`: the requests of a log by second and prefix.
+- `plots`: bars of text, and pictures.
 - `simulation`: the results of `layout simulate`, and their text.
+- `simulation_plots`: the pictures of `layout simulate`.
 """
