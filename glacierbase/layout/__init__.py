@@ -5,4 +5,10 @@ partition fields is the order of the key.
 
 - `providers`: what one partition of an object store carries, by provider.
 - `template`: the template of a key, segment by segment, and what decides each segment.
+- `templates`: the template of a table, by its format.
+- `iceberg`: Iceberg's layouts.
+- `folders`: Delta, Hudi, files without a table format, and patterns of raw keys.
+- `partitions`: how the values of partition fields vary, and what they look like in a key.
+- `murmur`: the hash in Iceberg's keys.
+- `versions`: comparing versions of formats.
 """

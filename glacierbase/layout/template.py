@@ -6,14 +6,19 @@ at `/`.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
 from glacierbase.model.shape import PartitionField
 
+# What varies in the text of a segment; of a hash or a random text also its length and the characters: `{hash:4 bits}`.
+VARIABLE = re.compile(r"\{(?P<name>[^{}:]*)(?::(?P<length>\d+) (?P<unit>bits|characters))?\}")
+_CHARACTERS = {"bits": "[01]", "characters": "[A-Za-z0-9_-]"}
 
-class Kind(str, Enum):
+
+class SegmentKind(str, Enum):
     """How the text of a segment varies between the files of a table.
 
     - constant: the same for all files.
@@ -45,7 +50,7 @@ class Segment:
         transform: of that column, as Iceberg spells it: `identity`, `bucket[16]`, `day`.
     """
 
-    kind: Kind
+    kind: SegmentKind
     text: str
     example: str
     source: str
@@ -80,7 +85,22 @@ class KeyTemplate:
     @property
     def first_varying(self) -> Segment | None:
         """The first segment that differs between files; it decides where a load goes."""
-        return next((segment for segment in self.segments if segment.kind is not Kind.CONSTANT), None)
+        return next((segment for segment in self.segments if segment.kind is not SegmentKind.CONSTANT), None)
+
+    def matches(self, key: str) -> bool:
+        """Return whether a key, or the end of a longer one, is the key of a file of the table."""
+        return re.fullmatch(rf"(?:.*/)?{self._pattern()}", key, re.DOTALL) is not None
+
+    def _pattern(self) -> str:
+        parts, at = [], 0
+        for match in VARIABLE.finditer(self.text):
+            length = match["length"]
+            parts += [
+                re.escape(self.text[at : match.start()]),
+                f"{_CHARACTERS[match['unit']]}{{{length}}}" if length else "[^/]+",
+            ]
+            at = match.end()
+        return "".join((*parts, re.escape(self.text[at:])))
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,3 +123,13 @@ class TableFacts:
     partitioning: Sequence[PartitionField] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
+
+
+def constant(text: str, source: str) -> Segment:
+    """Return a segment that is the same for all files."""
+    return Segment(SegmentKind.CONSTANT, text, text, source)
+
+
+def file_segment(kind: SegmentKind, example: str, source: str = "the writer") -> Segment:
+    """Return the last segment: the name of the file."""
+    return Segment(kind, "{file}", example, source)

@@ -13,6 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from glacierbase.layout.versions import at_least
 from glacierbase.model import text
 
 # Only the format reads keys with these prefixes; all other keys may be the user's.
@@ -142,17 +143,13 @@ def is_later(key: str, table_format: str, version: str) -> bool:
     """Return whether this version of a format is known to lack a property that a later version has."""
     entry = _entry(key, known(table_format))
     lacking = _content()[table_format]["not_in"].items()
-    return any(entry in keys and _number(version) <= _number(at) for at, keys in lacking)
+    return any(entry in keys and at_least(at, version) for at, keys in lacking)
 
 
 @cache
 def _content() -> dict[str, Any]:
     content: dict[str, Any] = json.loads(Path(__file__).with_name("table_properties.json").read_text("utf-8"))
     return content
-
-
-def _number(version: str) -> tuple[int, ...]:
-    return tuple(int(part) for part in re.findall("[0-9]+", version)[:3])
 
 
 def nearest(key: str, table_format: str) -> str | None:

@@ -1,0 +1,130 @@
+"""The keys of Iceberg's data files.
+
+https://iceberg.apache.org/docs/latest/aws/#object-store-file-layout; the class `LocationProviders` at the tags 1.6.1, 1.7.0, 1.9.0
+and 1.12.0
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from urllib.parse import urlsplit
+
+from glacierbase.layout.murmur import base2_directories, base64_directory
+from glacierbase.layout.partitions import iceberg_partitions
+from glacierbase.layout.template import KeyTemplate, Segment, SegmentKind, TableFacts, constant, file_segment
+from glacierbase.layout.versions import at_least
+from glacierbase.model.names import name_parts
+
+OBJECT_STORAGE = "write.object-storage.enabled"
+PARTITIONED_PATHS = "write.object-storage.partitioned-paths"
+DATA_PATH = "write.data.path"
+# Before 1.9.0 these were read after `write.data.path`, the first one only with object storage; since then writers refuse them.
+FORMER_PATHS = ("write.object-storage.path", "write.folder-storage.path")
+_PROVIDER = "write.location-provider.impl"
+_FILE = "00000-7-0b6c1d2e-3f40-4a51-8b62-7c8d9e0f1a2b-0-00001.parquet"
+_BASE2, _NO_FORMER_PATHS = "1.7.0", "1.9.0"
+
+
+def iceberg(facts: TableFacts) -> KeyTemplate:
+    """Return the template of an Iceberg table."""
+    base = _Base(facts)
+    partitions = tuple(iceberg_partitions(facts))
+    is_hashed = _is_true(facts, OBJECT_STORAGE)
+    rest = _hashed(facts, base, partitions) if is_hashed else (*partitions, _file())
+    return KeyTemplate(facts.table, (*base.segments, *rest), (*base.notes, *_notes(facts, is_hashed)))
+
+
+class _Base:
+    """The directory of the data files.
+
+    Attributes:
+        segments: of the directory; where it is outside the table's location, after the bucket.
+        context: the segments after the hash that tell the tables in a shared directory apart.
+    """
+
+    def __init__(self, facts: TableFacts) -> None:
+        self.notes: list[str] = []
+        self.context: tuple[Segment, ...] = ()
+        key = self._key(facts)
+        path, location = facts.properties.get(key, "").rstrip("/"), (facts.location or "").rstrip("/")
+        if not path:
+            self.segments: tuple[Segment, ...] = (constant("data", "default data directory"),)
+        elif location and path.startswith(location):
+            self.segments = _constants(path[len(location) :], f"property {key}")
+        else:
+            self.segments = _constants(urlsplit(path).path, f"property {key}")
+            self.context = tuple(constant(name, "location of the table") for name in _last_names(facts))
+            self.notes.append(f"data files are in {path}, outside the table's location")
+            if not location:
+                self.notes.append(
+                    "the table's location is not known: its last two names are taken from the table's name"
+                )
+
+    def _key(self, facts: TableFacts) -> str:
+        """Return the property that sets the directory."""
+        former = [key for key in FORMER_PATHS if key in facts.properties]
+        if former and (facts.version is None or at_least(facts.version, _NO_FORMER_PATHS)):
+            self.notes.append(f"Iceberg {_NO_FORMER_PATHS} and newer refuse to write with {' and '.join(former)}")
+            return DATA_PATH
+        read = FORMER_PATHS if _is_true(facts, OBJECT_STORAGE) else FORMER_PATHS[1:]
+        return next((key for key in (DATA_PATH, *read) if key in facts.properties), DATA_PATH)
+
+
+def _hashed(facts: TableFacts, base: _Base, partitions: tuple[Segment, ...]) -> tuple[Segment, ...]:
+    """Return the segments after the base directory, in object storage."""
+    is_base2 = facts.version is None or at_least(facts.version, _BASE2)
+    kept = partitions if _is_true(facts, PARTITIONED_PATHS, "true") or not is_base2 else ()
+    is_joined = is_base2 and not _is_true(facts, PARTITIONED_PATHS, "true") and not base.context
+    rest = (*kept, _file())
+    hashed = "/".join(segment.example for segment in rest)
+    if not is_base2:
+        source = f"property {OBJECT_STORAGE}, Iceberg before {_BASE2}"
+        return (
+            Segment(SegmentKind.HASHED, "{hash:6 characters}", base64_directory(hashed), source),
+            *base.context,
+            *rest,
+        )
+    bits = [
+        Segment(SegmentKind.HASHED, f"{{hash:{len(text)} bits}}", text, f"property {OBJECT_STORAGE}")
+        for text in base2_directories(hashed)
+    ]
+    if not is_joined:
+        return (*bits, *base.context, *rest)
+    last = bits.pop()
+    joined = replace(
+        last,
+        text=f"{last.text}-{rest[0].text}",
+        example=f"{last.example}-{_FILE}",
+        source=f"property {PARTITIONED_PATHS}",
+    )
+    return (*bits, joined)
+
+
+def _notes(facts: TableFacts, is_hashed: bool) -> Iterator[str]:
+    if provider := facts.properties.get(_PROVIDER):
+        yield f"the class {provider} ({_PROVIDER}) decides the keys; this is the template without it"
+    if is_hashed and facts.version is None:
+        yield f"the version of Iceberg is not known: this is the layout since {_BASE2}; before, the hash is one directory in base64"
+    if is_hashed and facts.version and not at_least(facts.version, _BASE2) and PARTITIONED_PATHS in facts.properties:
+        yield f"{PARTITIONED_PATHS} has no effect before Iceberg {_BASE2}"
+    if not is_hashed and PARTITIONED_PATHS in facts.properties:
+        yield f"{PARTITIONED_PATHS} has no effect without {OBJECT_STORAGE}"
+
+
+def _is_true(facts: TableFacts, key: str, default: str = "false") -> bool:
+    return facts.properties.get(key, default).lower() == "true"
+
+
+def _file() -> Segment:
+    return file_segment(SegmentKind.LOW_ENTROPY, _FILE)
+
+
+def _constants(path: str, source: str) -> tuple[Segment, ...]:
+    return tuple(constant(name, source) for name in path.split("/") if name)
+
+
+def _last_names(facts: TableFacts) -> list[str]:
+    """Return the last two names of the table's location."""
+    location = urlsplit(facts.location or "").path.strip("/")
+    return (location.split("/") if location else list(name_parts(facts.table)))[-2:]
