@@ -3,5 +3,9 @@
 The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the extra `layout`, are imported when they are needed.
 
 - `extra`: import what the extra `layout` installs.
+- `partitions`: a model of how an object store partitions keys; requests above the limits.
+- `schemes`: key schemes; ids and their distributions.
+- `simulate`: `layout simulate`.
 - `simulation`: the results of `layout simulate`, and their text.
+- `traffic`: the rate of requests over time.
 """
