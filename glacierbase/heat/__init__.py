@@ -2,6 +2,8 @@
 
 The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the extra `layout`, are imported when they are needed.
 
+- `ids`: read the ids of a column of a file or a table, in batches.
+- `plots`: bars of text, and pictures.
 - `extra`: import what the extra `layout` installs.
 - `partitions`: a model of how an object store partitions keys; requests above the limits.
 - `schemes`: key schemes; ids and their distributions.

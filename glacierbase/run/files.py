@@ -141,7 +141,7 @@ def create_file(path: Path, root: Path, text: str) -> None:
         raise _unwritable(error) from error
 
 
-def replace_file(path: Path, text: str) -> None:
+def replace_file(path: Path, content: str | bytes) -> None:
     """Create or replace a regular file atomically.
 
     Raises:
@@ -149,7 +149,7 @@ def replace_file(path: Path, text: str) -> None:
             the file cannot be written, or a link is in its place.
     """
     with _refusing():
-        _replace(_replaceable(path), text)
+        _replace(_replaceable(path), content)
 
 
 def check_replaceable(path: Path) -> None:
@@ -184,11 +184,11 @@ def writing(path: str | Path, state: str | None = None) -> Iterator[None]:
         ) from error
 
 
-def _replace(place: Path, text: str) -> None:
+def _replace(place: Path, content: str | bytes) -> None:
     draft = place.with_name(f".glacierbase-{os.urandom(8).hex()}")
     try:
-        with draft.open("x", encoding="utf-8", newline="\n") as target:
-            target.write(text)
+        with draft.open("xb") as target:
+            target.write(content.encode() if isinstance(content, str) else content)
             target.flush()
             os.fsync(target.fileno())
         with suppress(FileNotFoundError):

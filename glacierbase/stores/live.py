@@ -1,4 +1,4 @@
-"""Read the current tables of users: through PyIceberg where it can open their catalog, else through the engine."""
+"""Read the current tables and columns of users: through PyIceberg where it can open their catalog, else through the engine."""
 
 from __future__ import annotations
 
@@ -8,20 +8,21 @@ from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from time import monotonic
 from types import TracebackType
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError, OutcomeUnknown, TableNotFound
 from glacierbase.executors import ListedTable, Session
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.names import name_of, name_parts, spark_identifier
+from glacierbase.model.names import name_of, name_parts, snowflake_identifier, spark_identifier
 from glacierbase.model.shape import Shape
 from glacierbase.run.waiting import Caller, result
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified
 from glacierbase.stores.iceberg.properties import can_open
 from glacierbase.stores.iceberg.shape import ListedNames, ShapeReader, shape_from_json
+from glacierbase.stores.iceberg.values import not_ids
 from glacierbase.stores.iceberg.versions import Past, identifier
 
 T = TypeVar("T")
@@ -95,6 +96,41 @@ class LiveTables:
         """Return the names of all tables in the namespace of each table; namespaces that cannot be read are left out."""
         answers = self._read_all(tables, lambda shapes, table: shapes.names_beside(table))
         return {table: answer for table, answer in answers.items() if isinstance(answer, tuple)}
+
+    def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]]:
+        """Yield the first values of a column as text, in batches. The engine returns all of them at once.
+
+        Args:
+            table: its name as the history records names; it exists.
+            column: its name in the table's shape; no field inside a column.
+
+        Raises:
+            ConfigurationError: `NOT_IDS`: its values are no text; without an engine, `STORE_NOT_ICEBERG`.
+            EngineError, EngineUnavailable: the table cannot be read.
+        """
+        near = None
+        if self.is_near(table):
+            try:
+                near = self._shapes.values(table, column, most)
+            except (
+                ConfigurationError,
+                TableNotFound,
+            ):  # As for shapes; or PyIceberg does not apply the deletes of the table.
+                if self._engine is None:
+                    raise
+        yield from self._values_by_engine(table, column, most) if near is None else near
+
+    def _values_by_engine(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]]:
+        if self._engine is None:
+            raise ConfigurationError("STORE_NOT_ICEBERG", "only its engine can read it")
+        name = qualified(self._catalog, table)
+        if dialect_of(self._catalog.dialect).names_follow_conf:
+            selected, source = spark_identifier(column), ".".join(map(spark_identifier, name_parts(name)))
+        else:
+            selected = '"{}"'.format(column.replace('"', '""'))
+            source = ".".join(map(snowflake_identifier, name_parts(name)))
+        rows = self._opened_session(self._engine).query(f"SELECT {selected} FROM {source} LIMIT {most:d}")
+        yield [_text(value, column) for (value,) in rows]
 
     def listed(self, is_wanted: Callable[[str], bool]) -> Listing:
         """Return the tables and views of all catalogs that the catalog file names. What cannot be listed keeps nothing else out.
@@ -307,6 +343,10 @@ class TableShapes:
         """
         return () if self.needs_engine(table) else self._reads().names_beside(qualified(self._catalog, table))
 
+    def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]]:
+        """Return the first values of a column, as `ShapeReader.values` does, of a table that does not require the engine."""
+        return self._reads().values(qualified(self._catalog, table), column, most)
+
     def listed(self, namespace: str) -> ListedNames:
         """Return what is directly inside a namespace or a catalog. Raises as `read` does without a session."""
         return self._reads().listed(namespace)
@@ -319,6 +359,17 @@ class TableShapes:
     def _reads(self) -> ShapeReader:
         self._reader = self._reader or ShapeReader(self._catalog)
         return self._reader
+
+
+def _text(value: Any, column: str) -> str | None:
+    """Return a value of the engine as text.
+
+    Raises:
+        ConfigurationError: `NOT_IDS`: it is a list, a struct, a map or bytes.
+    """
+    if isinstance(value, (list, tuple, dict, bytes, bytearray)):
+        raise not_ids(f"the column {column} holds a {type(value).__name__}: its values are no text and no numbers")
+    return None if value is None else str(value)
 
 
 def _described(session: Session, table: str) -> Shape | None:

@@ -8,6 +8,7 @@
 - `errors`: exceptions of PyIceberg as engine errors.
 - `orphaned`: the files of a history that the catalog does not list.
 - `shape`, `versions`: the shapes and the versions of users' tables.
+- `values`: the values of a column of a user's table.
 """
 
 from glacierbase.stores.iceberg.properties import can_open

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import islice
 from typing import Any, TypeVar
 
 from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
@@ -16,6 +17,7 @@ from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.opened import not_installed, open_catalog
 from glacierbase.stores.iceberg.properties import opening
+from glacierbase.stores.iceberg.values import values_of
 from glacierbase.stores.iceberg.versions import Past, identifier, past_of
 
 # https://iceberg.apache.org/docs/latest/spark-getting-started/#iceberg-type-to-spark-type. Types that Spark reads as another one,
@@ -92,6 +94,29 @@ class ShapeReader:
         """
         name, *levels = name_parts(namespace)
         return self._answer(lambda: _listed(self._open(name), name, tuple(levels)))
+
+    def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]]:
+        """Return the first values of a column of a table as text, in batches; none as `read` returns None.
+
+        Args:
+            column: its name in the table's shape; a field inside a column is not possible.
+
+        Raises:
+            ConfigurationError: as for `read`; `STORE_NOT_ICEBERG`: PyIceberg cannot read the rows. The iterator raises `NOT_IDS`.
+            EngineError: as for `read`, by the iterator too.
+        """
+        batches = self._answer(lambda: self._loaded(table, lambda _, loaded: values_of(loaded, column, most)))
+        return self._bounded(batches or iter(()))
+
+    def _bounded(self, values: Iterator[T]) -> Iterator[T]:
+        """Yield values, for each of which the catalog has a time limit."""
+
+        def following() -> tuple[T, ...]:
+            with mapped():
+                return tuple(islice(values, 1))
+
+        while batch := self._answer(following):
+            yield from batch
 
     def _answer(self, call: Callable[[], T]) -> T:
         try:
