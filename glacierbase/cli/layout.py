@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import click
 
 from glacierbase.cli.group import ListedCommand, cli
+from glacierbase.cli.options import CommandOptions, duration, with_options
 
 
 class _Action(ListedCommand):
@@ -25,3 +28,40 @@ def layout() -> None:
     The first characters of a key decide which partition of the object store a request reaches. Each command says what is documented
     of the store, what is modelled, and what is unknown.
     """
+
+
+@layout.command()
+@click.option(
+    "--scheme",
+    "schemes",
+    multiple=True,
+    help="A key scheme: date-first, id-first, hash, base2, reversed-id, random; repeat for several. Default: all but random.",
+)
+@click.option("--days", type=int, help="The days that count. [30]")
+@click.option("--seed", type=int, help="The same seed gives the same result. [0]")
+@click.option("--ids", help="The distribution of the ids: benford, uniform, sequential, even, zipf. [benford]")
+@click.option("--put-per-second", type=float, help="The mean rate of requests. [1929]")
+@click.option("--peak-to-mean", type=float, help="The peak of a day by its mean. [1.9]")
+@click.option("--noise", type=float, help="The standard deviation of the rate by the rate. [0.05]")
+@click.option("--burst", type=float, help="The rate of the burst by the mean. [10]")
+@click.option("--burst-hours", type=float, help="The length of the burst. [2]")
+@click.option("--provider", help="The limits of a partition: aws, aws-2012, custom. [aws]")
+@click.option("--put-limit", type=float, help="With --provider custom: what a partition carries in a second.")
+@click.option("--trigger", type=float, help="The part of the limit above which a partition is hot. [0.95]")
+@click.option("--delay", type=duration, help="How long a partition is hot before it is split. [45m]")
+@click.option(
+    "--merge-after", type=duration, help="How long partitions are idle before they are merged. Default: never."
+)
+@with_options()
+def simulate(options: CommandOptions, **values: Any) -> None:
+    """Simulate 503s of an object store for several key schemes.
+
+    Two models of splitting, with partitions that exist already and without, and a table of what the result depends on. How S3
+    splits partitions is not documented: compare schemes, and take no number for a forecast. Contacts nothing.
+
+    Example: glacierbase layout simulate --scheme date-first --scheme hash --put-per-second 3000
+    """
+    with options.reporting() as report:
+        from glacierbase.heat.simulate import Inputs, simulate
+
+        report.answer = simulate(Inputs(**{name: value for name, value in values.items() if value not in (None, ())}))

@@ -6,7 +6,10 @@ The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the 
 - `extra`: import what the extra `layout` installs.
 - `ids`: read the ids of a column of a file or a table, in batches.
 - `log_traffic`: the requests of a log by second and prefix.
+- `partitions`: a model of how an object store partitions keys; requests above the limits.
 - `plots`: bars of text, and pictures.
+- `schemes`: key schemes; ids and their distributions.
+- `simulate`: `layout simulate`.
 - `simulation`: the results of `layout simulate`, and their text.
-- `simulation_plots`: the pictures of `layout simulate`.
+- `traffic`: the rate of requests over time.
 """

@@ -33,7 +33,7 @@ class Store:
     """
 
     limit: float
-    split: Split = "character"
+    split: Split = Split.CHARACTER
     trigger: float = 0.95
     delay: int = 45
     merge_after: int | None = None
@@ -165,7 +165,7 @@ def _parts(keys: Keys, bounds: tuple[int, int], split: Split) -> Sequence[tuple[
     low, high = bounds
     if high - low < 2:
         return ()
-    if split == "range":
+    if split is Split.RANGE:
         below = keys.below[low : high + 1]
         middle = low + int(np.searchsorted(below, (below[0] + below[-1]) / 2))
         return tuple(pairwise((low, min(max(middle, low + 1), high - 1), high)))

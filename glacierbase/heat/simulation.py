@@ -5,12 +5,23 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from enum import Enum
 
 from glacierbase.model.result import StandaloneResult
 from glacierbase.model.text import Line, Mark, counted, table
 
-Split = Literal["character", "range"]
+
+class Split(str, Enum):
+    """How a partition is split: into a part for each next character, or into two at its median key."""
+
+    CHARACTER = "character"
+    RANGE = "range"
+
+    __str__ = str.__str__
+
+
+# Schemes in a table of the sensitivity: its lines have at most 100 characters.
+_COLUMNS = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,10 +47,10 @@ class Load:
 
     @property
     def rate_text(self) -> str:
-        """`1.3e-03`, or what the number of requests proves: `< 2.0e-10`."""
+        """`1.3e-3`, or what the number of requests proves: `< 2.0e-10`."""
         if self.errors or not self.requests:
-            return f"{self.rate:.1e}"
-        return f"< {1 / self.requests:.1e}"
+            return exponential(self.rate)
+        return f"< {exponential(1 / self.requests)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +73,7 @@ class SimulatedRun:
 
     Attributes:
         scheme: such as `hash`, or the name of a table.
-        split: by character: a partition is divided into one for each next character; by range: at its median key.
+        split: see `Split`.
         warm: whether a backfill has divided the partitions before.
         steady: the days that count, without the burst.
         burst: the hours of the burst.
@@ -115,11 +126,13 @@ class Simulation(StandaloneResult):
         return [
             *self._periods(),
             "",
-            *_run_table(self.runs),
+            *table(_RUN_HEADER, map(_run_row, self.runs)),
             "",
-            *_sensitivity_table(self.sensitivity),
+            Mark("if one assumption is another: 503s in the steady state, in the burst; split by character, cold"),
+            *_sensitivity_tables(self.sensitivity),
             "",
-            *self._assumed(),
+            Mark("assumptions"),
+            *(f"- {sentence}" for sentence in self.assumptions),
         ]
 
     def _periods(self) -> Iterator[Line]:
@@ -129,17 +142,10 @@ class Simulation(StandaloneResult):
             f"{first.burst.requests:,} in the burst"
         )
 
-    def _assumed(self) -> list[Line]:
-        return [Mark("assumptions"), *(f"- {sentence}" for sentence in self.assumptions)]
-
 
 _RUN_HEADER = (
     "scheme", "split by", "start", "503s", "rate", "nines", "503s in burst", "of it", "partitions", "max/min",
 )  # fmt: skip
-
-
-def _run_table(runs: Sequence[SimulatedRun]) -> list[Line]:
-    return table(_RUN_HEADER, map(_run_row, runs))
 
 
 def _run_row(run: SimulatedRun) -> tuple[str, ...]:
@@ -152,26 +158,38 @@ def _run_row(run: SimulatedRun) -> tuple[str, ...]:
         run.steady.rate_text,
         "" if nines is None else f"{nines:.1f}",
         f"{run.burst.errors:,}",
-        _percent(run.burst),
+        _share(run.burst),
         f"{run.partitions:,}",
         "" if ratio is None else f"{ratio:.2f}",
     )
 
 
-def _sensitivity_table(rows: Sequence[SensitivityRow]) -> list[Line]:
-    """Return a line for each value of an assumption, and a column for each scheme."""
-    schemes = tuple(dict.fromkeys(row.scheme for row in rows))
-    cells: dict[tuple[str, str], list[str]] = {}
+def _sensitivity_tables(rows: Sequence[SensitivityRow]) -> Iterator[Line]:
+    """Yield a line for each value of an assumption, and a column for each scheme: so many tables that each fits on a screen."""
+    schemes = list(dict.fromkeys(row.scheme for row in rows))
+    cells: dict[tuple[str, str], dict[str, str]] = {}
     for row in rows:
-        cells.setdefault((row.assumption, row.value), []).append(_in_short(row))
-    return table(("assumption", "value", *schemes), ((*place, *texts) for place, texts in cells.items()))
+        cells.setdefault((row.assumption, row.value), {})[row.scheme] = f"{_short(row.steady)}, {_share(row.burst)}"
+    for start in range(0, len(schemes), _COLUMNS):
+        names = schemes[start : start + _COLUMNS]
+        body = ((*place, *(texts[name] for name in names)) for place, texts in cells.items())
+        yield from ("", *table(("assumption", "value", *names), body))
 
 
-def _in_short(row: SensitivityRow) -> str:
-    steady = f"{row.steady.rate:.0e}" if row.steady.errors else "0"
-    return f"{steady} / {_percent(row.burst)}"
+def _short(load: Load) -> str:
+    return exponential(load.rate) if load.errors else "0"
 
 
-def _percent(load: Load) -> str:
-    """Return `35 %`, `0.012 %` or `0`: a rate that is not 0 never is shown as 0."""
-    return f"{load.rate * 100:.2g} %" if load.errors else "0"
+def _share(load: Load) -> str:
+    return percent(load.rate, 2) if load.errors else "0"
+
+
+def exponential(number: float) -> str:
+    """Return `1.3e-3`."""
+    mantissa, _, exponent = f"{number:.1e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def percent(part: float, digits: int = 3) -> str:
+    """Return `35 %` or `0.012 %`, with so many significant digits."""
+    return f"{float(f'{part * 100:.{digits}g}'):g} %"

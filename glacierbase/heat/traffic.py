@@ -31,7 +31,7 @@ class Demand:
         peak_to_mean: of the daily curve.
         noise: standard deviation of the rate, as a part of it.
         burst: the rate in the burst, by the mean.
-        burst_hours: from noon.
+        burst_minutes: from noon.
         days: those that count, after `WARM_UP_DAYS`.
     """
 
@@ -39,7 +39,7 @@ class Demand:
     peak_to_mean: float = 1.9
     noise: float = 0.05
     burst: float = 10.0
-    burst_hours: float = 2.0
+    burst_minutes: int = 120
     days: int = 30
 
 
@@ -73,7 +73,7 @@ class Traffic:
     @property
     def step_seconds(self) -> float:
         """The seconds for which a rate lasts."""
-        return 60 / self.rates.shape[1]
+        return 60.0 / len(self.rates[0])
 
 
 def noise_of(days: int, seed: int) -> Array:
@@ -84,8 +84,8 @@ def noise_of(days: int, seed: int) -> Array:
 def traffic(demand: Demand, noise: Array) -> Traffic:
     """Return the traffic of a demand. In the burst and the backfill the rate is a multiple of the mean at any time of the day."""
     first = BACKFILL + WARM_UP_DAYS * DAY
-    start = first + (_burst_day(demand.days) - 1) * DAY + _BURST_HOUR * 60
-    burst = (start, start + round(demand.burst_hours * 60))
+    start = first + (burst_day(demand.days) - 1) * DAY + _BURST_HOUR * 60
+    burst = (start, start + demand.burst_minutes)
     shape = _daily(demand.peak_to_mean)[(np.arange(_minutes(demand.days)) - BACKFILL) % DAY]
     shape[:BACKFILL] = _BACKFILL_FACTOR
     shape[slice(*burst)] = demand.burst
@@ -97,7 +97,7 @@ def _minutes(days: int) -> int:
     return BACKFILL + (WARM_UP_DAYS + days) * DAY
 
 
-def _burst_day(days: int) -> int:
+def burst_day(days: int) -> int:
     """Return the day of the burst, from 1: day 21 of 30."""
     return max(1, days * 7 // 10)
 

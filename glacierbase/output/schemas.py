@@ -25,6 +25,7 @@ _SIMPLE: Mapping[Any, Schema] = {
     str: {"type": "string"},
     bool: {"type": "boolean"},
     int: {"type": "integer"},
+    float: {"type": "number"},
     datetime: {"type": "string", "format": "date-time"},
     Path: {"type": "string"},
 }

@@ -97,6 +97,8 @@ CALLS = [
     ("rules", True),
     ("rules ds103", True),
     ("rules nope", False),
+    ("layout simulate --days 1 --scheme hash", True),
+    ("layout simulate --days 0", False),
     ("schemas", True),
     ("schemas catalog-file", True),
     ("schemas nope", False),
