@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -52,16 +53,26 @@ def layout() -> None:
 @click.option(
     "--merge-after", type=duration, help="How long partitions are idle before they are merged. Default: never."
 )
+@click.option(
+    "--trace",
+    "logs",
+    multiple=True,
+    type=click.Path(),
+    help="Replay S3 server access logs: a file, plain or gzip, or a folder; repeat for several. Excludes the options of a load.",
+)
 @with_options()
-def simulate(options: CommandOptions, **values: Any) -> None:
+def simulate(options: CommandOptions, logs: Sequence[str], **values: Any) -> None:
     """Simulate 503s of an object store for several key schemes.
 
     Two models of splitting, with partitions that exist already and without, and a table of what the result depends on. How S3
-    splits partitions is not documented: compare schemes, and take no number for a forecast. Contacts nothing.
+    splits partitions is not documented: compare schemes, and take no number for a forecast. With --trace, the 503s of a log beside
+    those of the models. Contacts nothing.
 
     Example: glacierbase layout simulate --scheme date-first --scheme hash --put-per-second 3000
     """
     with options.reporting() as report:
+        from glacierbase.heat.replay import replay
         from glacierbase.heat.simulate import Inputs, simulate
 
-        report.answer = simulate(Inputs(**{name: value for name, value in values.items() if value not in (None, ())}))
+        given = {name: value for name, value in values.items() if value not in (None, ())}
+        report.answer = replay(logs, given) if logs else simulate(Inputs(**given))

@@ -8,8 +8,10 @@ The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the 
 - `log_traffic`: the requests of a log by second and prefix.
 - `partitions`: a model of how an object store partitions keys; requests above the limits.
 - `plots`: bars of text, and pictures.
+- `replay`: `layout simulate --trace`: the predictions for a log.
 - `schemes`: key schemes; ids and their distributions.
 - `simulate`: `layout simulate`.
 - `simulation`: the results of `layout simulate`, and their text.
+- `trace`: the result of a replayed log, and its text.
 - `traffic`: the rate of requests over time.
 """

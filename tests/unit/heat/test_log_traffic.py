@@ -56,10 +56,10 @@ def test_no_requests_give_no_prefixes() -> None:
     assert (traffic.prefixes, len(traffic.seconds)) == ((), 0)
 
 
-@pytest.mark.parametrize(("most_prefixes", "most_pairs"), [(4000, 10**6), (1000, 20_000), (64, 10**6), (2, 10**6)])
+@pytest.mark.parametrize(("most_prefixes", "most_pairs"), [(4000, 10**6), (1000, 10_000), (2, 10**6)])
 def test_prefixes_are_merged_until_they_fit_and_no_request_is_lost(most_prefixes: int, most_pairs: int) -> None:
     """Each request counts for the only prefix that its key begins with."""
-    requests = list(mixed(120_000))
+    requests = list(mixed(60_000))
     traffic = counted_traffic(requests, most_prefixes, most_pairs)
     expected: Counter[tuple[int, int, bool]] = Counter()
     for one in requests:
