@@ -242,4 +242,4 @@ def _assumed(inputs: Inputs, limit: float) -> Iterator[str]:
         "not counted in the steady state"
     )
     yield f"ids: {inputs.ids}"
-    yield "base2 and random have another prefix for each file, the other schemes one for each id"
+    yield "base2 and random have a prefix for each file, the other schemes one for each id"
