@@ -5,6 +5,7 @@ partition fields is the order of the key.
 
 - `providers`: what one partition of an object store carries, by provider.
 - `template`: the template of a key, segment by segment, and what decides each segment.
+- `facts`: the facts that a template follows from, of a recorded shape and of statements.
 - `templates`: the template of a table, by its format.
 - `iceberg`: Iceberg's layouts.
 - `folders`: Delta, Hudi, files without a table format, and patterns of raw keys.
