@@ -9,5 +9,6 @@ The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the 
 - `schemes`: key schemes; ids and their distributions.
 - `simulate`: `layout simulate`.
 - `simulation`: the results of `layout simulate`, and their text.
+- `template_keys`: the key scheme of a table, from the template of its keys.
 - `traffic`: the rate of requests over time.
 """
