@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import md5
 from typing import TypeAlias
 
 from glacierbase.heat.extra import required
 from glacierbase.heat.partitions import Keys
 from glacierbase.heat.traffic import DAY, Array
+from glacierbase.layout.keys import hash_prefix, reversed_id
 
 np = required("numpy")
 
@@ -105,7 +105,7 @@ def _hash(ids: Ids, _random: Array) -> Keys:
 
 
 def _reversed_id(ids: Ids, _random: Array) -> Keys:
-    return keys_of([value[::-1] for value in ids.values], ids.shares)
+    return keys_of([reversed_id(value) for value in ids.values], ids.shares)
 
 
 def _base2(_ids: Ids, random: Array) -> Keys:
@@ -147,7 +147,7 @@ def keys_of(texts: Sequence[str], shares: Array, restart: int | None = None) -> 
 
 def hashed(values: Sequence[str]) -> list[str]:
     """Return the first hexadecimal digits of the MD5 of each value."""
-    return [md5(value.encode()).hexdigest()[:_HEX_DIGITS] for value in values]
+    return [hash_prefix(value, _HEX_DIGITS) for value in values]
 
 
 def random_texts(characters: str, length: int, count: int, random: Array) -> list[str]:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from hashlib import md5
 
 from glacierbase.heat.extra import required
 from glacierbase.heat.partitions import Keys
 from glacierbase.heat.schemes import ALPHANUMERIC, HEX, Ids, Scheme, hashed, keys_of, random_texts
 from glacierbase.heat.traffic import DAY, Array
+from glacierbase.layout.keys import hash_prefix, reversed_id
 from glacierbase.layout.template import VARIABLE, KeyTemplate, Segment, SegmentKind
 
 np = required("numpy")
@@ -81,13 +81,13 @@ def _of_ids(segment: Segment, ids: Sequence[str], column: str) -> Sequence[str] 
         return [_bucket(id, int(match[2])) for id in ids]
     if segment.column != column and not words & (_IDS | _REVERSED | _HASHES):
         return None
-    values = hashed(ids) if words & _HASHES else [id[::-1] for id in ids] if words & _REVERSED else ids
+    values = hashed(ids) if words & _HASHES else [reversed_id(id) for id in ids] if words & _REVERSED else ids
     return [_truncated(value, int(match[2])) for value in values] if match else values
 
 
 def _bucket(id: str, count: int) -> str:
     """Return a bucket number: by another hash than Iceberg's, and as evenly."""
-    return str(int(md5(id.encode()).hexdigest()[:8], 16) % count)
+    return str(int(hash_prefix(id, 8), 16) % count)
 
 
 def _truncated(value: str, width: int) -> str:
