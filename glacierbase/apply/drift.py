@@ -448,6 +448,7 @@ def _rendered(text: str, file: Migration, catalog: Catalog) -> str:
     from glacierbase.migrations.render import render  # Imports Jinja.
 
     try:
-        return render(replace(file, text=text), catalog.variables, catalog.environment, catalog.name).text
+        alone = replace(file, text=text)
+        return render(alone, catalog.variables, catalog.environment, catalog.name, catalog.dialect).text
     except GlacierbaseError:
         return ""

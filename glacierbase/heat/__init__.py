@@ -12,6 +12,7 @@ The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the 
 - `schemes`: key schemes; ids and their distributions.
 - `simulate`: `layout simulate`.
 - `simulation`: the results of `layout simulate`, and their text.
+- `template_keys`: the key scheme of a table, from the template of its keys.
 - `trace`: the result of a replayed log, and its text.
 - `traffic`: the rate of requests over time.
 """

@@ -8,23 +8,24 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from hashlib import md5
 from typing import TypeAlias
 
 from glacierbase.heat.extra import required
 from glacierbase.heat.partitions import Keys
 from glacierbase.heat.traffic import DAY, Array
+from glacierbase.layout.keys import hash_prefix, reversed_id
 
 np = required("numpy")
 
-_IDS = 200_000
+MOST_IDS = 200_000
 # Whole decades, so that the first digits follow Benford's law and the last ones do not.
 _LOWEST, _HIGHEST = 10**6, 10**10
 _NEWEST = 2_500_000
 _ZIPF = 1.1
+HEX = "0123456789abcdef"
 _HEX_DIGITS = 8
 _BASE2_BITS = 20
-_ALPHANUMERIC = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
+ALPHANUMERIC = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PREFIX_LENGTH = 2
 # Bytes of a key: what is behind them divides no partition.
 _LONGEST = 64
@@ -50,23 +51,23 @@ class Ids:
 
 
 def _benford(random: Array) -> Ids:
-    return Ids.of(_texts(10 ** random.uniform(np.log10(_LOWEST), np.log10(_HIGHEST), _IDS)))
+    return Ids.of(_texts(10 ** random.uniform(np.log10(_LOWEST), np.log10(_HIGHEST), MOST_IDS)))
 
 
 def _uniform(random: Array) -> Ids:
-    return Ids.of(_texts(random.integers(_LOWEST, _HIGHEST, _IDS)))
+    return Ids.of(_texts(random.integers(_LOWEST, _HIGHEST, MOST_IDS)))
 
 
 def _sequential(random: Array) -> Ids:
-    return Ids.of(_texts(random.choice(np.arange(1, _NEWEST + 1), _IDS, replace=False)))
+    return Ids.of(_texts(random.choice(np.arange(1, _NEWEST + 1), MOST_IDS, replace=False)))
 
 
 def _even(random: Array) -> Ids:
-    return Ids.of(_texts(10 ** random.uniform(np.log10(_LOWEST), np.log10(_HIGHEST), _IDS) // 2 * 2))
+    return Ids.of(_texts(10 ** random.uniform(np.log10(_LOWEST), np.log10(_HIGHEST), MOST_IDS) // 2 * 2))
 
 
 def _zipf(random: Array) -> Ids:
-    return Ids.of(_benford(random).values, np.arange(1, _IDS + 1) ** -_ZIPF)
+    return Ids.of(_benford(random).values, np.arange(1, MOST_IDS + 1) ** -_ZIPF)
 
 
 def _texts(numbers: Array) -> list[str]:
@@ -100,11 +101,11 @@ def _id_first(ids: Ids, _random: Array) -> Keys:
 
 
 def _hash(ids: Ids, _random: Array) -> Keys:
-    return keys_of([md5(value.encode()).hexdigest()[:_HEX_DIGITS] for value in ids.values], ids.shares)
+    return keys_of(hashed(ids.values), ids.shares)
 
 
 def _reversed_id(ids: Ids, _random: Array) -> Keys:
-    return keys_of([value[::-1] for value in ids.values], ids.shares)
+    return keys_of([reversed_id(value) for value in ids.values], ids.shares)
 
 
 def _base2(_ids: Ids, random: Array) -> Keys:
@@ -112,12 +113,12 @@ def _base2(_ids: Ids, random: Array) -> Keys:
 
 
 def _random(_ids: Ids, random: Array) -> Keys:
-    return _of_files(_ALPHANUMERIC, _PREFIX_LENGTH, random)
+    return _of_files(ALPHANUMERIC, _PREFIX_LENGTH, random)
 
 
 def _of_files(characters: str, length: int, random: Array) -> Keys:
     """Return keys that begin with a text of its own for each file, so that ids do not matter."""
-    return keys_of(random_texts(characters, length, _IDS, random), np.full(_IDS, 1 / _IDS))
+    return keys_of(random_texts(characters, length, MOST_IDS, random), np.full(MOST_IDS, 1 / MOST_IDS))
 
 
 # In the order in which the runs are listed.
@@ -142,6 +143,11 @@ def keys_of(texts: Sequence[str], shares: Array, restart: int | None = None) -> 
     encoded = np.array([f"{text}/".encode()[:_LONGEST] for text in texts])
     distinct, places = np.unique(encoded, return_inverse=True)
     return Keys(distinct.view(np.uint8).reshape(len(distinct), -1), np.bincount(places, weights=shares), restart)
+
+
+def hashed(values: Sequence[str]) -> list[str]:
+    """Return the first hexadecimal digits of the MD5 of each value."""
+    return [hash_prefix(value, _HEX_DIGITS) for value in values]
 
 
 def random_texts(characters: str, length: int, count: int, random: Array) -> list[str]:

@@ -18,8 +18,9 @@ from glacierbase.model.text import did_you_mean
 
 np = required("numpy")
 
-# The costs grow with the days.
+# The costs grow with the days, and with the partitions that the mean load needs.
 MOST_DAYS = 366
+MOST_PARTITIONS = 100
 _HOUR = 60
 
 
@@ -49,17 +50,20 @@ class Inputs:
     delay: float = 45 * 60.0
     merge_after: float | None = None
 
-    def demand(self) -> Demand:
+    def demand(self, limit: float) -> Demand:
         """Return what is assumed of the requests.
+
+        Args:
+            limit: of a partition.
 
         Raises:
             ConfigurationError: `INVALID_VALUE`.
         """
         _check("--days", self.days, 1, MOST_DAYS)
-        _check("--put-per-second", self.put_per_second, 0.001, 10**9)
+        _check("--put-per-second", self.put_per_second, 0.001, MOST_PARTITIONS * limit)
         _check("--peak-to-mean", self.peak_to_mean, 1, 10)
         _check("--noise", self.noise, 0, 1)
-        _check("--burst", self.burst, 1, 1000)
+        _check("--burst", self.burst, 1, 100)
         _check("--burst-hours", self.burst_hours, 1 / 60, 12)
         return Demand(
             self.put_per_second, self.peak_to_mean, self.noise, self.burst, round(self.burst_hours * 60), self.days
@@ -108,7 +112,7 @@ def simulate(inputs: Inputs) -> Simulation:
     schemes = {name: SCHEMES[_known("--scheme", name, SCHEMES)] for name in inputs.schemes}
     _known("--ids", inputs.ids, DISTRIBUTIONS)
     store = inputs.store()
-    laboratory = _Laboratory(schemes, inputs.seed, inputs.demand(), store, inputs.ids)
+    laboratory = _Laboratory(schemes, inputs.seed, inputs.demand(store.limit), store, inputs.ids)
     runs = tuple(laboratory.runs())
     rows = tuple(laboratory.sensitivity(runs))
     return Simulation(inputs.days, inputs.seed, runs, rows, tuple(_assumed(inputs, store.limit)))
@@ -226,17 +230,19 @@ def _assumed(inputs: Inputs, limit: float) -> Iterator[str]:
     )
     yield "unknown: how S3 splits and merges partitions; documented are the limits and gradual scaling"
     yield f"a partition is a range of the sorted keys with a limit of {limit:,.12g} PUT/s ({inputs.provider})"
-    yield "what is above the limit in a second is answered with 503; retries, which add requests, are not modelled"
+    yield "what is above the limit in a second is answered with 503; retries are not modelled"
     yield f"a split follows {inputs.delay / 60:g} min above {percent(inputs.trigger)} of the limit; cooler minutes count down"
-    yield "by character: a partition for each next character that occurs; by range: two, at the median of the load"
+    yield "split by character: a partition for each next character that occurs"
+    yield "split by range: two partitions with half of the load each"
     yield f"partitions {merging}; they are idle while their sum stays at or below half of the limit"
     yield "where keys begin with the date, all requests reach one partition again at midnight"
     yield f"cold: one partition, {WARM_UP_DAYS} days before the first day that counts"
-    yield "warm: a backfill of 6 h at 10 times the mean has split the partitions before; its errors do not count"
+    yield "warm: split by a backfill of 6 h at 10 times the mean before that, whose errors do not count"
     yield f"load: {inputs.put_per_second:,.12g} PUT/s on average, peak/mean {inputs.peak_to_mean:g}, at 18:00"
     yield f"noise: {percent(inputs.noise)} of the rate, another one every 30 s"
     yield (
         f"burst: {inputs.burst:g} times the mean for {inputs.burst_hours:g} h from noon of day {burst_day(inputs.days)}, "
         "not counted in the steady state"
     )
-    yield f"ids: {inputs.ids}; base2 and random have another prefix for each file, the other schemes one for each id"
+    yield f"ids: {inputs.ids}"
+    yield "base2 and random have a prefix for each file, the other schemes one for each id"

@@ -149,7 +149,7 @@ class Simulation(StandaloneResult):
 
 
 _RUN_HEADER = (
-    "scheme", "split by", "start", "503s", "rate", "nines", "503s in burst", "of it", "partitions", "max/min",
+    "scheme", "split by", "start", "503s", "rate", "nines", "in burst", "of it", "partitions", "max/min",
 )  # fmt: skip
 
 

@@ -43,7 +43,7 @@ def repeatable_statuses(target: Target, state: CatalogState) -> tuple[Status, ..
     broken: dict[str, str] = {}
     for file in target.repeatables:
         try:
-            rendered.append((file, rendered_checksum(file, target.catalog)))
+            rendered.append((file, rendered_checksum(file, target.catalog, target.dialect)))
         except GlacierbaseError as error:
             rendered.append((file, None))
             broken[file.name] = _unrendered(error)
@@ -67,7 +67,7 @@ def _rendering_note(migration: Migration | None, record: Record | None, target: 
     if migration is None or record is None or migration.checksum != record.last.checksum:
         return ""
     try:
-        if record.last.rendered_checksum in (None, rendered_checksum(migration, target.catalog)):
+        if record.last.rendered_checksum in (None, rendered_checksum(migration, target.catalog, target.dialect)):
             return ""
         target.compile([migration])
     except GlacierbaseError as error:

@@ -113,7 +113,8 @@ class TableFacts:
         columns: the types of the columns by name, as far as they are known.
         partitioning: the partition fields in order.
         properties: of the table; those that the catalog gives to new tables included.
-        location: of the table; None where the catalog chooses it.
+        location: of the table; None where the catalog chooses it, or it is not known.
+        notes: what else is not known.
     """
 
     table: str
@@ -123,6 +124,7 @@ class TableFacts:
     partitioning: Sequence[PartitionField] = ()
     properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
+    notes: Sequence[str] = ()
 
 
 def constant(text: str, source: str) -> Segment:

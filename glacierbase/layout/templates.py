@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 
 from glacierbase.layout.folders import delta, hive, hudi
 from glacierbase.layout.iceberg import iceberg
@@ -18,4 +19,5 @@ def key_template(facts: TableFacts) -> KeyTemplate:
 
     Where the version is not known and matters, it is the layout of the newest version, and a note says so.
     """
-    return FORMATS[facts.format](facts)
+    template = FORMATS[facts.format](facts)
+    return replace(template, notes=(*facts.notes, *template.notes))

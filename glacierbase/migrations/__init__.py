@@ -11,6 +11,7 @@ Files:
 Statements:
 - `render`: the text of a file in one environment, with the file's line of each character.
 - `template`: Jinja, restricted to what a versioned SQL file may depend on.
+- `key_macros`: the key macros in templates.
 - `statements`: split SQL into statements; those of a transaction are one step.
 - `compiled`: a rendered and split file; text that the engine would replace in it.
 - `inverse`: the statements that undo those of a file, for `new --reverting` and `review`.

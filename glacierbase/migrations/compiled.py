@@ -98,7 +98,7 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
 
 
 def _rendered_and_split(migration: Migration, catalog: TemplateNames, dialect: str) -> Compiled:
-    rendered = _rendered(migration, catalog)
+    rendered = _rendered(migration, catalog, dialect)
     starts = [0, *rendered.line_ends]
 
     def file_line(line: int, column: int) -> int:
@@ -107,13 +107,13 @@ def _rendered_and_split(migration: Migration, catalog: TemplateNames, dialect: s
     return _split(migration, rendered.text, dialect, file_line)
 
 
-def rendered_checksum(migration: Migration, catalog: TemplateNames) -> str:
+def rendered_checksum(migration: Migration, catalog: TemplateNames, dialect: str) -> str:
     """Return the checksum of the text that a file renders to; it is not split.
 
     Raises:
         MigrationFileError, SeveralErrors: errors in its template.
     """
-    text = _rendered(migration, catalog).text if _is_template(migration) else migration.text
+    text = _rendered(migration, catalog, dialect).text if _is_template(migration) else migration.text
     return checksum(text.encode())
 
 
@@ -122,10 +122,10 @@ def _is_template(migration: Migration) -> bool:
     return "{{" in migration.text or "{%" in migration.text
 
 
-def _rendered(migration: Migration, catalog: TemplateNames) -> Rendered:
+def _rendered(migration: Migration, catalog: TemplateNames, dialect: str) -> Rendered:
     from glacierbase.migrations.render import render  # Imports Jinja, which most files do not need.
 
-    return render(migration, catalog.variables, catalog.environment, catalog.name)
+    return render(migration, catalog.variables, catalog.environment, catalog.name, dialect)
 
 
 def split_file(file: Migration, dialect: str) -> Compiled:

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, cast
 from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
+from glacierbase.migrations.key_macros import USAGES, KeyMacro
 from glacierbase.migrations.template import CURRENT, LIMIT, UNWRITTEN, Copied, jinja, listed, with_marks, with_missing
 from glacierbase.model.migration import Migration
 from glacierbase.model.text import nearest, suggestion
@@ -58,17 +59,23 @@ class Rendered:
         return piece.line + bisect_right(self.line_ends, offset) - bisect_right(self.line_ends, piece.start)
 
 
-def render(migration: Migration, variables: Mapping[str, Any], environment: str, catalog: str) -> Rendered:
-    """Render a migration for one environment. Its template may name `variables`, `environment` and `catalog`.
+def render(
+    migration: Migration, variables: Mapping[str, Any], environment: str, catalog: str, dialect: str
+) -> Rendered:
+    """Render a migration for one environment. Its template may name `variables`, `environment`, `catalog` and the key macros.
+
+    Args:
+        dialect: of the SQL that key macros render.
 
     Raises:
         MigrationFileError: `UNDEFINED_VARIABLE`: a value that is used is missing or null. `UNPRINTABLE_VALUE`: a printed
-            value has no text in SQL. `TEMPLATE_SYNTAX`: Jinja cannot parse the file. `TEMPLATE_TOO_COSTLY`: it needs more
-            memory than its process may use. `TEMPLATE_FAILED`: any other failure. `data` holds `path` and `line`.
-        SeveralErrors: several values of the file are missing or unprintable.
+            value has no text in SQL. `KEY_MACRO`: a key macro has a wrong argument, or no SQL in the dialect.
+            `TEMPLATE_SYNTAX`: Jinja cannot parse the file. `TEMPLATE_TOO_COSTLY`: it needs more memory than its process may
+            use. `TEMPLATE_FAILED`: any other failure. `data` holds `path` and `line`.
+        SeveralErrors: several of the first three.
     """
     values = {"environment": environment, "catalog": catalog, "variables": variables}
-    rendering = _Rendering(migration.location, values)
+    rendering = _Rendering(migration.location, values, dialect)
     parts = copy_context().run(rendering.parts, migration.text)
     raise_all(rendering.errors)
     return _joined(parts)
@@ -89,9 +96,10 @@ def _joined(parts: Iterable[tuple[str, int]]) -> Rendered:
 class _Rendering:
     """The rendering of one migration, with its errors."""
 
-    def __init__(self, location: str, values: Mapping[str, Any]) -> None:
+    def __init__(self, location: str, values: Mapping[str, Any], dialect: str) -> None:
         self._location = location
         self._values = values
+        self._dialect = dialect
         self._errors: dict[tuple[int, str], MigrationFileError] = {}
         # Jinja's pairs of a line of the template and the line of Python that its code starts on.
         self._lines: Sequence[tuple[int, int]] = ()
@@ -136,7 +144,9 @@ class _Rendering:
         code = templates.compile(with_marks(text), filename=self._location)
         template = Template.from_code(templates, code, templates.make_globals(None))
         self._lines = template.debug_info
-        context = template.new_context({name: with_missing(value, name) for name, value in self._values.items()})
+        values = {name: with_missing(value, name) for name, value in self._values.items()}
+        macros = {name: KeyMacro(name, self._dialect) for name in USAGES}
+        context = template.new_context({**macros, **values})
         running = cast("GeneratorType[Any, None, None]", template.root_render_func(context))
         length = 0
         for part in running:
@@ -170,6 +180,8 @@ class _Rendering:
             self.report(
                 "UNDEFINED_VARIABLE", line, "the statements are not written yet", "write them in place of this line"
             )
+        elif path in USAGES:
+            self.report("UNDEFINED_VARIABLE", line, what, USAGES[path])
         # Finding the nearest name is slow, and a loop reports the same value many times.
         elif (line, what) not in self._errors:
             hint = self._instead(path) if path else "give it a value, or append | default(…)"
@@ -184,7 +196,7 @@ class _Rendering:
         names = [name for top, value in self._values.items() for name in _paths(value, top)]
         # A common prefix would make all names similar.
         prefix = "variables." if path.startswith("variables.") else ""
-        candidates = {name.removeprefix(prefix): name for name in names}
+        candidates = {name.removeprefix(prefix): name for name in (*names, *USAGES)}
         near = nearest(path.removeprefix(prefix), candidates)
         return f"defined: {listed(names)}" if near is None else suggestion(candidates[near])
 

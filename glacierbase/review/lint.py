@@ -11,8 +11,8 @@ from typing import Any
 
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
-from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.catalogs.table_formats import default_catalog, defaults, formats, versions
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, joined
 from glacierbase.executors import type_of
 from glacierbase.migrations.git_base import read_base
@@ -33,21 +33,11 @@ from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, 
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.qualified import beginning
 
-_JARS = {
-    name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")
-    for name, part in (("iceberg", "iceberg-spark-runtime"), ("delta", "delta-spark"), ("hudi", "hudi-spark"))
-}
-_DEFAULT = re.compile(
-    r"spark\.databricks\.delta\.properties\.defaults\.(?P<delta>.+)"
-    r"|spark\.sql\.catalog\.[^.]+\.table-(?:default|override)\.(?P<iceberg>.+)"
-)
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _KIND = re.compile(r"spark\.sql\.catalog\.([^.]+)\.type")
 Select = Callable[[Catalog, Sequence[Migration]], Sequence[Migration]]
 # Shorter values of variables occur by chance.
 _SHORTEST_TEXT = 4
-# Parts of class names that identify the format of a catalog's tables.
-_FORMATS = {"iceberg": "iceberg", "delta": "delta", "hudi": "hudi", "hoodie": "hudi"}
 
 
 def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str | None) -> tuple[LintResult, ...]:
@@ -130,10 +120,10 @@ def _facts(catalog: Catalog) -> dict[str, object]:
     """Return the attributes of `Facts` that follow from the catalog file."""
     return {
         **_spark_catalogs(catalog),
-        "versions": _versions(catalog),
+        "versions": versions(catalog),
         "given_parts": type_of(catalog).given_parts(catalog),
         "overwrites_partitions": catalog.spark_conf.get(_OVERWRITE_MODE, "").lower() == "dynamic",
-        "defaults": dict(_defaults(catalog)),
+        "defaults": defaults(catalog),
         "beginning": beginning(catalog),
         "managed": catalog.management.managed,
         "unmanaged": [(rule.pattern, rule.reason) for rule in catalog.management.unmanaged],
@@ -142,36 +132,13 @@ def _facts(catalog: Catalog) -> dict[str, object]:
 
 def _spark_catalogs(catalog: Catalog) -> dict[str, object]:
     """Return the format of the tables in each Spark catalog, and the default catalog."""
-    declared = ((match[1], value) for key, value in catalog.spark_conf.items() if (match := DECLARED.fullmatch(key)))
-    return {
-        "formats": {name: _format(value) for name, value in declared},
-        "default_catalog": catalog.spark_conf.get("spark.sql.defaultCatalog", "spark_catalog"),
-    }
+    return {"formats": formats(catalog), "default_catalog": default_catalog(catalog)}
 
 
 def context_facts(catalog: Catalog) -> dict[str, object]:
     """Return the attributes of `cost.Context` that follow from the catalog file."""
     kinds = ((match[1], value) for key, value in catalog.spark_conf.items() if (match := _KIND.fullmatch(key)))
     return {**_spark_catalogs(catalog), "kinds": dict(kinds)}
-
-
-def _defaults(catalog: Catalog) -> Iterator[tuple[str, str]]:
-    """Yield the properties that the engine gives to new tables of one of its catalogs."""
-    for key, value in catalog.spark_conf.items():
-        if match := _DEFAULT.fullmatch(key):
-            yield (f"delta.{match['delta']}" if match["delta"] else match["iceberg"]), value
-
-
-def _versions(catalog: Catalog) -> dict[str, str]:
-    """Return the versions of the formats whose jars the catalog file names."""
-    pairs = (
-        (name, pattern.fullmatch(dependency)) for dependency in catalog.dependencies for name, pattern in _JARS.items()
-    )
-    return {name: match["version"] for name, match in pairs if match}
-
-
-def _format(implementation: str) -> str:
-    return next((name for part, name in _FORMATS.items() if part in implementation.lower()), "")
 
 
 def _result(

@@ -284,7 +284,7 @@ class _Declaration:
         return tuple(sorted(columns, key=lambda column: order.get(column.name, len(order))))
 
     def _partition(self, known: KnownField) -> PartitionField:
-        return PartitionField(None, known.name, self._name(known.source), _transform(known))
+        return PartitionField(None, known.name, self._name(known.source), transform_of(known))
 
     def _with_order(self, shape: Shape) -> Shape:
         """Return the shape with write order and identifiers as declared."""
@@ -295,7 +295,7 @@ class _Declaration:
             shape = replace(
                 shape,
                 sorting=tuple(
-                    SortField(self._name(field.source), _transform(field), field.direction, field.nulls)
+                    SortField(self._name(field.source), transform_of(field), field.direction, field.nulls)
                     for field in known.ordering
                 ),
             )
@@ -318,7 +318,7 @@ class _Declaration:
         return replace(shape, properties={**rest, **named})
 
 
-def _transform(known: KnownField) -> str:
+def transform_of(known: KnownField) -> str:
     """Return a transform as Iceberg spells it: `bucket[16]`, `day`."""
     function, _, width = known.transform.rstrip(")").partition("(")
     return f"{function}[{width}]" if width else ICEBERG_TRANSFORMS.get(function, function) or "identity"

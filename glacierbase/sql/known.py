@@ -78,6 +78,7 @@ class KnownField:
         source: the path of its column.
         transform: its function with the width: `bucket(16)`; empty for the column itself.
         direction, nulls: only for a field of a write order.
+        spelling: the name in the spelling of the statement, in which files have it.
     """
 
     name: str
@@ -85,6 +86,7 @@ class KnownField:
     transform: str = ""
     direction: str = ""
     nulls: str = ""
+    spelling: str = field(default="", compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,6 +105,7 @@ class KnownTable:
         clustering: the words of the clustering key in capitals, among them its columns.
         sources: the tables that a view, a dynamic table or a shallow clone reads.
         query: of a view or a dynamic table.
+        location: that a statement sets.
         subject: what the statement that creates it names; only on Snowflake.
         is_dropped: whether a statement dropped the table, and none creates it again.
     """
@@ -118,6 +121,7 @@ class KnownTable:
     clustering: tuple[str, ...] = ()
     sources: tuple[Name, ...] = ()
     query: Query | None = None
+    location: str | None = None
     subject: Subject | None = None
     is_dropped: bool = False
 
@@ -167,10 +171,10 @@ def field_of(transform: Transform, name: str | None = None) -> KnownField | None
     columns, widths = transform.columns, ",".join(transform.widths)
     if len(columns) != 1 or any("." in quoted for quoted in _QUOTED.findall(transform.text)):
         return None
-    source = columns[0].lower()
-    given = source + _APPENDED.get(transform.function, f"_{transform.function}" if transform.function else "")
+    appended = _APPENDED.get(transform.function, f"_{transform.function}" if transform.function else "")
+    spelling = name or f"{columns[0]}{appended}"
     function = f"{transform.function}({widths})" if widths else transform.function
-    return KnownField((name or given).lower(), tuple(source.split(".")), function)
+    return KnownField(spelling.lower(), tuple(columns[0].lower().split(".")), function, spelling=spelling)
 
 
 def known_type(text: str | None) -> str | None:
@@ -206,7 +210,8 @@ def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable
     if _is_copied(statement):
         return KnownTable(using, sources=statement.sources or ()) if options.shallow else KnownTable(using)
     columns = _declared(parts)
-    fields = tuple(_field(part) for part in parts if isinstance(part, PartitionClause))
+    spellings = {part.key: part.path[0] for part in parts if isinstance(part, ColumnClause) and len(part.path) == 1}
+    fields = tuple(_spelt(_field(part), spellings) for part in parts if isinstance(part, PartitionClause))
     former = (*before.former, *(before.partitioning or ())) if before else ()
     properties = {**((before and before.properties) or {}), **_properties(parts)}
     if options.comment is not None:
@@ -217,6 +222,7 @@ def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable
     for part in parts:
         if isinstance(part, (Constraint, Fields)):
             table = _CHANGES[part.operation](table, part)
+    table = replace(table, location=options.location or (before.location if before else None))
     if options.kind == "dynamic table":
         table = replace(table, sources=statement.sources or (), query=statement.query)
     return replace(table, subject=statement.subject)
@@ -226,6 +232,8 @@ def altered(table: KnownTable, statement: ParsedStatement) -> KnownTable:
     """Return a table after an ALTER TABLE, a COMMENT ON or a CALL."""
     if statement.operation == "replace_columns":
         return replace(table, columns=_declared(statement.parts))
+    if statement.operation == "set_location":
+        return replace(table, location=statement.options.location)
     if statement.operation == "comment_on" and not statement.parts:
         return _with_property(table, "comment", statement.options.comment or "")
     for part in statement.parts:
@@ -267,6 +275,12 @@ def _known(text: str | None, required: bool, comment: str | None, default: str |
 
 def _field(part: PartitionClause) -> KnownField | None:
     return field_of(part.transform, part.name)
+
+
+def _spelt(known: KnownField | None, spellings: Mapping[Path, str]) -> KnownField | None:
+    """Return a field of a new table with the column in its name as the table spells it."""
+    column = spellings.get(known.source) if known else None
+    return known and replace(known, spelling=column + known.spelling[len(column) :] if column else known.spelling)
 
 
 def _all_known(fields: Iterable[KnownField | None]) -> tuple[KnownField, ...] | None:
@@ -376,7 +390,11 @@ def _add_field(table: KnownTable, part: Part) -> KnownTable:
     assert isinstance(part, PartitionClause)
     if table.partitioning is None:
         return table
-    return replace(table, partitioning=_all_known((*table.partitioning, _field(part))))
+    added = _field(part)
+    width = ",".join(part.transform.widths)
+    if added and width and not part.name:  # https://iceberg.apache.org/javadoc/latest/: UpdatePartitionSpec.addField
+        added = replace(added, name=f"{added.name}_{width}", spelling=f"{added.spelling}_{width}")
+    return replace(table, partitioning=_all_known((*table.partitioning, added)))
 
 
 def _drop_field(table: KnownTable, part: Part) -> KnownTable:
@@ -513,7 +531,7 @@ _HARMLESS = frozenset(
         "insert", "insert_overwrite", "insert_multi", "update", "delete", "truncate", "select", "show", "describe", "explain",
         "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "reset", "grant", "revoke",
         "create_namespace", "alter_namespace",
-        "create_function", "drop_function", "add_partition", "drop_partition", "set_location", "transaction",
+        "create_function", "drop_function", "add_partition", "drop_partition", "transaction",
     }
 )  # fmt: skip
 # Kinds of objects of Snowflake that are tables, or contain them.

@@ -31,7 +31,9 @@ from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.migrations.statements import split_statements
 from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables
+from tests.docs.pages import DOCS, blocks
 from tests.support.beds import LakeBed
+from tests.support.ids import expected, expressions, numbers, texts
 from tests.support.project_folder import ProjectFolder
 
 
@@ -454,3 +456,31 @@ def test_a_change_of_a_table_by_a_repeatable_is_attributed_to_it(shop: Shop) -> 
     ]  # fmt: skip
     [state] = shop.project.export_state(shop.folder.root / "state.json", spark=shop.lake.spark)
     assert [each.name for each in state.repeatables] == ["owner"]
+
+
+@pytest.mark.parametrize(("ansi", "number"), [("true", "number"), ("false", "CAST(number AS DECIMAL(38, 0))")])
+def test_the_key_macros_compute_what_python_computes(lake: LakeBed, tmp_path: Path, ansi: str, number: str) -> None:
+    """For 10,000 ids, numbers and texts, and for NULL, with ANSI mode on and off."""
+    ids = {"number": [*numbers(5000), None], "text": [*texts(5000), None]}
+    rows = [dict(zip(("at", *ids), row, strict=True)) for row in zip(range(5001), *ids.values(), strict=True)]
+    (tmp_path / "ids.json").write_text("\n".join(map(json.dumps, rows)))
+    session = lake.spark.newSession()
+    session.conf.set("spark.sql.ansi.enabled", ansi)
+    session.read.json(str(tmp_path / "ids.json"), "at INT, number BIGINT, text STRING").createOrReplaceTempView("ids")
+    columns = [*expressions("spark", number).values(), *expressions("spark", "text").values()]
+    found = [tuple(row) for row in session.sql(f"SELECT {', '.join(columns)} FROM ids ORDER BY at").collect()]
+    in_python = zip(expected(numbers(5000)), expected(texts(5000)), strict=True)
+    assert found[:-1] == [(*of_number.values(), *of_text.values()) for of_number, of_text in in_python]
+    assert found[-1] == (None,) * len(columns)
+
+
+def test_the_key_of_the_reference_is_a_column_of_an_iceberg_table(shop: Shop) -> None:
+    """The example puts the last digit of the id before the day; 100 is in folder 0."""
+    [block] = [block.text for block in blocks(DOCS / "reference" / "migration-file.md") if block.marker == "iceberg"]
+    arrived = "SELECT id AS customer_id, TIMESTAMP '2026-11-24 00:00:00' AS ts FROM range(90, 101)"
+    shop.file("1_create.sql", f"CREATE NAMESPACE NS; CREATE TABLE NS.arrived USING iceberg AS {arrived}")
+    shop.file("2_example.sql", block.partition("\n\n")[2].replace("lake.sleep", "NS"))
+    assert shop.migrate() == ["1", "2"]
+    rows = f"SELECT customer_id_reversed, input_file_name() FROM {shop.namespace}.readings"
+    folders = {row[0]: row[1].split("/data/")[1].split("/")[0] for row in shop.lake.rows(rows)}
+    assert folders == {str(id)[::-1]: f"customer_id_reversed_trunc={id % 10}" for id in range(90, 101)}

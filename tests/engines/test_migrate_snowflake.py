@@ -17,6 +17,7 @@ from glacierbase.cli.display import LiveLine
 from glacierbase.executors.snowflake import session
 from tests.support.beds import SnowBed
 from tests.support.catalog_files import SNOWFLAKE_PASSWORD
+from tests.support.ids import CALLS, expected, expressions, numbers, texts
 from tests.support.processes import wait_for_line
 from tests.support.program import ask_here, run_here
 from tests.support.project_folder import Output, ProjectFolder, migration
@@ -414,3 +415,32 @@ def test_a_view_a_procedure_and_a_grant_are_repeatables(shop: ProjectFolder, sno
     assert [(each["name"], each["state"]) for each in shop.ask("status").entry()["repeatables"]] == [
         ("p", "applied"), ("v", "applied"), ("grants", "applied"),
     ]  # fmt: skip
+
+
+def check_keys(bed: SnowBed, names: list[str], left_out: str) -> None:
+    """Compare the macros with Python, for numbers, texts without the characters `left_out`, and NULL."""
+    of_text = [text for text in texts(500) if not set(text) & set(left_out)]
+    for ids in (numbers(500), of_text):
+        rows = ", ".join(f"({at}, {literal(id)})" for at, id in enumerate([*ids, None]))
+        columns = [sql for name, sql in expressions("snowflake", "column2").items() if name in names]
+        found = bed.rows(f"SELECT {', '.join(columns)} FROM VALUES {rows} ORDER BY column1")
+        in_python = [tuple(result[name] for name in names) for result in expected(ids)]
+        assert [tuple(row) for row in found] == [*in_python, (None,) * len(names)]
+
+
+def test_the_key_macros_compute_what_python_computes(emulated: SnowBed) -> None:
+    """The emulator has no function for buckets, and leaves marks on their letters where it reverses texts."""
+    check_keys(emulated, ["reversed", "prefix", "whole", "path"], "\x00\u0301\u200d🏽")
+
+
+@pytest.mark.account
+def test_on_an_account_all_key_macros_compute_what_python_computes(account: SnowBed) -> None:
+    """Buckets and characters that combine included."""
+    check_keys(account, list(CALLS), "\x00")
+
+
+def literal(id: str | int | None) -> str:
+    """Return an id as a literal of Snowflake's."""
+    if isinstance(id, str):
+        return "'" + id.replace("\\", r"\\").replace("'", "''") + "'"
+    return "NULL" if id is None else str(id)

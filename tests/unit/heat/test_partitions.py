@@ -16,7 +16,7 @@ from glacierbase.heat.traffic import Traffic
 # Weights in parts of 64, so that sums of shares are exact.
 TEXTS = {"12": 8, "123": 4, "1290": 4, "13": 8, "2": 16, "20": 1, "21": 3, "9": 4, "91": 4, "95": 12}
 LIMIT = 100.0
-MINUTES = 12 * 60
+MINUTES = 7 * 60
 
 
 @dataclass
@@ -98,7 +98,7 @@ def rates_of(seed: int) -> np.ndarray:
     """Return rates in whole numbers: a wave over the limit of all keys, with noise and a burst."""
     random = np.random.default_rng(seed)
     wave = 90 + 80 * np.sin(np.arange(MINUTES) / 60)
-    wave[400:470] *= 6
+    wave[100:180] *= 6
     return np.round(wave[:, None] * random.uniform(0.7, 1.3, (MINUTES, 2)))
 
 

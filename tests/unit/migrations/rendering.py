@@ -24,13 +24,13 @@ VARIABLES: dict[str, Any] = {
 }
 
 
-def rendered(text: str, variables: dict[str, Any] = VARIABLES) -> Rendered:
+def rendered(text: str, variables: dict[str, Any] = VARIABLES, dialect: str = "spark") -> Rendered:
     migration = Migration("1", "a", "d", "a", Path("1_a.sql"), LOCATION, text, "v1:sha256:0")
-    return render(migration, variables, "prod", "lake")
+    return render(migration, variables, "prod", "lake", dialect)
 
 
-def sql(text: str, variables: dict[str, Any] = VARIABLES) -> str:
-    return rendered(text, variables).text
+def sql(text: str, variables: dict[str, Any] = VARIABLES, dialect: str = "spark") -> str:
+    return rendered(text, variables, dialect).text
 
 
 def split(text: str, dialect: str) -> Compiled:
@@ -38,10 +38,10 @@ def split(text: str, dialect: str) -> Compiled:
     return split_file(Migration("1", "a", "d", "a", Path("1_a.sql"), LOCATION, text, "v1:sha256:0"), dialect)
 
 
-def errors(text: str, variables: dict[str, Any] = VARIABLES) -> list[GlacierbaseError]:
+def errors(text: str, variables: dict[str, Any] = VARIABLES, dialect: str = "spark") -> list[GlacierbaseError]:
     """Return the errors of a template, after checking the attributes that every error has."""
     with pytest.raises((MigrationFileError, SeveralErrors)) as caught:
-        rendered(text, variables)
+        rendered(text, variables, dialect)
     found = list(caught.value.errors) if isinstance(caught.value, SeveralErrors) else [caught.value]
     for error in found:
         assert isinstance(error, MigrationFileError)

@@ -165,6 +165,7 @@ PRINTABLE = words(
     "environment variables.table.name .variables.table.items variables.names|join(',') 1+1 variables.names[0]"
 )
 VALUES = words("""
+    reversed_id hash_path('a',2) bucket_prefix(nope,'a')
     variables variables.table .variables.table.name variables.names variables.table.none variables.nope nope x catalog self loop
     caller caller() namespace(a=1) cycler('a') joiner(',') range(3) lipsum dict(a=1) none 1 1.5 true 'a' [] [nope] {} ()
 """)
@@ -198,8 +199,8 @@ templates = st.recursive(
 def test_any_template_renders_alike_every_time_or_is_refused(text: str) -> None:
     """Rendered text contains no text of Python's objects."""
     file = Migration("1", "a", "d", "a", Path("1_a.sql"), "migrations/shop/1_a.sql", text, "v1:sha256:0")
-    if rendered := answer(3, render, file, VARIABLES, "prod", "lake"):
-        assert rendered == render(file, VARIABLES, "prod", "lake")
+    if rendered := answer(3, render, file, VARIABLES, "prod", "lake", "spark"):
+        assert rendered == render(file, VARIABLES, "prod", "lake", "spark")
         assert not INTERNALS.search(rendered.text)
 
 

@@ -61,11 +61,11 @@ def test_an_alter_changes_the_columns(alter: str, columns: list[str]) -> None:
 @pytest.mark.parametrize(
     ("alter", "fields", "former"),
     [
-        ("ADD PARTITION FIELD truncate(2, name)", ["id_bucket", "day_day", "name_trunc"], []),
+        ("ADD PARTITION FIELD truncate(2, name)", ["id_bucket", "day_day", "name_trunc_2"], []),
         ("ADD PARTITION FIELD name AS n", ["id_bucket", "day_day", "n"], []),
         ("DROP PARTITION FIELD days(day)", ["id_bucket"], ["day_day"]),
         ("DROP PARTITION FIELD day_day", ["id_bucket"], ["day_day"]),
-        ("REPLACE PARTITION FIELD bucket(16, ID) WITH bucket(32, id)", ["day_day", "id_bucket"], ["id_bucket"]),
+        ("REPLACE PARTITION FIELD bucket(16, ID) WITH bucket(32, id)", ["day_day", "id_bucket_32"], ["id_bucket"]),
         ("DROP PARTITION FIELD other", None, []),
         ("ADD PARTITION FIELD `a.b`", None, []),
     ],
