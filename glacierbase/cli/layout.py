@@ -35,11 +35,22 @@ def layout() -> None:
     "--scheme",
     "schemes",
     multiple=True,
-    help="A key scheme: date-first, id-first, hash, base2, reversed-id, random; repeat for several. Default: all but random.",
+    help="A key scheme: date-first, id-first, hash, base2, reversed-id, random; repeat for several. Default: all but random,"
+    " and with --layout none.",
 )
 @click.option("--days", type=int, help="The days that count. [30]")
 @click.option("--seed", type=int, help="The same seed gives the same result. [0]")
-@click.option("--ids", help="The distribution of the ids: benford, uniform, sequential, even, zipf. [benford]")
+@click.option(
+    "--layout",
+    metavar="PATTERN|TABLE|FILE",
+    help="Simulate these keys too: a pattern such as date={date}/id={id}/{file}, a table, a migration file.",
+)
+@click.option(
+    "--ids",
+    metavar="NAME|FILE|TABLE",
+    help="The ids: benford, uniform, sequential, even, zipf, or read from a CSV file, a Parquet file or a table. [benford]",
+)
+@click.option("--column", help="The column with the ids. [id]")
 @click.option("--put-per-second", type=float, help="The mean rate of requests. [1929]")
 @click.option("--peak-to-mean", type=float, help="The peak of a day by its mean. [1.9]")
 @click.option("--noise", type=float, help="The standard deviation of the rate by the rate. [0.05]")
