@@ -31,16 +31,56 @@ def layout() -> None:
     """
 
 
+@layout.command("profile")
+@with_options()
+@click.option("--column", metavar="NAME", required=True, help="The column with the ids.")
+@click.option(
+    "--sample", type=click.IntRange(1), metavar="N", help="Read at most so many values, from the start. [1000000]"
+)
+@click.option("--plot", metavar="FILE.png", help="Also draw the shares as a PNG picture; an existing file is replaced.")
+@click.argument("source")
+def profile(options: CommandOptions, source: str, column: str, sample: int | None, plot: str | None) -> None:
+    """Show how evenly ids divide the load of keys.
+
+    SOURCE is a file that ends in .csv (with a header), .csv.gz or .parquet, or the name of a table. Counts the first and the last
+    characters of the ids in a column, and says which key schemes divide their load: id-first, reversed-id, hash, base2, random.
+
+    A file needs no project. A table is read through PyIceberg where that is possible. Otherwise this starts the catalog's engine,
+    whose answer is in memory at once. Nothing is changed.
+    """
+    from glacierbase.heat import ids
+    from glacierbase.heat.profile import profile as profile_of
+
+    most = sample or ids.MOST
+    with options.reporting() as report:
+        if ids.is_file(source):
+            report.answer = profile_of(ids.ids_in_file(source, column, most), source, column, most, plot)
+        else:
+            with options.loaded() as project:
+                report.answer = project.layout_profile(source, column, options.catalogs, sample=most, plot=plot)
+
+
 @layout.command()
 @click.option(
     "--scheme",
     "schemes",
     multiple=True,
-    help="A key scheme: date-first, id-first, hash, base2, reversed-id, random; repeat for several. Default: all but random.",
+    help="A key scheme: date-first, id-first, hash, base2, reversed-id, random; repeat for several. Default: all but random,"
+    " and with --layout none.",
 )
 @click.option("--days", type=int, help="The days that count. [30]")
 @click.option("--seed", type=int, help="The same seed gives the same result. [0]")
-@click.option("--ids", help="The distribution of the ids: benford, uniform, sequential, even, zipf. [benford]")
+@click.option(
+    "--layout",
+    metavar="PATTERN|TABLE|FILE",
+    help="Simulate these keys too: a pattern such as date={date}/id={id}/{file}, a table, a migration file.",
+)
+@click.option(
+    "--ids",
+    metavar="NAME|FILE|TABLE",
+    help="The ids: benford, uniform, sequential, even, zipf, or read from a CSV file, a Parquet file or a table. [benford]",
+)
+@click.option("--column", help="The column with the ids. [id]")
 @click.option("--put-per-second", type=float, help="The mean rate of requests. [1929]")
 @click.option("--peak-to-mean", type=float, help="The peak of a day by its mean. [1.9]")
 @click.option("--noise", type=float, help="The standard deviation of the rate by the rate. [0.05]")

@@ -3,6 +3,10 @@
 The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the extra `layout`, are imported when they are needed.
 
 - `access_log`: read server access logs of S3 as a stream.
+- `counting`, `safety`: count ids while they are read; what the counts mean for the key schemes.
+- `ids`: read the ids of a column of a file or a table, in batches.
+- `plots`: bars of text, and pictures.
+- `profile`: `layout profile`: the shares of first and last characters of ids, and which key schemes are safe.
 - `extra`: import what the extra `layout` installs.
 - `ids`: read the ids of a column of a file or a table, in batches.
 - `log_traffic`: the requests of a log by second and prefix.

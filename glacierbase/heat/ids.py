@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import gzip
+import re
 import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager
@@ -19,7 +20,7 @@ from glacierbase.errors import ConfigurationError, EngineError, EngineUnavailabl
 from glacierbase.heat.extra import required
 from glacierbase.history.opening import Target
 from glacierbase.model.command import command
-from glacierbase.model.names import name_parts
+from glacierbase.model.names import NAME, name_parts, recorded_name
 from glacierbase.model.text import did_you_mean, first_of
 from glacierbase.run.activity import doing
 from glacierbase.stores.iceberg.values import not_ids, texts
@@ -39,7 +40,7 @@ _LONGEST_ID = 1024
 
 def is_file(source: str) -> bool:
     """Return whether a source is the path of a file, and not the name of a table."""
-    return source.lower().endswith((*_CSV, *_PARQUET)) or "/" in source
+    return source.lower().endswith((*_CSV, *_PARQUET)) or ("/" in source and "`" not in source)
 
 
 def ids_in_file(path: str, column: str, most: int = MOST) -> Iterator[Batch]:
@@ -65,6 +66,12 @@ def ids_in_table(target: Target, table: str, column: str, most: int = MOST) -> I
         ConfigurationError: `UNKNOWN_TABLE`, `UNKNOWN_COLUMN`, `NOT_IDS`.
         EngineUnavailable: the engine cannot be started, or the table cannot be read.
     """
+    if not re.fullmatch(NAME, table):
+        raise ConfigurationError(
+            "UNKNOWN_TABLE", f"{table} is not the name of a table",
+            "name a table, or a file that ends in .csv, .csv.gz or .parquet", table=table,
+        )  # fmt: skip
+    table = recorded_name(table)
     with closing(target.engine()) as engine, LiveTables(target.catalog, engine) as tables:
         how = "" if tables.is_near(table) else " through the engine"
         try:

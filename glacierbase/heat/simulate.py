@@ -2,17 +2,31 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import product
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.extra import required
+from glacierbase.heat.ids import Batch, ids_in_file, is_file
 from glacierbase.heat.partitions import Keys, Outcome, Store, simulated
-from glacierbase.heat.schemes import DEFAULT_SCHEMES, DISTRIBUTIONS, SCHEMES, Ids, Scheme, drawn, first_characters
+from glacierbase.heat.schemes import (
+    DEFAULT_SCHEMES,
+    DISTRIBUTIONS,
+    MOST_IDS,
+    SCHEMES,
+    Ids,
+    Scheme,
+    drawn,
+    first_characters,
+)
 from glacierbase.heat.simulation import Hour, Load, SensitivityRow, SimulatedRun, Simulation, Split, percent
+from glacierbase.heat.template_keys import template_scheme, unknown_columns
 from glacierbase.heat.traffic import BACKFILL, WARM_UP_DAYS, Array, Demand, Traffic, burst_day, noise_of, traffic
+from glacierbase.layout.folders import raw_template
 from glacierbase.layout.providers import AWS, CUSTOM, Provider, provider_of
+from glacierbase.layout.template import KeyTemplate
 from glacierbase.model.command import command
 from glacierbase.model.text import did_you_mean
 
@@ -22,6 +36,8 @@ np = required("numpy")
 MOST_DAYS = 366
 MOST_PARTITIONS = 100
 _HOUR = 60
+# The name of the scheme of a pattern.
+_PATTERN = "layout"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,16 +45,20 @@ class Inputs:
     """The options of the command.
 
     Attributes:
-        schemes: of `SCHEMES`.
-        ids: one of `DISTRIBUTIONS`.
+        schemes: of `SCHEMES`; by default `DEFAULT_SCHEMES`, and none with a layout.
+        layout: also simulate the keys of this table, migration file or pattern, such as `date={date}/id={id}/{file}`.
+        ids: one of `DISTRIBUTIONS`, or the file or the table that they are read from.
+        column: with the ids, in keys and in what they are read from.
         provider, put_limit: as in `provider_of`.
         delay, merge_after: seconds; without `merge_after`, partitions are never merged.
     """
 
-    schemes: Sequence[str] = DEFAULT_SCHEMES
+    schemes: Sequence[str] = ()
+    layout: str | None = None
     days: int = 30
     seed: int = 0
     ids: str = "benford"
+    column: str = "id"
     put_per_second: float = 1929.0
     peak_to_mean: float = 1.9
     noise: float = 0.05
@@ -102,20 +122,44 @@ def _check(option: str, value: float, low: float, high: float, unit: str = "") -
         raise ConfigurationError("INVALID_VALUE", what, command("layout", "simulate", option, f"{nearest:.12g}{unit}"))
 
 
-def simulate(inputs: Inputs) -> Simulation:
+def simulate(
+    inputs: Inputs, templates: Sequence[KeyTemplate] = (), batches: Iterable[Batch] | None = None
+) -> Simulation:
     """Return the runs of each scheme, with both ways to split and with warm and cold partitions, and their sensitivity.
 
+    Args:
+        templates: of the layout that is a table or a migration file.
+        batches: the ids that are read from a table.
+
     Raises:
-        ConfigurationError: `INVALID_VALUE`, `CONFLICTING_OPTIONS`: an option has a wrong value.
+        ConfigurationError: `INVALID_VALUE`, `CONFLICTING_OPTIONS`: an option has a wrong value; as `ids_in_file`.
     """
     _check("--seed", inputs.seed, 0, 2**63 - 1)
-    schemes = {name: SCHEMES[_known("--scheme", name, SCHEMES)] for name in inputs.schemes}
-    _known("--ids", inputs.ids, DISTRIBUTIONS)
     store = inputs.store()
-    laboratory = _Laboratory(schemes, inputs.seed, inputs.demand(store.limit), store, inputs.ids)
+    demand = inputs.demand(store.limit)
+    names = inputs.schemes or (() if inputs.layout else DEFAULT_SCHEMES)
+    schemes = {name: SCHEMES[_known("--scheme", name, SCHEMES)] for name in names}
+    if inputs.layout and not templates:
+        templates = [raw_template(inputs.layout)]
+    schemes |= {template.table or _PATTERN: template_scheme(template, inputs.column) for template in templates}
+    laboratory = _Laboratory(schemes, inputs.seed, demand, store, inputs.ids, _ids(inputs, batches))
     runs = tuple(laboratory.runs())
     rows = tuple(laboratory.sensitivity(runs))
-    return Simulation(inputs.days, inputs.seed, runs, rows, tuple(_assumed(inputs, store.limit)))
+    return Simulation(inputs.days, inputs.seed, runs, rows, tuple(_assumed(inputs, store.limit, templates)))
+
+
+def _ids(inputs: Inputs, batches: Iterable[Batch] | None) -> Ids:
+    """Return the chosen ids; of those that are read, each has the share of the values that it is.
+
+    Raises:
+        ConfigurationError: as `simulate`.
+    """
+    if batches is None and is_file(inputs.ids):
+        batches = ids_in_file(inputs.ids, inputs.column, MOST_IDS)
+    if batches is None:
+        return drawn(_known("--ids", inputs.ids, DISTRIBUTIONS), inputs.seed)
+    counts = Counter(id for batch in batches for id in batch if id is not None)
+    return Ids.of(list(counts), np.array(list(counts.values()), dtype=float))
 
 
 def _known(option: str, name: str, names: Mapping[str, object]) -> str:
@@ -128,11 +172,13 @@ def _known(option: str, name: str, names: Mapping[str, object]) -> str:
 class _Laboratory:
     """Simulates key schemes under the same noise and with the same ids, so that only what is varied differs."""
 
-    def __init__(self, schemes: Mapping[str, Scheme], seed: int, demand: Demand, store: Store, ids: str) -> None:
-        self._schemes, self._seed, self._demand, self._store, self._ids = schemes, seed, demand, store, ids
+    def __init__(
+        self, schemes: Mapping[str, Scheme], seed: int, demand: Demand, store: Store, name: str, ids: Ids
+    ) -> None:
+        self._schemes, self._seed, self._demand, self._store, self._ids = schemes, seed, demand, store, name
         self._noise = noise_of(demand.days, seed)
         self._traffic = traffic(demand, self._noise)
-        self._keys = self._keys_of(drawn(ids, seed))
+        self._keys = self._keys_of(ids)
 
     def _keys_of(self, ids: Ids) -> dict[str, Keys]:
         return {name: scheme(ids, np.random.default_rng([self._seed, 3])) for name, scheme in self._schemes.items()}
@@ -223,7 +269,7 @@ def _hours(outcome: Outcome, first: int) -> Iterator[Hour]:
         yield Hour(hour - before, int(errors[hour]), int(partitions[hour]))
 
 
-def _assumed(inputs: Inputs, limit: float) -> Iterator[str]:
+def _assumed(inputs: Inputs, limit: float, templates: Sequence[KeyTemplate]) -> Iterator[str]:
     """Yield what is modelled, and what is unknown."""
     merging = (
         "are never merged" if inputs.merge_after is None else f"are merged after {inputs.merge_after / _HOUR**2:g} h"
@@ -245,4 +291,8 @@ def _assumed(inputs: Inputs, limit: float) -> Iterator[str]:
         "not counted in the steady state"
     )
     yield f"ids: {inputs.ids}"
+    for template in templates:
+        yield f"keys: {template.text}"
+        if columns := unknown_columns(template, inputs.column):
+            yield f"unknown: the values of {', '.join(columns)} in it, modelled as one value"
     yield "base2 and random have a prefix for each file, the other schemes one for each id"

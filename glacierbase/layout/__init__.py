@@ -5,11 +5,11 @@ partition fields is the order of the key.
 
 - `providers`: what one partition of an object store carries, by provider.
 - `template`: the template of a key, segment by segment, and what decides each segment.
-- `expressions`: the same as SQL, which the key macros of migration files render.
 - `facts`: the facts that a template follows from, of a recorded shape and of statements.
 - `folders`: Delta, Hudi, files without a table format, and patterns of raw keys.
 - `iceberg`: Iceberg's layouts.
 - `keys`: keys from ids, in Python.
+- `expressions`: the same as SQL, which the key macros of migration files render.
 - `murmur`: the hash in Iceberg's keys.
 - `partitions`: how the values of partition fields vary, and what they look like in a key.
 - `templates`: the template of a table, by its format.

@@ -114,6 +114,18 @@ class Catalogs:
             results[answer.environment].append(answer)
         return results
 
+    def only(self, catalogs: Collection[str]) -> Target:
+        """Return the one named catalog, or the only one, in its environment. Its migration files are not read.
+
+        Raises:
+            ConfigurationError: as `CatalogChoice.only` and `CatalogChoice.in_environment`, and what is wrong in its file.
+        """
+        chosen, _ = self.choice.in_environment([self.choice.only(catalogs).name])
+        targets, failed = self._targets(chosen, {}, True)
+        for error in failed.values():
+            raise error
+        return targets[0]
+
     def everywhere(self, catalogs: Collection[str]) -> tuple[list[Target], Failures]:
         """Return the one named catalog, or the only one, in each of its environments, and the errors of those that cannot be read.
 

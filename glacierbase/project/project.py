@@ -39,6 +39,7 @@ if TYPE_CHECKING:
         UnlockResult,
         WarmResult,
     )
+    from glacierbase.heat.profile import ProfileResult
     from glacierbase.inspect.blame import BlameResult
     from glacierbase.inspect.compare.results import CompareResult
     from glacierbase.inspect.compare.state import StateResult
@@ -80,7 +81,8 @@ class Project:
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes
     `catalogs`, the names of the catalogs to run it for, or one name (default: `default_catalogs`), and returns one result per
     catalog, in order of name. If a catalog fails, also because a reference in its file has no value, the method still runs the
-    others, then raises the first error, with all results in the error's attribute `results`.
+    others, then raises the first error, with all results in the error's attribute `results`. `layout_profile` reads one
+    table: it takes one catalog, and returns one result.
 
     Attributes:
         held_locks: the locks that runs of this project hold now.
@@ -589,6 +591,33 @@ class Project:
         search = TableSearch(table)
         wanted = Wanted.given(at, diff, sql)
         return search.check(self._catalogs.run(COMMANDS["schema"], catalogs, spark, search=search, wanted=wanted))
+
+    @_on_named_catalogs
+    def layout_profile(
+        self,
+        table: str,
+        column: str,
+        catalogs: Collection[str] = (),
+        *, sample: int = 1_000_000, plot: str | None = None, spark: Any = None,
+    ) -> ProfileResult:  # fmt: skip
+        """Return how evenly the ids of a column of a table are divided by their first and last characters. Changes nothing.
+
+        Reads the table through PyIceberg where that is possible; otherwise it starts the catalog's engine.
+
+        Args:
+            catalogs: the one catalog of the table; default the only one of the project.
+            sample: read at most so many values, from the start.
+            plot: a PNG file to write; an existing one is replaced.
+
+        Raises:
+            ConfigurationError: there is no such table or column, or its values are no ids.
+            EngineUnavailable: the table cannot be read.
+        """
+        from glacierbase.heat.ids import ids_in_table
+        from glacierbase.heat.profile import profile
+
+        target = replace(self._catalogs.only(catalogs), spark=spark)
+        return profile(ids_in_table(target, table, column, sample), table, column, sample, plot)
 
     @_on_named_catalogs
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:

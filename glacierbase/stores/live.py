@@ -15,7 +15,7 @@ from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError
 from glacierbase.executors import ListedTable, Session
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.names import name_of, name_parts, snowflake_identifier, spark_identifier
+from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Shape
 from glacierbase.run.waiting import Caller, result
 from glacierbase.sql.dialects import dialect_of
@@ -123,12 +123,10 @@ class LiveTables:
     def _values_by_engine(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]]:
         if self._engine is None:
             raise ConfigurationError("STORE_NOT_ICEBERG", "only its engine can read it")
-        name = qualified(self._catalog, table)
+        selected, source = '"{}"'.format(column.replace('"', '""')), table
         if dialect_of(self._catalog.dialect).names_follow_conf:
-            selected, source = spark_identifier(column), ".".join(map(spark_identifier, name_parts(name)))
-        else:
-            selected = '"{}"'.format(column.replace('"', '""'))
-            source = ".".join(map(snowflake_identifier, name_parts(name)))
+            parts = name_parts(qualified(self._catalog, table))
+            selected, source = spark_identifier(column), ".".join(map(spark_identifier, parts))
         rows = self._opened_session(self._engine).query(f"SELECT {selected} FROM {source} LIMIT {most:d}")
         yield [_text(value, column) for (value,) in rows]
 

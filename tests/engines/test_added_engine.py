@@ -38,6 +38,27 @@ def rows(shop: ProjectFolder, sql: str) -> list[tuple[Any, ...]]:
         return connection.execute(sql).fetchall()
 
 
+def test_the_ids_of_a_table_are_read_through_the_engine(shop: ProjectFolder) -> None:
+    """`layout profile` reads them from an engine whose tables PyIceberg cannot open, and no more than requested."""
+    with closing(sqlite3.connect(shop.root / "shop.db")) as connection:
+        connection.execute('CREATE TABLE ids ("user id" INT, tags BLOB)')
+        connection.executemany("INSERT INTO ids VALUES (?, x'00')", [(None,), *((number,) for number in range(1, 200))])
+        connection.commit()
+    project = Project.load(shop.root)
+    profile = project.layout_profile("ids", "user id").profile
+    assert (profile.values, profile.nulls, profile.distinct, profile.is_sample) == (199, 1, 199, False)
+    assert profile.last[9].count == 20
+    assert project.layout_profile("ids", "user id", sample=50).profile.is_sample
+    for table, column, code in (
+        ("none", "id", "UNKNOWN_TABLE"),
+        ("ids", "a", "UNKNOWN_COLUMN"),
+        ("ids", "tags", "NOT_IDS"),
+    ):
+        with pytest.raises(ConfigurationError) as caught:
+            project.layout_profile(table, column)
+        assert caught.value.code == code
+
+
 def test_a_migration_is_planned_applied_and_recorded(shop: ProjectFolder) -> None:
     """The program reads the files, runs their statements on the engine, and records each in the package's store."""
     assert shop.run("validate").code == 0

@@ -95,3 +95,29 @@ def test_the_answers_are_right_for_tables_that_were_changed_in_every_way(
     assert made
     assert recorded.shape
     assert comparable(made) == comparable(recorded.shape)
+
+
+@pytest.mark.long
+def test_the_ids_of_a_table_are_the_same_through_pyiceberg_and_through_spark(
+    project: ProjectFolder, lake: LakeBed, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`layout profile` reads a table without Spark where PyIceberg can open its catalog."""
+    project.catalog(f"{lake.text}store: {{namespace: asked_{uuid4().hex[:8]}}}\n")
+    with closing(lake.executor.open_session()) as session:
+        session.execute("CREATE NAMESPACE IF NOT EXISTS lake.asked")
+        session.execute(f"DROP TABLE IF EXISTS {T}")
+        session.execute(f"CREATE TABLE {T} (id bigint, `user id` string) USING iceberg")
+        session.execute(f"INSERT INTO {T} SELECT id * 2, uuid() FROM range(1, 1001)")
+        session.execute(f"INSERT INTO {T} VALUES (NULL, '')")
+    loaded = Project.load(project.root)
+    for column, kind in (("ID", "integer"), ("user id", "uuid")):
+        near = loaded.layout_profile(T, column).profile
+        assert (near.values, near.nulls, near.distinct, near.kind.value) == (1000, 1, 1000, kind)
+        with monkeypatch.context() as patched:
+            patched.setattr("glacierbase.stores.live.can_open", lambda _: False)
+            assert loaded.layout_profile(T, column, spark=lake.spark).profile == near
+    assert not next(
+        scheme for scheme in loaded.layout_profile(T, "id").profile.schemes if scheme.scheme == "reversed-id"
+    ).safe
+    with closing(lake.executor.open_session()) as session:
+        session.execute(f"DROP TABLE {T}")

@@ -188,6 +188,7 @@ def test_a_table_is_read_without_its_engine(target: Target) -> None:
         ("lake.a.t", "tag", "UNKNOWN_COLUMN", "did you mean tags?"),
         ("lake.a.t", "tags", "NOT_IDS", "name a column of numbers or short texts with --column"),
         ("lake.a.none", "id", "UNKNOWN_TABLE", "glacierbase import tables --list"),
+        ("lake.a.t; DROP TABLE lake.a.t", "Id", "UNKNOWN_TABLE", "name a table, or a file that ends in .csv"),
     ],
 )
 def test_a_wrong_table_or_column_is_one_clear_error(

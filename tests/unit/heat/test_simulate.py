@@ -7,6 +7,7 @@ import os
 import subprocess
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -168,6 +169,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
         {"provider": "custom", "put_limit": 0.0},
         {"schemes": ("hsh",)},
         {"ids": "bnford"},
+        {"ids": "shop.orders"},
     ],
 )
 def test_a_wrong_option_is_refused(wrong: dict[str, object]) -> None:
@@ -176,6 +178,27 @@ def test_a_wrong_option_is_refused(wrong: dict[str, object]) -> None:
         simulate(Inputs(**wrong))  # type: ignore[arg-type]
     assert (refused.value.code, refused.value.exit_code) == ("INVALID_VALUE", 2)
     assert refused.value.hint
+
+
+def test_a_pattern_of_keys_is_a_scheme() -> None:
+    """Keys that begin with a date are those of date-first; columns without known values are named."""
+    pattern = "date={date}/region={region}/id={id}/{file}"
+    simulation = simulate(Inputs(layout=pattern, schemes=("date-first",), days=2))
+    ours, same = run_of(simulation, "layout"), run_of(simulation, "date-first")
+    assert (ours.steady, ours.burst, ours.timeline) == (same.steady, same.burst, same.timeline)
+    assert f"keys: {pattern}" in simulation.assumptions
+    assert "unknown: the values of region in it, modelled as one value" in simulation.assumptions
+
+
+def test_ids_are_read_from_a_file(tmp_path: Path) -> None:
+    """Each id has the share of the rows that contain it."""
+    path = tmp_path / "ids.csv"
+    path.write_text("user,day\n10,1\n10,2\n2,1\n,1\n10,3\n")
+    simulation = simulate(Inputs(schemes=("id-first",), ids=str(path), column="user", days=1))
+    assert run_of(simulation, "id-first").first_characters == {"1": 0.75, "2": 0.25}
+    path.write_text("user,day\n,1\n")
+    with pytest.raises(ConfigurationError, match="has no values"):
+        simulate(Inputs(schemes=("id-first",), ids=str(path), column="user", days=1))
 
 
 @pytest.mark.parametrize("peak", [1.0, 1.5, 2.5, 10.0])

@@ -103,6 +103,8 @@ CALLS = [
     ("schemas catalog-file", True),
     ("schemas nope", False),
     ("completion zsh", True),
+    ("layout profile ids.csv --column id", True),
+    ("layout profile ids.csv --column nope", False),
     ("status --nope", False),
     ("migrate --to", False),
 ]
@@ -173,6 +175,7 @@ def test_documents_of_the_program_fit_their_schemas(
     )
     (project.root / "theirs").mkdir()
     (project.root / "theirs" / "V30__c.sql").write_text("SELECT '${size}'")
+    (project.root / "ids.csv").write_text("id\n1\n")
     commit_all(project.root)
     monkeypatch.chdir(project.root)
     seen = set()
