@@ -100,8 +100,15 @@ def profile(options: CommandOptions, source: str, column: str, sample: int | Non
     type=click.Path(),
     help="Replay S3 server access logs: a file, plain or gzip, or a folder; repeat for several. Excludes the options of a load.",
 )
+@click.option(
+    "--output",
+    "paths",
+    multiple=True,
+    type=click.Path(),
+    help="Also write a page or pictures: FILE.html, FILE.png or FILE.svg; repeat for several.",
+)
 @with_options()
-def simulate(options: CommandOptions, logs: Sequence[str], **values: Any) -> None:
+def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str], **values: Any) -> None:
     """Simulate 503s of an object store for several key schemes.
 
     Two models of splitting, with partitions that exist already and without, and a table of what the result depends on. How S3
@@ -113,6 +120,10 @@ def simulate(options: CommandOptions, logs: Sequence[str], **values: Any) -> Non
     with options.reporting() as report:
         from glacierbase.heat.replay import replay
         from glacierbase.heat.simulate import Inputs, simulate
+        from glacierbase.heat.simulation_files import check_outputs, write_outputs
 
+        check_outputs(paths)
         given = {name: value for name, value in values.items() if value not in (None, ())}
-        report.answer = replay(logs, given) if logs else simulate(Inputs(**given))
+        simulation = replay(logs, given) if logs else simulate(Inputs(**given))
+        write_outputs(paths, simulation)
+        report.answer = simulation

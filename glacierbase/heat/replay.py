@@ -14,11 +14,11 @@ from glacierbase.heat.access_log import AccessLog, Request
 from glacierbase.heat.extra import required
 from glacierbase.heat.log_traffic import LogTraffic, counted_traffic
 from glacierbase.heat.partitions import Bounds, Lifetime, Store, lifetimes
-from glacierbase.heat.simulate import Inputs
+from glacierbase.heat.simulate import MOST_PARTITIONS, Inputs
 from glacierbase.heat.simulation import Simulation, Split
 from glacierbase.heat.trace import LogComparison, Observed, ObservedHour, Prediction
 from glacierbase.heat.traffic import BACKFILL, BACKFILL_FACTOR, Array, Traffic
-from glacierbase.layout.providers import Provider
+from glacierbase.layout.providers import CUSTOM, Provider
 from glacierbase.run import activity
 
 np = required("numpy")
@@ -38,13 +38,17 @@ def replay(paths: Sequence[str | Path], options: Mapping[str, Any]) -> Simulatio
     Raises:
         ConfigurationError: as `replayed`; `INVALID_VALUE`; `CONFLICTING_OPTIONS`: an option makes a load.
     """
-    if others := [f"--{name.replace('_', '-')}" for name in options if name not in _OF_STORE]:
+    if others := [_option(name) for name in options if name not in _OF_STORE]:
         what = f"--trace replays the requests of a log; {', '.join(others)} would make others"
         raise ConfigurationError("CONFLICTING_OPTIONS", what, f"leave out --trace, or {' and '.join(others)}")
     inputs = Inputs(**options)
     limits = inputs.limits()
     trace = replayed(paths, inputs.store(), limits.put_per_second / limits.get_per_second)
     return Simulation(None, None, (), (), tuple(_assumed(inputs, limits)), trace)
+
+
+def _option(name: str) -> str:
+    return "--scheme" if name == "schemes" else f"--{name.replace('_', '-')}"
 
 
 def replayed(paths: Sequence[str | Path], store: Store, read_weight: float) -> LogComparison:
@@ -55,7 +59,8 @@ def replayed(paths: Sequence[str | Path], store: Store, read_weight: float) -> L
         read_weight: how much of the limit a read takes, in writes.
 
     Raises:
-        ConfigurationError: `UNREADABLE_FILE`, `TRACE_TOO_LONG`, `TRACE_EMPTY`: there is no request for an object.
+        ConfigurationError: `UNREADABLE_FILE`, `TRACE_TOO_LONG`; `TRACE_EMPTY`: there is no request for an object; `INVALID_VALUE`:
+            the limit is too low for the log.
     """
     log, hours = AccessLog(paths), _Hours()
     traffic = counted_traffic(hours.counted(log))
@@ -63,6 +68,7 @@ def replayed(paths: Sequence[str | Path], store: Store, read_weight: float) -> L
         raise _without_requests(log)
     with activity.doing("computing the 503s of the model"):
         ranges = _LoggedRanges(traffic, read_weight)
+        _check_limit(ranges.busiest_hour(), store.limit)
         predicted = tuple(
             _predicted(ranges, replace(store, split=split), is_warm, hours.numbers)
             for split, is_warm in product(Split, (False, True))
@@ -92,6 +98,13 @@ def _without_requests(log: AccessLog) -> ConfigurationError:
         first = log.examples[0]
         what += f"; {first.path}, line {first.line}: {first.why}"
     return ConfigurationError("TRACE_EMPTY", what, "pass files of S3 server access logs")
+
+
+def _check_limit(load: float, limit: float) -> None:
+    if load > MOST_PARTITIONS * limit:
+        what = f"the busiest hour of the log has {load:,.0f} requests per second, for which a limit of {limit:g} is too low"
+        hint = f"--provider {CUSTOM} --put-limit {load / MOST_PARTITIONS:.0f}"
+        raise ConfigurationError("INVALID_VALUE", f"{what}: the model has {MOST_PARTITIONS} partitions at most", hint)
 
 
 def _time(second: float) -> datetime:
@@ -166,6 +179,10 @@ class _LoggedRanges:
         rates[:BACKFILL] = BACKFILL_FACTOR * rates.sum() / seconds
         return 1.0, Traffic(rates, BACKFILL, (0, 0))
 
+    def busiest_hour(self) -> float:
+        """Return the mean load of the hour with the highest one, in writes per second."""
+        return float(np.bincount(self._seconds // _HOUR, self._load).max()) / _HOUR
+
     def _by_second(self, bounds: Bounds, values: Array) -> Array:
         inside = slice(*np.searchsorted(self._places, bounds))
         counts = np.bincount(self._seconds[inside], values[inside], self.minutes * _MINUTE)
@@ -227,28 +244,19 @@ def _predicted(ranges: _LoggedRanges, store: Store, is_warm: bool, hours: Sequen
 
 def _assumed(inputs: Inputs, limits: Provider) -> Iterator[str]:
     """Yield what is documented, modelled and unknown."""
+    yield "documented: S3 delivers access logs on a best-effort basis; records may be missing, late or twice"
+    yield "retries are in the log, each as a request; a client that waited after a 503 sent less than it had to send"
+    yield "unknown: which partitions there were at the first record, and how S3 splits and merges partitions"
+    yield "cold: one partition for each bucket at the first record"
+    yield "warm: split by a backfill of 6 h at 10 times the mean of each key before the first record"
     yield (
-        "Documented: S3 delivers access logs on a best-effort basis. Records may be missing, late or twice: the observed numbers "
-        "are not exact."
+        f"a partition has a limit of {limits.put_per_second:,.12g} PUT, COPY, POST and DELETE, or "
+        f"{limits.get_per_second:,.12g} GET and HEAD in a second ({limits.name}), which share it"
     )
     yield (
-        "Retries are in the log: each is a request, and none is added. A client that waited after a 503 sent less than it had to "
-        "send, so that the log shows less load than there was."
+        f"a split follows {inputs.delay / 60:g} min above {inputs.trigger * 100:g} % of the limit, by the keys of these minutes; "
+        "cooler minutes count down"
     )
-    yield (
-        "Unknown: the partitions at the first record. Cold: one for each bucket. Warm: a backfill of 6 h at 10 times the mean of "
-        "these keys has split them before. S3 is somewhere between, or has merged what was split."
-    )
-    yield (
-        f"Unknown: how S3 splits partitions. Modelled: a partition carries {limits.put_per_second:,.0f} PUT, COPY, POST and DELETE "
-        f"or {limits.get_per_second:,.0f} GET and HEAD per second ({limits.name}), which share it. It is split after "
-        f"{inputs.delay / 60:g} min above {inputs.trigger:.0%} of that, by the keys that were requested in these minutes."
-    )
-    yield (
-        "A prediction near the observed number does not prove a model: other loads and limits give the same number. One far from "
-        "it shows that an assumption does not hold for this bucket."
-    )
-    yield (
-        "Not replayed: listings, requests about a bucket, lifecycle rules and other operations of S3 itself. Their 503s are not "
-        "counted either. Prefixes with few requests are counted together."
-    )
+    yield "not replayed, and their 503s not counted: listings, requests about a bucket, operations of S3 itself"
+    yield "keys with few requests are counted by the prefix that they have in common"
+    yield "a prediction near the observed number proves no model; one far from it shows that an assumption is wrong"

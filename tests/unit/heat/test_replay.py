@@ -194,7 +194,7 @@ def test_options_of_a_load_are_refused(option: str, tmp_path: Path) -> None:
     with pytest.raises(GlacierbaseError) as caught:
         replay([tmp_path], {option: 1, "trigger": 0.9})
     assert caught.value.code == "CONFLICTING_OPTIONS"
-    assert f"--{option.replace('_', '-')}" in caught.value.message
+    assert f"--{option.replace('schemes', 'scheme').replace('_', '-')} would" in caught.value.message
 
 
 def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
@@ -204,3 +204,11 @@ def test_a_file_that_is_no_log_is_refused(tmp_path: Path) -> None:
     assert caught.value.code == "TRACE_EMPTY"
     assert "2 lines, 2 damaged" in caught.value.message
     assert "README.md, line 1" in caught.value.message
+
+
+def test_a_limit_that_is_too_low_for_the_log_is_refused(tmp_path: Path) -> None:
+    """A model of thousands of partitions would take hours."""
+    log = written(tmp_path / "log", *[record(f"{number}", NOON) for number in range(500)])
+    with pytest.raises(GlacierbaseError) as caught:
+        replay([log], {"provider": "custom", "put_limit": 0.001})
+    assert caught.value.code == "INVALID_VALUE"
