@@ -2,6 +2,8 @@
 
 The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the extra `layout`, are imported when they are needed.
 
+- `explain`: the templates of a table, and of the tables of a migration.
+- `declared`: the templates of the tables that migrations declare, in a sandbox.
 - `profile`: `layout profile`: the shares of first and last characters of ids, and which key schemes are safe.
 - `counting`, `safety`: count ids while they are read; what the counts mean for the key schemes.
 - `ids`: read the ids of a column of a file or a table, in batches.
