@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from glacierbase.cli.completion import complete_file
 from glacierbase.cli.group import ListedCommand, cli
 from glacierbase.cli.options import CommandOptions, duration, with_options
 
@@ -29,6 +30,19 @@ def layout() -> None:
     The first characters of a key decide which partition of the object store a request reaches. Each command says what is documented
     of the store, what is modelled, and what is unknown.
     """
+
+
+@layout.command()
+@with_options()
+@click.argument("table", metavar="TABLE|FILE", shell_complete=complete_file)
+def explain(options: CommandOptions, table: str) -> None:
+    """Show the template of the object keys of a table.
+
+    It shows what each part of a key is, how it varies, and what decides it: the partition spec, a property, a version. TABLE is a
+    table as recorded in the history; where the history has no record of it, as the files declare it. FILE is the version or the
+    path of a migration: the tables that it creates or changes, as each environment renders it. This contacts nothing.
+    """
+    options.report(lambda project: project.layout_explain(table, options.catalogs))
 
 
 @layout.command("profile")
@@ -113,7 +127,9 @@ def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str],
 
     Two models of splitting, with partitions that exist already and without, and a table of what the result depends on. How S3
     splits partitions is not documented: compare schemes, and take no number for a forecast. With --trace, the 503s of a log beside
-    those of the models. Contacts nothing.
+    those of the models.
+
+    Contacts nothing, unless it reads ids from a table or the record of a table from the history.
 
     Example: glacierbase layout simulate --scheme date-first --scheme hash --put-per-second 3000
     """
@@ -124,6 +140,13 @@ def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str],
 
         check_outputs(paths)
         given = {name: value for name, value in values.items() if value not in (None, ())}
-        simulation = replay(logs, given) if logs else simulate(Inputs(**given))
+        inputs = Inputs(**given)
+        if logs:
+            simulation = replay(logs, given)
+        elif inputs.source or inputs.table:
+            with options.loaded() as project:
+                simulation = project.layout_simulate(inputs, options.catalogs)
+        else:
+            simulation = simulate(inputs)
         write_outputs(paths, simulation)
         report.answer = simulation

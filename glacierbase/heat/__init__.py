@@ -4,6 +4,8 @@ The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the 
 
 - `access_log`: read server access logs of S3 as a stream.
 - `counting`, `safety`: count ids while they are read; what the counts mean for the key schemes.
+- `declared`: the templates of the tables that migrations declare, in a sandbox.
+- `explain`: the templates of a table, and of the tables of a migration.
 - `extra`: import what the extra `layout` installs.
 - `ids`: read the ids of a column of a file or a table, in batches.
 - `log_traffic`: the requests of a log by second and prefix.

@@ -130,6 +130,8 @@ SCHEMES: Mapping[str, Scheme] = {
     "reversed-id": _reversed_id,
     "random": _random,
 }
+# Their keys do not depend on ids.
+OF_FILES = frozenset({"base2", "random"})
 DEFAULT_SCHEMES = tuple(name for name in SCHEMES if name != "random")
 
 

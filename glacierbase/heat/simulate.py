@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.heat.explain import ExplainResult
 from glacierbase.heat.extra import required
 from glacierbase.heat.ids import Batch, ids_in_file, is_file
 from glacierbase.heat.partitions import Keys, Outcome, Store, simulated
@@ -15,6 +16,7 @@ from glacierbase.heat.schemes import (
     DEFAULT_SCHEMES,
     DISTRIBUTIONS,
     MOST_IDS,
+    OF_FILES,
     SCHEMES,
     Ids,
     Scheme,
@@ -26,7 +28,7 @@ from glacierbase.heat.template_keys import template_scheme, unknown_columns
 from glacierbase.heat.traffic import BACKFILL, WARM_UP_DAYS, Array, Demand, Traffic, burst_day, noise_of, traffic
 from glacierbase.layout.folders import raw_template
 from glacierbase.layout.providers import AWS, CUSTOM, Provider, provider_of
-from glacierbase.layout.template import KeyTemplate
+from glacierbase.layout.template import VARIABLE, KeyTemplate, Segment
 from glacierbase.model.command import command
 from glacierbase.model.text import did_you_mean
 
@@ -69,6 +71,16 @@ class Inputs:
     trigger: float = 0.95
     delay: float = 45 * 60.0
     merge_after: float | None = None
+
+    @property
+    def source(self) -> str | None:
+        """The table or the migration whose keys are simulated; None without one."""
+        return self.layout if self.layout and not VARIABLE.search(self.layout) else None
+
+    @property
+    def table(self) -> str | None:
+        """The table that ids are read from; None without one."""
+        return self.ids if "." in self.ids and not is_file(self.ids) else None
 
     def demand(self, limit: float) -> Demand:
         """Return what is assumed of the requests.
@@ -123,12 +135,12 @@ def _check(option: str, value: float, low: float, high: float, unit: str = "") -
 
 
 def simulate(
-    inputs: Inputs, templates: Sequence[KeyTemplate] = (), batches: Iterable[Batch] | None = None
+    inputs: Inputs, templates: Sequence[KeyTemplate] | None = None, batches: Iterable[Batch] | None = None
 ) -> Simulation:
     """Return the runs of each scheme, with both ways to split and with warm and cold partitions, and their sensitivity.
 
     Args:
-        templates: of the layout that is a table or a migration file.
+        templates: of the layout, which is a table or a migration; by default it is a pattern.
         batches: the ids that are read from a table.
 
     Raises:
@@ -139,13 +151,35 @@ def simulate(
     demand = inputs.demand(store.limit)
     names = inputs.schemes or (() if inputs.layout else DEFAULT_SCHEMES)
     schemes = {name: SCHEMES[_known("--scheme", name, SCHEMES)] for name in names}
-    if inputs.layout and not templates:
-        templates = [raw_template(inputs.layout)]
+    if templates is None:
+        templates = [raw_template(inputs.layout)] if inputs.layout else []
     schemes |= {template.table or _PATTERN: template_scheme(template, inputs.column) for template in templates}
     laboratory = _Laboratory(schemes, inputs.seed, demand, store, inputs.ids, _ids(inputs, batches))
     runs = tuple(laboratory.runs())
     rows = tuple(laboratory.sensitivity(runs))
     return Simulation(inputs.days, inputs.seed, runs, rows, tuple(_assumed(inputs, store.limit, templates)))
+
+
+def templates_of(layout: str, results: Iterable[ExplainResult]) -> list[KeyTemplate]:
+    """Return the templates of tables; one that differs between environments has the name of the environment too.
+
+    Raises:
+        ConfigurationError: `INVALID_VALUE`: no template is known.
+    """
+    explained = [keys for result in results for keys in result.templates]
+    groups: dict[str, dict[tuple[Segment, ...], KeyTemplate]] = {}
+    for keys in explained:
+        if keys.template:
+            groups.setdefault(keys.table, {}).setdefault(keys.segments, replace(keys.template, table=keys.environment))
+    if not groups:
+        reasons = "; ".join(dict.fromkeys(filter(None, (keys.why for keys in explained)))) or "it changes no table"
+        hint = command("layout", "explain", layout)
+        raise ConfigurationError("INVALID_VALUE", f"the keys of {layout} are not known: {reasons}", hint)
+    return [
+        replace(template, table=table if len(different) == 1 else f"{table} in {template.table}")
+        for table, different in groups.items()
+        for template in different.values()
+    ]
 
 
 def _ids(inputs: Inputs, batches: Iterable[Batch] | None) -> Ids:
@@ -178,10 +212,13 @@ class _Laboratory:
         self._schemes, self._seed, self._demand, self._store, self._ids = schemes, seed, demand, store, name
         self._noise = noise_of(demand.days, seed)
         self._traffic = traffic(demand, self._noise)
-        self._keys = self._keys_of(ids)
+        self._keys = self._keys_of(ids, {})
 
-    def _keys_of(self, ids: Ids) -> dict[str, Keys]:
-        return {name: scheme(ids, np.random.default_rng([self._seed, 3])) for name, scheme in self._schemes.items()}
+    def _keys_of(self, ids: Ids, known: Mapping[str, Keys]) -> dict[str, Keys]:
+        return {
+            name: known[name] if name in known else scheme(ids, np.random.default_rng([self._seed, 3]))
+            for name, scheme in self._schemes.items()
+        }
 
     def runs(self) -> Iterator[SimulatedRun]:
         """Yield the runs of each scheme."""
@@ -200,9 +237,10 @@ class _Laboratory:
             yield from self._rows(assumption, value, self._keys, store, self._traffic)
         for assumption, value, demand in _other_demands(self._demand):
             yield from self._rows(assumption, value, self._keys, self._store, traffic(demand, self._noise))
+        same = {name: keys for name, keys in self._keys.items() if name in OF_FILES}
         for name in ("even", "sequential", "zipf"):
             if name != self._ids:
-                keys = self._keys_of(drawn(name, self._seed))
+                keys = self._keys_of(drawn(name, self._seed), same)
                 yield from self._rows("ids", name, keys, self._store, self._traffic)
 
     def _rows(

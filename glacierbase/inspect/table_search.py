@@ -104,6 +104,7 @@ class TableSearch:
         self._text = text
         self._known: dict[str, None] = {}
         self._is_found = False
+        self._places = "in the history"
 
     def find(self, history: History) -> ChosenTable | None:
         """Return the table of that name; None where there is none.
@@ -114,6 +115,18 @@ class TableSearch:
             ConfigurationError: `AMBIGUOUS_TABLE`.
         """
         return self._find(history, name_parts(self._text))
+
+    def find_declared(self, names: Sequence[str]) -> str | None:
+        """Return the one of the names that files declare which the text means; None where there is none.
+
+        Raises:
+            ConfigurationError: `AMBIGUOUS_TABLE`.
+        """
+        self._known.update(dict.fromkeys(names))
+        self._places = "in the history or in the files"
+        name = _match(name_parts(self._text), names)
+        self._is_found = self._is_found or name is not None
+        return name
 
     def find_with_column(self, history: History) -> tuple[ChosenTable, str | None] | None:
         """Return the table, and the column where the last parts of the text name one."""
@@ -135,7 +148,7 @@ class TableSearch:
         what_is_listed = "what ran" if self._known else "the tables that exist"
         hint = did_you_mean(self._text, _with_short_names(self._known), f"`{listing}` lists {what_is_listed}")
         raise ConfigurationError(
-            "UNKNOWN_TABLE", f"no migration in the history changed a table {self._text}", hint, table=self._text
+            "UNKNOWN_TABLE", f"no migration {self._places} changed a table {self._text}", hint, table=self._text
         )
 
     def _find(self, history: History, parts: Sequence[str]) -> ChosenTable | None:

@@ -11,7 +11,7 @@ from dataclasses import replace
 from urllib.parse import urlsplit
 
 from glacierbase.layout.murmur import base2_directories, base64_directory
-from glacierbase.layout.partitions import iceberg_partitions
+from glacierbase.layout.partitions import iceberg_partitions, skewed_buckets
 from glacierbase.layout.template import KeyTemplate, Segment, SegmentKind, TableFacts, constant, file_segment
 from glacierbase.layout.versions import at_least
 from glacierbase.model.names import name_parts
@@ -108,6 +108,8 @@ def _notes(facts: TableFacts, is_hashed: bool) -> Iterator[str]:
         yield f"the version of Iceberg is not known: this is the layout since {_BASE2}; before, the hash is one directory in base64"
     if is_hashed and facts.version and not at_least(facts.version, _BASE2) and PARTITIONED_PATHS in facts.properties:
         yield f"{PARTITIONED_PATHS} has no effect before Iceberg {_BASE2}"
+    if not is_hashed:
+        yield from skewed_buckets(facts)
     if not is_hashed and PARTITIONED_PATHS in facts.properties:
         yield f"{PARTITIONED_PATHS} has no effect without {OBJECT_STORAGE}"
 

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from urllib.parse import quote_plus
 
 from glacierbase.layout.template import Segment, SegmentKind, TableFacts
+from glacierbase.model.differences import partition_text
 from glacierbase.model.shape import PartitionField
 
 # With a larger share of the hottest first character, bucket numbers are not balanced.
@@ -75,6 +76,17 @@ def value_of(name: str, type_: str | None = None) -> str:
     return _TIME_WORDS.get(_words(name)[-1]) or (str(_NUMBER) if _NUMBERS.fullmatch(type_ or "") else _TEXT)
 
 
+def skewed_buckets(facts: TableFacts) -> Iterator[str]:
+    """Yield a note on each bucket field with numbers of several digits of which too many begin with the same one."""
+    for part in facts.partitioning:
+        match = _WIDTH.fullmatch(part.transform)
+        if match and match["function"] == "bucket" and (count := int(match["width"])) > 10:
+            shares = first_character_shares(count)
+            digit = max(shares, key=lambda digit: shares[digit])
+            if shares[digit] > _BALANCED:
+                yield f"{shares[digit]:.0%} of the numbers of {partition_text(part)} begin with {digit}"
+
+
 def _words(name: str) -> Sequence[str]:
     """Return the words of a name: `eventDate` and `event_date` have two."""
     return re.findall("[a-z]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()) or [""]
@@ -86,7 +98,12 @@ def _segment(facts: TableFacts, part: PartitionField, escape: Escape, *, named: 
     begin = f"{name}=" if named else ""
     text = f"{begin}{{{re.sub('[{}]', '_', name)}}}" if kind is not SegmentKind.CONSTANT else f"{begin}{value}"
     return Segment(
-        kind, text, begin + escape(value), f"partition field {part.name}", column=part.source, transform=part.transform
+        kind,
+        text,
+        begin + escape(value),
+        f"partition field {partition_text(part)}",
+        column=part.source,
+        transform=part.transform,
     )
 
 

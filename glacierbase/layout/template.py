@@ -45,7 +45,7 @@ class Segment:
         kind: how its text varies.
         text: with the part that varies in braces: `data`, `ts_day={ts_day}`, `{hash:4 bits}`.
         example: the text of one file: `ts_day=2026-11-24`.
-        source: what decides it: `partition field ts_day`, `property write.object-storage.enabled`, `the version of Delta`.
+        source: what decides it: `partition field day(ts)`, `property write.object-storage.enabled`, `the version of Delta`.
         column: the column whose value it is, or is computed from; None for another segment.
         transform: of that column, as Iceberg spells it: `identity`, `bucket[16]`, `day`.
     """

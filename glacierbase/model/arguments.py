@@ -84,6 +84,11 @@ def key_given(text: str) -> Key:
     return text if REPEATABLE_NAME.fullmatch(text) else version_given(text)
 
 
+def names_file(text: str) -> bool:
+    """Return whether an argument is the version or the path of a migration, where it may also be the name of a table."""
+    return text.endswith(".sql") or version_number(text) is not None
+
+
 def unknown_version(what: str) -> ConfigurationError:
     """Return the error for a version that does not exist."""
     return ConfigurationError("UNKNOWN_VERSION", what, f"`{command('status')}` lists all versions")

@@ -76,6 +76,7 @@ COMMANDS: Mapping[str, Command] = {
     "rules": Command(Section.CHECK),
     "review": Command(Section.CHECK, "review.review:review", "review.results:ReviewResult"),
     "layout": Command(Section.CHECK, is_group=True),
+    "layout-explain": Command(None, "heat.explain:explain", "heat.explain:ExplainResult", reads_files=False),
     "layout-profile": Command(None, answer="heat.profile:ProfileResult"),
     "layout-simulate": Command(None, answer="heat.simulation:Simulation"),
     "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),

@@ -15,7 +15,16 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.executors import type_of
-from glacierbase.model.arguments import check_reason, check_role, given, key_given, names_given, version_given
+from glacierbase.model.arguments import (
+    check_not_empty,
+    check_reason,
+    check_role,
+    given,
+    key_given,
+    names_file,
+    names_given,
+    version_given,
+)
 from glacierbase.model.command import Scope, command, on_catalog, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
@@ -39,7 +48,10 @@ if TYPE_CHECKING:
         UnlockResult,
         WarmResult,
     )
+    from glacierbase.heat.explain import ExplainResult
     from glacierbase.heat.profile import ProfileResult
+    from glacierbase.heat.simulate import Inputs
+    from glacierbase.heat.simulation import Simulation
     from glacierbase.inspect.blame import BlameResult
     from glacierbase.inspect.compare.results import CompareResult
     from glacierbase.inspect.compare.state import StateResult
@@ -73,6 +85,8 @@ def _on_named_catalogs(method: Callable[Concatenate[Any, P], T]) -> Callable[Con
 
 # The command by which `report` reads each catalog.
 _PAGE = Command(None, "report.data:page_of", "report.results:PageResult")
+# The function of `layout explain` for a file.
+_EXPLAIN_FILE = Command(None, "heat.explain:explain_file")
 
 
 class Project:
@@ -593,6 +607,30 @@ class Project:
         return search.check(self._catalogs.run(COMMANDS["schema"], catalogs, spark, search=search, wanted=wanted))
 
     @_on_named_catalogs
+    def layout_explain(
+        self, table: str, catalogs: Collection[str] = (), *, spark: Any = None
+    ) -> tuple[ExplainResult, ...]:
+        """Return the template of the object keys of tables, segment by segment, and what decides each segment. Writes nothing.
+
+        Args:
+            table: as for `schema`: the table as recorded, or as the files declare it where the history has no record of it. Or
+                the version or the path of a migration: the tables that it creates or changes, in every environment; this
+                contacts nothing.
+
+        Raises:
+            ConfigurationError: no catalog has that table or file, or the file changes no table.
+        """
+        check_not_empty("the table", table)
+        if names_file(table):
+            self._check_readable(catalogs)
+            results: Results[ExplainResult] = _EXPLAIN_FILE.load()(self.root, self._catalogs.choice, catalogs, table)
+            return results
+        from glacierbase.inspect.table_search import TableSearch
+
+        search = TableSearch(table)
+        return search.check(self._catalogs.run(COMMANDS["layout-explain"], catalogs, spark, search=search))
+
+    @_on_named_catalogs
     def layout_profile(
         self,
         table: str,
@@ -618,6 +656,29 @@ class Project:
 
         target = replace(self._catalogs.only(catalogs), spark=spark)
         return profile(ids_in_table(target, table, column, sample), table, column, sample, plot)
+
+    @_on_named_catalogs
+    def layout_simulate(self, inputs: Inputs, catalogs: Collection[str] = (), *, spark: Any = None) -> Simulation:
+        """Return the 503s of an object store that key schemes, and the keys of a table, lead to in a model. Changes nothing.
+
+        Args:
+            inputs: with the table or the migration whose keys are simulated, or the table that ids are read from.
+
+        Raises:
+            ConfigurationError: an option has a wrong value; as `layout_explain` and `layout_profile`.
+            EngineUnavailable: the table of the ids cannot be read.
+        """
+        from glacierbase.heat.ids import ids_in_table
+        from glacierbase.heat.schemes import MOST_IDS
+        from glacierbase.heat.simulate import simulate, templates_of
+
+        templates, batches = None, None
+        if inputs.source:
+            templates = templates_of(inputs.source, self.layout_explain(inputs.source, catalogs, spark=spark))
+        if inputs.table:
+            target = replace(self._catalogs.only(catalogs), spark=spark)
+            batches = ids_in_table(target, inputs.table, inputs.column, MOST_IDS)
+        return simulate(inputs, templates, batches)
 
     @_on_named_catalogs
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:

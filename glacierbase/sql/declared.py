@@ -67,22 +67,31 @@ def declared_tables(files: Iterable[tuple[str, Sequence[Named]]], dialect: str, 
     Args:
         files: the version and the statements of each, from the first one of the catalog.
     """
-    follower = _Follower(dialect, names)
+    follower = Follower(dialect, names)
     for version, statements in files:
         follower.follow_file(version, statements)
     return follower.declared
 
 
-class _Follower:
-    """Follow tables from statement to statement."""
+class Follower:
+    """Follow tables from statement to statement.
 
-    def __init__(self, dialect: str, names: WholeNames) -> None:
+    Attributes:
+        declared: what the files so far declare.
+    """
+
+    def __init__(self, dialect: str, names: WholeNames, *, is_complete: bool = True) -> None:
+        """Args:
+        names: returns the qualified names of what a statement changes.
+        is_complete: whether the first file is the first one of the catalog.
+        """
         self.declared = DeclaredTables()
         self._dialect = dialect
         self._names = names
-        self._known = KnownTables()
+        self._known = KnownTables(is_complete=is_complete)
 
     def follow_file(self, version: str, statements: Sequence[Named]) -> None:
+        """Add what the statements of the next file declare."""
         uses: tuple[Named, ...] = ()
         for named in statements:
             parsed = self._parsed(named, version)

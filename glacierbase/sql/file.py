@@ -149,6 +149,23 @@ class _Session:
         return "default" if catalog == DEFAULT_CATALOG else given
 
 
+def whole_names(catalog: Catalog, parsed: ParsedStatement, uses: Iterable[Named]) -> list[Name]:
+    """Return the qualified names of the tables that a statement changes, after the statements of its session before it.
+
+    A name that is not certain is as written. Only for the names of Spark.
+    """
+    session = _Session(catalog)
+    for use in uses:
+        session.follow(use.parsed)
+    names = zip(parsed.targets, _names(parsed, session, catalog.dialect), strict=True)
+    return [_name(whole) if whole else name for name, (_, whole) in names]
+
+
+def _name(whole: str) -> Name:
+    parts = tuple(name_parts(whole))
+    return Name(parts, tuple(map(str.lower, parts)), tuple(name_of((part,)) for part in parts))
+
+
 def names_within(parsed: ParsedStatement, dialect: str) -> list[str]:
     """Return the recorded names of the tables that a statement changes, completed from the rest of the statement."""
     names = [target.recorded for target in parsed.targets]
