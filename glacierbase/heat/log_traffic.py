@@ -12,20 +12,18 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.heat.access_log import Request
 from glacierbase.heat.extra import required
+from glacierbase.heat.traffic import Array
 from glacierbase.model.text import time_of
 
-if TYPE_CHECKING:
-    import numpy as np
+np = required("numpy")
 
-    from glacierbase.heat.access_log import Request
-
-# The most prefixes, and the most pairs of a second and a prefix: about 300 MB.
+# The most prefixes, and the most pairs of a second and a prefix: about 400 MB.
 MOST_PREFIXES = 1 << 15
-MOST_PAIRS = 8_000_000
+MOST_PAIRS = 4_000_000
 # From the first request to the last.
 LONGEST = timedelta(days=31)
 # Requests that are collected before they are counted.
@@ -33,6 +31,7 @@ _BATCH = 50_000
 # Ends a whole key, so that no key is a prefix of another.
 _END = b"\0"
 _READ_BIT, _PREFIX_BITS, _SECOND_BITS = 1, 17, 18
+_PREFIX_MASK = (1 << _PREFIX_BITS) - 1
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -47,10 +46,10 @@ class LogTraffic:
     """
 
     prefixes: tuple[bytes, ...]
-    seconds: np.ndarray
-    places: np.ndarray
-    writes: np.ndarray
-    reads: np.ndarray
+    seconds: Array
+    places: Array
+    writes: Array
+    reads: Array
 
 
 def counted_traffic(
@@ -71,15 +70,14 @@ class _Counter:
     """Counts pairs of a second and a prefix. A code holds the second, the number of the prefix, and whether it is a read."""
 
     def __init__(self, most_prefixes: int, most_pairs: int) -> None:
-        self._numpy = required("numpy")
         self._most_prefixes, self._most_pairs = most_prefixes, most_pairs
         self._keys: list[bytes] = []
         self._rest: list[int] = []
         self._prefixes: list[bytes] = []  # Sorted.
         self._numbers: dict[bytes, int] = {}
-        self._codes = self._numpy.empty(0, self._numpy.int64)
-        self._counts = self._numpy.empty(0, self._numpy.int64)
-        self._new: list[Any] = []
+        self._codes = np.empty(0, np.int64)
+        self._counts = np.empty(0, np.int32)
+        self._new: list[Array] = []
         self._first, self._last = sys.maxsize, 0
 
     def add(self, request: Request) -> None:
@@ -92,28 +90,23 @@ class _Counter:
 
     def traffic(self) -> LogTraffic:
         """Return what was counted."""
-        numpy = self._numpy
         self._count()
         self._merge()
-        order = sorted(self._prefixes)
-        places = numpy.empty(len(order), numpy.int64)
-        places[[self._numbers[prefix] for prefix in order]] = numpy.arange(len(order))
-        pairs, inverse = numpy.unique(self._codes >> _READ_BIT, return_inverse=True)
-        is_read = (self._codes & 1).astype(bool)
-        writes, reads = (
-            numpy.bincount(inverse, numpy.where(chosen, self._counts, 0), len(pairs)) for chosen in (~is_read, is_read)
-        )
-        numbers = pairs & ((1 << _PREFIX_BITS) - 1)
-        shown = tuple(prefix.removesuffix(_END) for prefix in order)
-        return LogTraffic(shown, pairs >> _PREFIX_BITS, places[numbers] if order else numbers, writes, reads)
+        places = np.empty(len(self._prefixes), np.int64)
+        places[[self._numbers[prefix] for prefix in self._prefixes]] = np.arange(len(places))
+        is_read = self._codes & 1
+        pairs, writes = _summed(self._codes >> _READ_BIT, self._counts * (1 - is_read))
+        _, reads = _summed(self._codes >> _READ_BIT, self._counts * is_read)
+        shown = tuple(prefix.removesuffix(_END) for prefix in self._prefixes)
+        return LogTraffic(shown, pairs >> _PREFIX_BITS, places[pairs & _PREFIX_MASK], writes, reads)
 
     def _count(self) -> None:
         if not self._keys:
             return
         self._check_period()
         self._add_prefixes()
-        numbers = self._numpy.fromiter(map(self._number, self._keys), self._numpy.int64, len(self._keys))
-        self._new.append(self._numpy.array(self._rest, self._numpy.int64) | numbers << _READ_BIT)
+        numbers = np.fromiter(map(self._number, self._keys), np.int64, len(self._keys))
+        self._new.append(np.array(self._rest, np.int64) | numbers << _READ_BIT)
         self._keys, self._rest = [], []
         if len(self._prefixes) > self._most_prefixes:
             self._shorten(self._most_prefixes // 2)
@@ -144,34 +137,38 @@ class _Counter:
 
     def _merge(self) -> None:
         """Add the counts of equal codes; shorten the prefixes until there are few enough pairs."""
-        numpy = self._numpy
-        added = [numpy.ones(len(codes), numpy.int64) for codes in self._new]
-        codes, counts = numpy.concatenate([self._codes, *self._new]), numpy.concatenate([self._counts, *added])
-        self._new = []
-        self._codes, inverse = numpy.unique(codes, return_inverse=True)
-        self._counts = numpy.bincount(inverse, counts, len(self._codes)).astype(numpy.int64)
+        counts = np.ones(len(self._codes) + sum(map(len, self._new)), np.int32)
+        counts[: len(self._counts)] = self._counts
+        self._codes, self._new = np.concatenate([self._codes, *self._new]), []
+        order = np.argsort(self._codes)
+        self._codes, self._counts = _summed(self._codes[order], counts[order])
         if len(self._codes) > self._most_pairs and len(self._prefixes) > 1:
             self._shorten(len(self._prefixes) // 2)
             self._merge()
 
     def _shorten(self, most: int) -> None:
         """Merge prefixes until there are at most `most`."""
-        numpy = self._numpy
-        numbers = self._codes >> _READ_BIT & ((1 << _PREFIX_BITS) - 1)
-        counts = numpy.bincount(numbers, self._counts, len(self._numbers))
+        numbers = self._codes >> _READ_BIT & _PREFIX_MASK
+        counts = np.bincount(numbers, self._counts, len(self._numbers))
         for codes in self._new:
-            counts += numpy.bincount(codes >> _READ_BIT & ((1 << _PREFIX_BITS) - 1), minlength=len(self._numbers))
+            counts += np.bincount(codes >> _READ_BIT & _PREFIX_MASK, minlength=len(self._numbers))
         merged = shortened(self._prefixes, [int(counts[self._numbers[prefix]]) for prefix in self._prefixes], most)
-        changed = numpy.empty(len(self._numbers), numpy.int64)
+        changed = np.empty(len(self._numbers), np.int64)
         for prefix, number in self._numbers.items():
             changed[number] = bisect_right(merged, prefix) - 1
         self._prefixes, self._numbers = merged, {prefix: number for number, prefix in enumerate(merged)}
         self._codes, *self._new = (self._renumbered(codes, changed) for codes in (self._codes, *self._new))
 
-    def _renumbered(self, codes: Any, changed: Any) -> Any:
-        mask = (1 << _PREFIX_BITS) - 1
-        numbers = codes >> _READ_BIT & mask
-        return codes & ~(mask << _READ_BIT) | changed[numbers] << _READ_BIT
+    def _renumbered(self, codes: Array, changed: Array) -> Array:
+        numbers = codes >> _READ_BIT & _PREFIX_MASK
+        return codes & ~(_PREFIX_MASK << _READ_BIT) | changed[numbers] << _READ_BIT
+
+
+def _summed(codes: Array, counts: Array) -> tuple[Array, Array]:
+    """Return each of the sorted codes once, with the sum of its counts."""
+    is_first = np.ones(len(codes), bool)
+    is_first[1:] = codes[1:] != codes[:-1]
+    return codes[is_first], np.add.reduceat(counts, np.flatnonzero(is_first)) if len(codes) else counts
 
 
 def shortened(prefixes: Sequence[bytes], counts: Sequence[int], most: int) -> list[bytes]:

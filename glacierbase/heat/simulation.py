@@ -9,7 +9,7 @@ from enum import Enum
 
 from glacierbase.heat.trace import LogComparison
 from glacierbase.model.result import StandaloneResult
-from glacierbase.model.text import Line, Mark, counted, table
+from glacierbase.model.text import Line, Mark, counted, exponential, table
 
 
 class Split(str, Enum):
@@ -187,12 +187,6 @@ def _short(load: Load) -> str:
 
 def _share(load: Load) -> str:
     return percent(load.rate, 2) if load.errors else "0"
-
-
-def exponential(number: float) -> str:
-    """Return `1.3e-3`."""
-    mantissa, _, exponent = f"{number:.1e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
 
 
 def percent(part: float, digits: int = 3) -> str:

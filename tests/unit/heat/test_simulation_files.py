@@ -18,6 +18,9 @@ from glacierbase.heat.simulation import Hour, Load, SensitivityRow, SimulatedRun
 from glacierbase.heat.simulation_files import check_outputs, page, write_outputs
 from glacierbase.heat.simulation_plots import plots_of
 from glacierbase.heat.trace import LogComparison, Observed, ObservedHour, Prediction
+from tests.support.accesslogs import record
+from tests.support.program import run_here
+from tests.support.project_folder import ProjectFolder
 
 HOSTILE = "<script>alert(1)</script> $x$ \x1b[31m --> \u202e"
 VOID = {"meta", "br"}
@@ -138,3 +141,16 @@ def test_a_file_that_cannot_be_written_is_refused_before(name: str, code: str, t
         check_outputs([str(tmp_path / "ok.png"), str(tmp_path / name)])
     assert caught.value.code == code
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_command_writes_files_and_prints_the_comparison(project: ProjectFolder) -> None:
+    """A log is replayed without a catalog; a wrong suffix is refused before the log is read."""
+    (project.root / "log").write_text(record("a", status=503, error="SlowDown"))
+    shown = run_here(project, "layout", "simulate", "--trace", "log", "--output", "a.html", "--output", "a.svg")
+    assert (shown.code, shown.stderr) == (0, "")
+    assert "observed: 503 Slow Down" in shown.stdout
+    assert "observed: 1; predicted: from 0 to 0" in shown.stdout
+    assert "observed: 1; predicted: from 0 to 0" in (project.root / "a.html").read_text("utf-8")
+    assert (project.root / "a.svg").read_bytes().startswith(b"<?xml")
+    refused = run_here(project, "layout", "simulate", "--trace", "missing", "--output", "a.pdf")
+    assert (refused.code, "INVALID_VALUE" in refused.stderr) == (2, True)
