@@ -21,7 +21,7 @@ from glacierbase.model.text import time_of
 
 np = required("numpy")
 
-# The most prefixes, and the most pairs of a second and a prefix: about 400 MB.
+# The most prefixes, and the most pairs of a second and a prefix: about 500 MB.
 MOST_PREFIXES = 1 << 15
 MOST_PAIRS = 4_000_000
 # From the first request to the last.
