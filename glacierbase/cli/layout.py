@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import click
@@ -106,23 +107,46 @@ def profile(options: CommandOptions, source: str, column: str, sample: int | Non
 @click.option(
     "--merge-after", type=duration, help="How long partitions are idle before they are merged. Default: never."
 )
+@click.option(
+    "--trace",
+    "logs",
+    multiple=True,
+    type=click.Path(),
+    help="Replay S3 server access logs: a file, plain or gzip, or a folder; repeat for several. Excludes the options of a load.",
+)
+@click.option(
+    "--output",
+    "paths",
+    multiple=True,
+    type=click.Path(),
+    help="Also write a page or pictures: FILE.html, FILE.png or FILE.svg; repeat for several.",
+)
 @with_options()
-def simulate(options: CommandOptions, **values: Any) -> None:
+def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str], **values: Any) -> None:
     """Simulate 503s of an object store for several key schemes.
 
     Two models of splitting, with partitions that exist already and without, and a table of what the result depends on. How S3
-    splits partitions is not documented: compare schemes, and take no number for a forecast.
+    splits partitions is not documented: compare schemes, and take no number for a forecast. With --trace, the 503s of a log beside
+    those of the models.
 
     Contacts nothing, unless it reads ids from a table or the record of a table from the history.
 
     Example: glacierbase layout simulate --scheme date-first --scheme hash --put-per-second 3000
     """
     with options.reporting() as report:
+        from glacierbase.heat.replay import replay
         from glacierbase.heat.simulate import Inputs, simulate
+        from glacierbase.heat.simulation_files import check_outputs, write_outputs
 
-        inputs = Inputs(**{name: value for name, value in values.items() if value not in (None, ())})
-        if inputs.source or inputs.table:
+        check_outputs(paths)
+        given = {name: value for name, value in values.items() if value not in (None, ())}
+        inputs = Inputs(**given)
+        if logs:
+            simulation = replay(logs, given)
+        elif inputs.source or inputs.table:
             with options.loaded() as project:
-                report.answer = project.layout_simulate(inputs, options.catalogs)
+                simulation = project.layout_simulate(inputs, options.catalogs)
         else:
-            report.answer = simulate(inputs)
+            simulation = simulate(inputs)
+        write_outputs(paths, simulation)
+        report.answer = simulation

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
-from typing import NamedTuple
+from typing import NamedTuple, Protocol, TypeAlias
 
 from glacierbase.heat.extra import required
 from glacierbase.heat.simulation import Split
@@ -58,15 +58,26 @@ class Keys:
     def __post_init__(self) -> None:
         object.__setattr__(self, "below", np.concatenate(([0.0], np.cumsum(self.shares))))
 
-    def share(self, low: int, high: int) -> float:
-        """Return the share of a range of keys."""
-        return float(self.below[high] - self.below[low])
+
+Bounds: TypeAlias = tuple[int, int]
+
+
+class Ranges(Protocol):
+    """Sorted keys and the requests for each range of them."""
+
+    def load(self, bounds: Bounds) -> tuple[float, Traffic]:
+        """Return a traffic, and the share of it that a range of keys gets."""
+
+    def parts(self, bounds: Bounds, store: Store, minute: int) -> Sequence[Bounds]:
+        """Return the ranges into which a range is divided at a minute; none if all its keys are the same."""
 
 
 class Lifetime(NamedTuple):
-    """A partition with a share of the requests, from a minute until before another one."""
+    """A partition: a range of keys with a share of a traffic, from a minute until before another one."""
 
+    bounds: Bounds
     share: float
+    traffic: Traffic
     start: int
     end: int
 
@@ -82,25 +93,21 @@ class Outcome:
 def simulated(keys: Keys, store: Store, traffic: Traffic, start: int) -> Outcome:
     """Return what happens from a minute on, at which all keys are one partition."""
     errors, changes = np.zeros(traffic.minutes), np.zeros(traffic.minutes + 1, dtype=np.int64)
-    for lifetime in _lifetimes(keys, store, traffic, start):
-        changes[lifetime.start] += 1
-        changes[lifetime.end] -= 1
-        _add_errors(errors, lifetime, store.limit, traffic)
+    ranges, whole = _Shares(keys, traffic), (0, len(keys.shares))
+    for begin, end in pairwise(_restarts(keys.restart, traffic.minutes, start)):
+        for lifetime in lifetimes(ranges, whole, store, begin, end):
+            changes[lifetime.start] += 1
+            changes[lifetime.end] -= 1
+            _add_errors(errors, lifetime, store.limit)
     return Outcome(errors, np.cumsum(changes[:-1]))
 
 
-def _add_errors(errors: Array, lifetime: Lifetime, limit: float, traffic: Traffic) -> None:
-    share, start, end = lifetime
+def _add_errors(errors: Array, lifetime: Lifetime, limit: float) -> None:
+    _, share, traffic, start, end = lifetime
     minutes = start + np.flatnonzero(traffic.peaks[start:end] * share > limit)
     if len(minutes):
         above = np.maximum(traffic.rates[minutes] * share - limit, 0)
         errors[minutes] += above.sum(axis=1) * traffic.step_seconds
-
-
-def _lifetimes(keys: Keys, store: Store, traffic: Traffic, start: int) -> Iterator[Lifetime]:
-    whole = (0, len(keys.shares))
-    for begin, end in pairwise(_restarts(keys.restart, traffic.minutes, start)):
-        yield from _of_range(keys, whole, store, traffic, begin, end)
 
 
 def _restarts(period: int | None, minutes: int, start: int) -> list[int]:
@@ -109,21 +116,19 @@ def _restarts(period: int | None, minutes: int, start: int) -> list[int]:
     return [start, *(change for change in changes if change > start), minutes]
 
 
-def _of_range(
-    keys: Keys, bounds: tuple[int, int], store: Store, traffic: Traffic, start: int, end: int
-) -> Iterator[Lifetime]:
+def lifetimes(ranges: Ranges, bounds: Bounds, store: Store, start: int, end: int) -> Iterator[Lifetime]:
     """Yield the partitions of a range of keys in a period, at whose start it is one."""
-    share = keys.share(*bounds)
+    share, traffic = ranges.load(bounds)
     while start < end:
         divided = _divided(share, store, traffic, start, end)
-        parts = _parts(keys, bounds, store.split) if divided < end else ()
+        parts = ranges.parts(bounds, store, divided) if divided < end else ()
         if not parts:
-            yield Lifetime(share, start, end)
+            yield Lifetime(bounds, share, traffic, start, end)
             return
-        yield Lifetime(share, start, divided)
+        yield Lifetime(bounds, share, traffic, start, divided)
         start = end if store.merge_after is None else _merged(share, store, traffic, divided, end)
         for part in parts:
-            yield from _of_range(keys, part, store, traffic, divided, start)
+            yield from lifetimes(ranges, part, store, divided, start)
 
 
 def _divided(share: float, store: Store, traffic: Traffic, start: int, end: int) -> int:
@@ -158,6 +163,22 @@ def _merged(share: float, store: Store, traffic: Traffic, divided: int, end: int
 def _days(start: int, end: int) -> Iterator[tuple[int, int]]:
     """Yield consecutive periods: what follows the minute that is searched for costs nothing."""
     return ((begin, min(begin + DAY, end)) for begin in range(start, end, DAY))
+
+
+class _Shares:
+    """Keys whose shares of the requests do not change."""
+
+    def __init__(self, keys: Keys, traffic: Traffic) -> None:
+        self._keys, self._traffic = keys, traffic
+
+    def load(self, bounds: Bounds) -> tuple[float, Traffic]:
+        """Return the share of a range of keys."""
+        low, high = bounds
+        return float(self._keys.below[high] - self._keys.below[low]), self._traffic
+
+    def parts(self, bounds: Bounds, store: Store, _minute: int) -> Sequence[Bounds]:
+        """Return the parts of a range, which are the same at any time."""
+        return _parts(self._keys, bounds, store.split)
 
 
 def _parts(keys: Keys, bounds: tuple[int, int], split: Split) -> Sequence[tuple[int, int]]:

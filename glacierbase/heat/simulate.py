@@ -112,11 +112,14 @@ class Inputs:
         if self.merge_after is not None:
             _check("--merge-after", self.merge_after, 60, MOST_DAYS * 86400, "s")
         merge_after = None if self.merge_after is None else round(self.merge_after / 60)
-        return Store(
-            self._provider().put_per_second, Split.CHARACTER, self.trigger, round(self.delay / 60), merge_after
-        )
+        return Store(self.limits().put_per_second, Split.CHARACTER, self.trigger, round(self.delay / 60), merge_after)
 
-    def _provider(self) -> Provider:
+    def limits(self) -> Provider:
+        """Return the limits of a partition.
+
+        Raises:
+            ConfigurationError: `INVALID_VALUE`, `CONFLICTING_OPTIONS`.
+        """
         if self.provider == CUSTOM and self.put_limit is None:
             what = f"--provider {CUSTOM} requires --put-limit: what one partition carries"
             raise ConfigurationError("INVALID_VALUE", what, "add --put-limit 1000")

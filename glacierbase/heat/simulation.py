@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from glacierbase.heat.trace import LogComparison
 from glacierbase.model.result import StandaloneResult
 from glacierbase.model.text import Line, Mark, counted, table
 
@@ -108,21 +109,28 @@ class SensitivityRow:
 
 @dataclass(frozen=True, slots=True)
 class Simulation(StandaloneResult):
-    """What the model of an object store answers to a load, for several key schemes.
+    """What the model of an object store answers to a load, for several key schemes, or to the requests of a log.
 
     Attributes:
-        days: those that count.
+        days: those that count; None of a log.
+        seed: None of a log.
         assumptions: what is modelled, and what is unknown, in sentences.
+        trace: the log; None of a load for key schemes. A log has no runs.
     """
 
-    days: int
-    seed: int
+    days: int | None
+    seed: int | None
     runs: tuple[SimulatedRun, ...]
     sensitivity: tuple[SensitivityRow, ...]
     assumptions: tuple[str, ...]
+    trace: LogComparison | None = None
 
     def lines(self) -> Sequence[Line]:
-        """Return the runs, the sensitivity and the assumptions."""
+        """Return the runs and the sensitivity, or the log and its predictions; and the assumptions."""
+        shown = self.trace.text() if self.trace else self._simulated()
+        return [*shown, "", Mark("assumptions"), *(f"- {sentence}" for sentence in self.assumptions)]
+
+    def _simulated(self) -> Sequence[Line]:
         return [
             *self._periods(),
             "",
@@ -130,15 +138,12 @@ class Simulation(StandaloneResult):
             "",
             Mark("if one assumption is another: 503s in the steady state, in the burst; split by character, cold"),
             *_sensitivity_tables(self.sensitivity),
-            "",
-            Mark("assumptions"),
-            *(f"- {sentence}" for sentence in self.assumptions),
         ]
 
     def _periods(self) -> Iterator[Line]:
         first = self.runs[0]
         yield (
-            f"{counted(self.days, 'day')}, seed {self.seed}: {first.steady.requests:,} requests in the steady state, "
+            f"{counted(self.days or 0, 'day')}, seed {self.seed}: {first.steady.requests:,} requests in the steady state, "
             f"{first.burst.requests:,} in the burst"
         )
 

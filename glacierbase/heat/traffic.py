@@ -16,7 +16,7 @@ DAY = 24 * 60
 # Minutes before the first day, in which a backfill may divide the partitions.
 BACKFILL = 6 * 60
 WARM_UP_DAYS = 2
-_BACKFILL_FACTOR = 10
+BACKFILL_FACTOR = 10
 _BURST_HOUR, _PEAK_HOUR = 12, 18
 # Changes of the rate in a minute: noise is correlated for as long as a step, 30 s.
 _STEPS = 2
@@ -87,7 +87,7 @@ def traffic(demand: Demand, noise: Array) -> Traffic:
     start = first + (burst_day(demand.days) - 1) * DAY + _BURST_HOUR * 60
     burst = (start, start + demand.burst_minutes)
     shape = _daily(demand.peak_to_mean)[(np.arange(_minutes(demand.days)) - BACKFILL) % DAY]
-    shape[:BACKFILL] = _BACKFILL_FACTOR
+    shape[:BACKFILL] = BACKFILL_FACTOR
     shape[slice(*burst)] = demand.burst
     rates = demand.mean * shape[:, None] * np.maximum(1 + demand.noise * noise, 0)
     return Traffic(rates, first, burst)
