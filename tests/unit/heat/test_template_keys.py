@@ -84,7 +84,7 @@ def test_a_pattern_names_what_its_parts_hold(pattern: str, key: str | None, shar
 
 
 def test_values_of_other_columns_are_one_value() -> None:
-    """Their distribution is not known, unless the column is named."""
+    """The distribution of a column is not known, unless it is named."""
     template = raw_template("region={region}/id={id}/{file}")
     assert unknown_columns(template, "id") == ["region"]
     assert unknown_columns(template, "region") == []
