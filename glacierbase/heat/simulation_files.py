@@ -14,6 +14,7 @@ from markupsafe import Markup, escape
 
 import glacierbase
 from glacierbase.errors import ConfigurationError
+from glacierbase.heat.extra import required
 from glacierbase.heat.simulation import Simulation
 from glacierbase.heat.simulation_plots import Plot, drawn, plots_of
 from glacierbase.model.printable import parts_of, text_of
@@ -30,9 +31,10 @@ def check_outputs(paths: Sequence[str]) -> None:
     """Refuse files that cannot be written, before anything is computed.
 
     Raises:
-        ConfigurationError: `INVALID_VALUE`: the suffix is none of a format; `UNREADABLE_FILE`.
+        ConfigurationError: `INVALID_VALUE`: the suffix is none of a format; `UNREADABLE_FILE`, `LAYOUT_EXTRA_MISSING`.
     """
     for path in paths:
+        required("matplotlib")
         if Path(path).suffix.lower() not in _FORMS:
             what = f"--output {path}: the suffix is none of {', '.join(_FORMS)}"
             raise ConfigurationError("INVALID_VALUE", what, f"use --output {path}.html")
@@ -44,7 +46,7 @@ def write_outputs(paths: Sequence[str], simulation: Simulation) -> None:
     """Write a simulation as the suffix of each file says. An existing file is replaced as a whole.
 
     Raises:
-        ConfigurationError: `UNREADABLE_FILE`, `LAYOUT_EXTRA_MISSING`.
+        ConfigurationError: `UNREADABLE_FILE`.
     """
     for path in paths:
         form = Path(path).suffix.lower()
