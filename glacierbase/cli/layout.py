@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import click
 
 from glacierbase.cli.completion import complete_file
 from glacierbase.cli.group import ListedCommand, cli
-from glacierbase.cli.options import CommandOptions, F, with_options
+from glacierbase.cli.options import CommandOptions, F, duration, with_options
 
 
 class _Action(ListedCommand):
@@ -200,3 +200,81 @@ def profile(options: CommandOptions, source: str, column: str, sample: int | Non
         else:
             with options.loaded() as project:
                 report.answer = project.layout_profile(source, column, options.catalogs, sample=most, plot=plot)
+
+
+@layout.command()
+@click.option(
+    "--scheme",
+    "schemes",
+    multiple=True,
+    help="A key scheme: date-first, id-first, hash, base2, reversed-id, random; repeat for several. Default: all but random,"
+    " and with --layout none.",
+)
+@click.option("--days", type=int, help="The days that count. [30]")
+@click.option("--seed", type=int, help="The same seed gives the same result. [0]")
+@click.option(
+    "--layout",
+    metavar="PATTERN|TABLE|FILE",
+    help="Simulate these keys too: a pattern such as date={date}/id={id}/{file}, a table, a migration file.",
+)
+@click.option(
+    "--ids",
+    metavar="NAME|FILE|TABLE",
+    help="The ids: benford, uniform, sequential, even, zipf, or read from a CSV file, a Parquet file or a table. [benford]",
+)
+@click.option("--column", help="The column with the ids. [id]")
+@click.option("--put-per-second", type=float, help="The mean rate of requests. [1929]")
+@click.option("--peak-to-mean", type=float, help="The peak of a day by its mean. [1.9]")
+@click.option("--noise", type=float, help="The standard deviation of the rate by the rate. [0.05]")
+@click.option("--burst", type=float, help="The rate of the burst by the mean. [10]")
+@click.option("--burst-hours", type=float, help="The length of the burst. [2]")
+@click.option("--provider", help="The limits of a partition: aws, aws-2012, custom. [aws]")
+@click.option("--put-limit", type=float, help="With --provider custom: what a partition carries in a second.")
+@click.option("--trigger", type=float, help="The part of the limit above which a partition is hot. [0.95]")
+@click.option("--delay", type=duration, help="How long a partition is hot before it is split. [45m]")
+@click.option(
+    "--merge-after", type=duration, help="How long partitions are idle before they are merged. Default: never."
+)
+@click.option(
+    "--trace",
+    "logs",
+    multiple=True,
+    type=click.Path(),
+    help="Replay S3 server access logs: a file, plain or gzip, or a folder; repeat for several. Excludes the options of a load.",
+)
+@click.option(
+    "--output",
+    "paths",
+    multiple=True,
+    type=click.Path(),
+    help="Also write a page or pictures: FILE.html, FILE.png or FILE.svg; repeat for several.",
+)
+@with_options()
+def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str], **values: Any) -> None:
+    """Simulate 503s of an object store for several key schemes.
+
+    Two models of splitting, with partitions that exist already and without, and a table of what the result depends on. How S3
+    splits partitions is not documented: compare schemes, and take no number for a forecast. With --trace, the 503s of a log beside
+    those of the models.
+
+    Contacts nothing, unless it reads ids from a table or the record of a table from the history.
+
+    Example: glacierbase layout simulate --scheme date-first --scheme hash --put-per-second 3000
+    """
+    with options.reporting() as report:
+        from glacierbase.heat.replay import replay
+        from glacierbase.heat.simulate import Inputs, simulate
+        from glacierbase.heat.simulation_files import check_outputs, write_outputs
+
+        check_outputs(paths)
+        given = {name: value for name, value in values.items() if value not in (None, ())}
+        inputs = Inputs(**given)
+        if logs:
+            simulation = replay(logs, given)
+        elif inputs.source or inputs.table:
+            with options.loaded() as project:
+                simulation = project.layout_simulate(inputs, options.catalogs)
+        else:
+            simulation = simulate(inputs)
+        write_outputs(paths, simulation)
+        report.answer = simulation

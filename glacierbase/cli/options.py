@@ -243,9 +243,10 @@ class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]
             self.fail(f"{value!r} is not a duration such as 30s, 5m or 1h", param, ctx)
 
 
+duration = _Duration()
 with_lock_timeout = click.option(
     "--lock-timeout",
-    type=_Duration(),
+    type=duration,
     default="0s",
     help="How long to wait while another run holds the lock: 30s, 5m. [0s]",
 )

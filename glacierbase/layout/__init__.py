@@ -6,12 +6,12 @@ partition fields is the order of the key.
 - `providers`: what one partition of an object store carries, by provider.
 - `template`: the template of a key, segment by segment, and what decides each segment.
 - `facts`: the facts that a template follows from, of a recorded shape and of statements.
-- `templates`: the template of a table, by its format.
-- `iceberg`: Iceberg's layouts.
 - `folders`: Delta, Hudi, files without a table format, and patterns of raw keys.
-- `partitions`: how the values of partition fields vary, and what they look like in a key.
-- `murmur`: the hash in Iceberg's keys.
-- `versions`: comparing versions of formats.
+- `iceberg`: Iceberg's layouts.
 - `keys`: keys from ids, in Python.
 - `expressions`: the same as SQL, which the key macros of migration files render.
+- `murmur`: the hash in Iceberg's keys.
+- `partitions`: how the values of partition fields vary, and what they look like in a key.
+- `templates`: the template of a table, by its format.
+- `versions`: comparing versions of formats.
 """

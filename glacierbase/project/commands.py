@@ -79,6 +79,7 @@ COMMANDS: Mapping[str, Command] = {
     "layout-advise": Command(None, answer="heat.advise:AdviseResult"),
     "layout-explain": Command(None, "heat.explain:explain", "heat.explain:ExplainResult", reads_files=False),
     "layout-profile": Command(None, answer="heat.profile:ProfileResult"),
+    "layout-simulate": Command(None, answer="heat.simulation:Simulation"),
     "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
     "schemas": Command(Section.CHECK),
     "completion": Command(Section.CHECK),

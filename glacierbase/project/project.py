@@ -51,6 +51,8 @@ if TYPE_CHECKING:
     )
     from glacierbase.heat.explain import ExplainResult
     from glacierbase.heat.profile import ProfileResult
+    from glacierbase.heat.simulate import Inputs
+    from glacierbase.heat.simulation import Simulation
     from glacierbase.inspect.blame import BlameResult
     from glacierbase.inspect.compare.results import CompareResult
     from glacierbase.inspect.compare.state import StateResult
@@ -656,6 +658,29 @@ class Project:
         target = replace(self._catalogs.only(catalogs), spark=spark)
         with closing(ids_in_table(target, table, column, sample)) as batches:
             return profile(batches, table, column, sample, plot)
+
+    @_on_named_catalogs
+    def layout_simulate(self, inputs: Inputs, catalogs: Collection[str] = (), *, spark: Any = None) -> Simulation:
+        """Return the 503s of an object store that key schemes, and the keys of a table, lead to in a model. Changes nothing.
+
+        Args:
+            inputs: with the table or the migration whose keys are simulated, or the table that ids are read from.
+
+        Raises:
+            ConfigurationError: an option has a wrong value; as `layout_explain` and `layout_profile`.
+            EngineUnavailable: the table of the ids cannot be read.
+        """
+        from glacierbase.heat.ids import ids_in_table
+        from glacierbase.heat.schemes import MOST_IDS
+        from glacierbase.heat.simulate import simulate, templates_of
+
+        templates, batches = None, None
+        if inputs.source:
+            templates = templates_of(inputs.source, self.layout_explain(inputs.source, catalogs, spark=spark))
+        if inputs.table:
+            target = replace(self._catalogs.only(catalogs), spark=spark)
+            batches = ids_in_table(target, inputs.table, inputs.column, MOST_IDS)
+        return simulate(inputs, templates, batches)
 
     @_on_named_catalogs
     def blame(self, table: str, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[BlameResult, ...]:

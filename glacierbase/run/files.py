@@ -10,6 +10,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from glacierbase.errors import ConfigurationError
 
@@ -87,6 +88,26 @@ def read_anywhere(path: Path, most: int) -> bytes:
         raise _unreadable(error.strerror or str(error), "restore the file or its permissions") from error
     except ValueError as error:  # A NUL in the path.
         raise _unreadable(str(error), "correct the path") from error
+
+
+def open_anywhere(path: Path) -> BinaryIO:
+    """Open a regular file to read it as a stream, inside the project or not, but not of the kernel.
+
+    Raises:
+        FileRefused: `UNREADABLE_FILE`.
+    """
+    try:
+        descriptor = os.open(path, _ANYWHERE)
+    except OSError as error:
+        raise _unreadable(error.strerror or str(error), "correct the path, or the permissions of the file") from error
+    except ValueError as error:  # A NUL in the path.
+        raise _unreadable(str(error), "correct the path") from error
+    try:
+        _check_regular(descriptor, path)
+    except BaseException:
+        os.close(descriptor)
+        raise
+    return os.fdopen(descriptor, "rb")
 
 
 def path_inside(path: Path, root: Path) -> Path:
@@ -281,20 +302,30 @@ def _content(descriptor: int, most: int, anywhere: Path | None = None) -> bytes:
         anywhere: the path, if the file need not be in the project.
     """
     try:
-        status = os.fstat(descriptor)
-        if not stat.S_ISREG(status.st_mode):
-            kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
-            raise _unreadable(f"it is {kind} and no regular file", "remove it, or rename it")
-        if anywhere and any(_place(descriptor, anywhere).is_relative_to(folder) for folder in _KERNEL):
-            raise _unreadable("it is a file of the kernel", "copy the value into a file")
-        if status.st_size <= most:
+        size = _check_regular(descriptor, anywhere)
+        if size <= most:
             # Some file systems report no size for files that have content.
-            content = _bytes(descriptor, status.st_size or most + 1)
+            content = _bytes(descriptor, size or most + 1)
             if len(content) <= most:
                 return content
         raise _unreadable(f"it holds more than {_shown(most)}", "split it, or move data out of it")
     finally:
         os.close(descriptor)
+
+
+def _check_regular(descriptor: int, anywhere: Path | None) -> int:
+    """Return the size of an open file, which must be regular.
+
+    Args:
+        anywhere: the path, if the file need not be in the project; then it must not be of the kernel.
+    """
+    status = os.fstat(descriptor)
+    if not stat.S_ISREG(status.st_mode):
+        kind = _KINDS.get(stat.S_IFMT(status.st_mode), "a device")
+        raise _unreadable(f"it is {kind} and no regular file", "remove it, or rename it")
+    if anywhere and any(_place(descriptor, anywhere).is_relative_to(folder) for folder in _KERNEL):
+        raise _unreadable("it is a file of the kernel", "copy the value into a file")
+    return status.st_size
 
 
 def _place(descriptor: int, path: Path) -> Path:

@@ -23,6 +23,7 @@ from tests.benchmarks import (
     report,
     requests,
     review,
+    simulate,
 )
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import HEAD, Absent, Row
@@ -35,6 +36,7 @@ BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
     "asked": asked.rows,
     "comparing": comparing.rows,
     "report": report.rows,
+    "simulate": simulate.rows,
     "peers": against_peers.rows,
     "history": history.rows,
     "requests": requests.rows,

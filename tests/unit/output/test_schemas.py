@@ -19,6 +19,7 @@ from glacierbase.model.codec import document_fields, key_of
 from glacierbase.output.documents import json_document
 from glacierbase.output.schemas import WITHOUT_CATALOGS, json_schema
 from glacierbase.project.commands import COMMANDS
+from tests.support.accesslogs import record
 from tests.support.documents import checked
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
@@ -102,6 +103,10 @@ CALLS = [
     ("rules", True),
     ("rules ds103", True),
     ("rules nope", False),
+    ("layout simulate --days 1 --scheme hash", True),
+    ("layout simulate --days 0", False),
+    ("layout simulate --trace access.log --output a.svg", True),
+    ("layout simulate --trace access.log --days 1", False),
     ("schemas", True),
     ("schemas catalog-file", True),
     ("schemas nope", False),
@@ -179,6 +184,7 @@ def test_documents_of_the_program_fit_their_schemas(
     (project.root / "theirs").mkdir()
     (project.root / "theirs" / "V30__c.sql").write_text("SELECT '${size}'")
     (project.root / "ids.csv").write_text("id\n1\n")
+    (project.root / "access.log").write_text(f"{record('a')}damaged\n")
     commit_all(project.root)
     monkeypatch.chdir(project.root)
     seen = set()

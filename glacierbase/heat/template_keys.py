@@ -1,0 +1,99 @@
+"""The key scheme of a table: from the template of its keys."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from glacierbase.heat.extra import required
+from glacierbase.heat.partitions import Keys
+from glacierbase.heat.schemes import ALPHANUMERIC, HEX, Ids, Scheme, hashed, keys_of, random_texts
+from glacierbase.heat.traffic import DAY, Array
+from glacierbase.layout.keys import hash_prefix, reversed_id
+from glacierbase.layout.template import VARIABLE, KeyTemplate, Segment, SegmentKind
+
+np = required("numpy")
+
+# The minutes after which a time in a key changes, by its transform or a word of its column's name; others change each day.
+_PERIODS = {"hour": 60, "hr": 60, "hh": 60, "month": 30 * DAY, "year": 365 * DAY}
+_WIDTH = re.compile(r"(bucket|truncate)\[([0-9]+)\]")
+# The words in the name of a column that holds ids, or what is computed from them.
+_IDS, _REVERSED, _HASHES = {"id", "ids"}, {"reversed", "reverse", "rev"}, {"hash", "md5", "sha1", "sha256", "uuid"}
+# Hexadecimal digits of a file's name, which is random.
+_FILE_DIGITS = 6
+
+
+def template_scheme(template: KeyTemplate, column: str) -> Scheme:
+    """Return the scheme of a table's keys.
+
+    Args:
+        column: with the ids, beside those whose names contain `id`, such as `user_id`.
+    """
+
+    def keys(ids: Ids, random: Array) -> Keys:
+        parts: list[Sequence[str]] = []
+        shares, restart = ids.shares, None
+        for segment in template.segments:
+            if segment.kind is SegmentKind.TIME:
+                if parts:  # What follows begins anew with each period.
+                    break
+                restart = min(restart or _period(segment), _period(segment))
+            elif _is_of_file(segment):
+                # Each file has another text, so that the shares of ids do not matter.
+                shares = shares if parts else np.full(len(shares), 1 / len(shares))
+                parts.append(_of_files(segment, len(shares), random))
+            elif (texts := _of_ids(segment, ids.values, column)) is not None:
+                parts.append(texts)
+        rows = ["/".join(row) for row in zip(*parts, strict=True)] or [""] * len(shares)
+        return keys_of(rows, shares, restart)
+
+    return keys
+
+
+def unknown_columns(template: KeyTemplate, column: str) -> list[str]:
+    """Return the columns in the keys whose values are not known: they are modelled as one value."""
+    others = [segment for segment in template.segments if segment.column and segment.kind is not SegmentKind.TIME]
+    return [segment.column or "" for segment in others if _of_ids(segment, (), column) is None]
+
+
+def _period(segment: Segment) -> int:
+    names = {segment.transform} if segment.transform in _PERIODS else _words(segment.column) & _PERIODS.keys()
+    return min((_PERIODS[name] for name in names if name), default=DAY)
+
+
+def _is_of_file(segment: Segment) -> bool:
+    """Return whether the text is another one for each file: its name, or a hash or random text that a property asks for."""
+    match = VARIABLE.search(segment.text)
+    return match is not None and (match["length"] is not None or match["name"] == "file")
+
+
+def _of_files(segment: Segment, count: int, random: Array) -> Sequence[str]:
+    match = VARIABLE.search(segment.text)
+    if match is None or match["length"] is None:
+        return random_texts(HEX, _FILE_DIGITS, count, random)
+    return random_texts("01" if match["unit"] == "bits" else ALPHANUMERIC, int(match["length"]), count, random)
+
+
+def _of_ids(segment: Segment, ids: Sequence[str], column: str) -> Sequence[str] | None:
+    """Return the text of each id in a segment; None where its column holds neither ids nor what is computed from them."""
+    match, words = _WIDTH.fullmatch(segment.transform or ""), _words(segment.column)
+    if match and match[1] == "bucket":
+        return [_bucket(id, int(match[2])) for id in ids]
+    if segment.column != column and not words & (_IDS | _REVERSED | _HASHES):
+        return None
+    values = hashed(ids) if words & _HASHES else [reversed_id(id) for id in ids] if words & _REVERSED else ids
+    return [_truncated(value, int(match[2])) for value in values] if match else values
+
+
+def _bucket(id: str, count: int) -> str:
+    """Return a bucket number: by another hash than Iceberg's, and as evenly."""
+    return str(int(hash_prefix(id, 8), 16) % count)
+
+
+def _truncated(value: str, width: int) -> str:
+    """Return a number without its rest of a division by the width, or the first characters of a text."""
+    return str(int(value) // width * width) if width > 9 and value.isdecimal() else value[:width]
+
+
+def _words(name: str | None) -> set[str]:
+    return set(re.findall("[a-z0-9]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name or "").lower()))
