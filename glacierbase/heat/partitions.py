@@ -134,11 +134,13 @@ def lifetimes(ranges: Ranges, bounds: Bounds, store: StoreModel, start: int, end
 def _divided(share: float, store: StoreModel, traffic: Traffic, start: int, end: int) -> int:
     """Return the minute from which on a range is divided, or `end`."""
     hot = store.trigger * store.limit
-    if traffic.means[start:end].max() * share <= hot:
-        return end
     count = 0
-    for begin, stop in _days(start, end):
-        walk = count + np.cumsum(np.where(traffic.means[begin:stop] * share > hot, 1, -1))
+    for begin, stop in _spans(start, end):
+        means = traffic.means[begin:stop]
+        if means.max() * share <= hot:
+            count = max(0, count - len(means))
+            continue
+        walk = count + np.cumsum(np.where(means * share > hot, 1, -1))
         counts = walk - np.minimum(np.minimum.accumulate(walk), 0)
         if counts.max() >= store.delay:
             return begin + int(np.argmax(counts >= store.delay)) + 1
@@ -149,7 +151,7 @@ def _divided(share: float, store: StoreModel, traffic: Traffic, start: int, end:
 def _merged(share: float, store: StoreModel, traffic: Traffic, divided: int, end: int) -> int:
     """Return the minute from which on the parts of a range are one again, or `end`."""
     last = divided - 1
-    for begin, stop in _days(divided, end):
+    for begin, stop in _spans(divided, end):
         minutes = np.arange(begin, stop)
         busy = traffic.means[begin:stop] * share > _IDLE * store.limit
         latest = np.maximum.accumulate(np.where(busy, minutes, last))
@@ -160,9 +162,13 @@ def _merged(share: float, store: StoreModel, traffic: Traffic, divided: int, end
     return end
 
 
-def _days(start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield consecutive periods: what follows the minute that is searched for costs nothing."""
-    return ((begin, min(begin + DAY, end)) for begin in range(start, end, DAY))
+def _spans(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield consecutive periods, each twice as long as the one before: a search costs as much as the way to what it finds."""
+    length = DAY
+    while start < end:
+        yield start, min(start + length, end)
+        start += length
+        length *= 2
 
 
 class _Shares:

@@ -332,7 +332,8 @@ def _assumed(inputs: Inputs, limit: float, templates: Sequence[KeyTemplate]) -> 
     )
     yield f"ids: {inputs.ids}"
     for template in templates:
-        yield f"keys: {template.text}"
+        yield f"keys of {template.table or 'the pattern'}: {template.text}"
         if columns := unknown_columns(template, inputs.column):
             yield f"unknown: the values of {', '.join(columns)} in it, modelled as one value"
+        yield from template.notes
     yield "base2 and random have a prefix for each file, the other schemes one for each id"

@@ -106,8 +106,11 @@ def rates_of(seed: int) -> np.ndarray:
 @pytest.mark.parametrize("merge_after", [None, 60, 25])
 @pytest.mark.parametrize("split", Split)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_count_second_by_second_agrees(seed: int, split: Split, merge_after: int | None, restart: int | None) -> None:
+def test_a_count_second_by_second_agrees(
+    seed: int, split: Split, merge_after: int | None, restart: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Errors and partitions are the same in each minute, with and without merging, and where keys begin with a time."""
+    monkeypatch.setattr("glacierbase.heat.partitions.DAY", 16)  # Several spans are searched.
     store = StoreModel(LIMIT, split, trigger=0.9, delay=20, merge_after=merge_after)
     rates = rates_of(seed)
     errors, counts = slow(store, rates.tolist(), restart)

@@ -186,7 +186,7 @@ def test_a_pattern_of_keys_is_a_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = simulate(Inputs(layout=pattern, schemes=("date-first",), days=2))
     ours, same = run_of(simulation, "layout"), run_of(simulation, "date-first")
     assert (ours.steady, ours.burst, ours.timeline) == (same.steady, same.burst, same.timeline)
-    assert f"keys: {pattern}" in simulation.assumptions
+    assert f"keys of the pattern: {pattern}" in simulation.assumptions
     assert "unknown: the values of region in it, modelled as one value" in simulation.assumptions
 
 
