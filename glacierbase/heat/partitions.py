@@ -22,7 +22,7 @@ _IDLE = 0.5
 
 
 @dataclass(frozen=True, slots=True)
-class Store:
+class StoreModel:
     """What is assumed of an object store.
 
     Attributes:
@@ -68,7 +68,7 @@ class Ranges(Protocol):
     def load(self, bounds: Bounds) -> tuple[float, Traffic]:
         """Return a traffic, and the share of it that a range of keys gets."""
 
-    def parts(self, bounds: Bounds, store: Store, minute: int) -> Sequence[Bounds]:
+    def parts(self, bounds: Bounds, store: StoreModel, minute: int) -> Sequence[Bounds]:
         """Return the ranges into which a range is divided at a minute; none if all its keys are the same."""
 
 
@@ -83,14 +83,14 @@ class Lifetime(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class MinuteCounts:
     """Errors and numbers of partitions, by minute."""
 
     errors: Array
     partitions: Array
 
 
-def simulated(keys: Keys, store: Store, traffic: Traffic, start: int) -> Outcome:
+def simulated(keys: Keys, store: StoreModel, traffic: Traffic, start: int) -> MinuteCounts:
     """Return what happens from a minute on, at which all keys are one partition."""
     errors, changes = np.zeros(traffic.minutes), np.zeros(traffic.minutes + 1, dtype=np.int64)
     ranges, whole = _Shares(keys, traffic), (0, len(keys.shares))
@@ -99,7 +99,7 @@ def simulated(keys: Keys, store: Store, traffic: Traffic, start: int) -> Outcome
             changes[lifetime.start] += 1
             changes[lifetime.end] -= 1
             _add_errors(errors, lifetime, store.limit)
-    return Outcome(errors, np.cumsum(changes[:-1]))
+    return MinuteCounts(errors, np.cumsum(changes[:-1]))
 
 
 def _add_errors(errors: Array, lifetime: Lifetime, limit: float) -> None:
@@ -116,7 +116,7 @@ def _restarts(period: int | None, minutes: int, start: int) -> list[int]:
     return [start, *(change for change in changes if change > start), minutes]
 
 
-def lifetimes(ranges: Ranges, bounds: Bounds, store: Store, start: int, end: int) -> Iterator[Lifetime]:
+def lifetimes(ranges: Ranges, bounds: Bounds, store: StoreModel, start: int, end: int) -> Iterator[Lifetime]:
     """Yield the partitions of a range of keys in a period, at whose start it is one."""
     share, traffic = ranges.load(bounds)
     while start < end:
@@ -131,14 +131,16 @@ def lifetimes(ranges: Ranges, bounds: Bounds, store: Store, start: int, end: int
             yield from lifetimes(ranges, part, store, divided, start)
 
 
-def _divided(share: float, store: Store, traffic: Traffic, start: int, end: int) -> int:
+def _divided(share: float, store: StoreModel, traffic: Traffic, start: int, end: int) -> int:
     """Return the minute from which on a range is divided, or `end`."""
     hot = store.trigger * store.limit
-    if traffic.means[start:end].max() * share <= hot:
-        return end
     count = 0
-    for begin, stop in _days(start, end):
-        walk = count + np.cumsum(np.where(traffic.means[begin:stop] * share > hot, 1, -1))
+    for begin, stop in _spans(start, end):
+        means = traffic.means[begin:stop]
+        if means.max() * share <= hot:
+            count = max(0, count - len(means))
+            continue
+        walk = count + np.cumsum(np.where(means * share > hot, 1, -1))
         counts = walk - np.minimum(np.minimum.accumulate(walk), 0)
         if counts.max() >= store.delay:
             return begin + int(np.argmax(counts >= store.delay)) + 1
@@ -146,10 +148,10 @@ def _divided(share: float, store: Store, traffic: Traffic, start: int, end: int)
     return end
 
 
-def _merged(share: float, store: Store, traffic: Traffic, divided: int, end: int) -> int:
+def _merged(share: float, store: StoreModel, traffic: Traffic, divided: int, end: int) -> int:
     """Return the minute from which on the parts of a range are one again, or `end`."""
     last = divided - 1
-    for begin, stop in _days(divided, end):
+    for begin, stop in _spans(divided, end):
         minutes = np.arange(begin, stop)
         busy = traffic.means[begin:stop] * share > _IDLE * store.limit
         latest = np.maximum.accumulate(np.where(busy, minutes, last))
@@ -160,9 +162,13 @@ def _merged(share: float, store: Store, traffic: Traffic, divided: int, end: int
     return end
 
 
-def _days(start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield consecutive periods: what follows the minute that is searched for costs nothing."""
-    return ((begin, min(begin + DAY, end)) for begin in range(start, end, DAY))
+def _spans(start: int, end: int) -> Iterator[tuple[int, int]]:
+    """Yield consecutive periods, each twice as long as the one before: a search costs as much as the way to what it finds."""
+    length = DAY
+    while start < end:
+        yield start, min(start + length, end)
+        start += length
+        length *= 2
 
 
 class _Shares:
@@ -176,7 +182,7 @@ class _Shares:
         low, high = bounds
         return float(self._keys.below[high] - self._keys.below[low]), self._traffic
 
-    def parts(self, bounds: Bounds, store: Store, _minute: int) -> Sequence[Bounds]:
+    def parts(self, bounds: Bounds, store: StoreModel, _minute: int) -> Sequence[Bounds]:
         """Return the parts of a range, which are the same at any time."""
         return _parts(self._keys, bounds, store.split)
 

@@ -13,7 +13,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.heat.access_log import AccessLog, Request
 from glacierbase.heat.extra import required
 from glacierbase.heat.log_traffic import LogTraffic, counted_traffic
-from glacierbase.heat.partitions import Bounds, Lifetime, Store, lifetimes
+from glacierbase.heat.partitions import Bounds, Lifetime, StoreModel, lifetimes
 from glacierbase.heat.simulate import MOST_PARTITIONS, Inputs
 from glacierbase.heat.simulation import Simulation, Split
 from glacierbase.heat.trace import LogComparison, Observed, ObservedHour, Prediction
@@ -51,7 +51,7 @@ def _option(name: str) -> str:
     return "--scheme" if name == "schemes" else f"--{name.replace('_', '-')}"
 
 
-def replayed(paths: Sequence[str | Path], store: Store, read_weight: float) -> LogComparison:
+def replayed(paths: Sequence[str | Path], store: StoreModel, read_weight: float) -> LogComparison:
     """Return what a log shows, and what the model predicts for its requests.
 
     Args:
@@ -188,7 +188,7 @@ class _LoggedRanges:
         counts = np.bincount(self._seconds[inside], values[inside], self.minutes * _MINUTE)
         return counts.reshape(self.minutes, _MINUTE)
 
-    def parts(self, bounds: Bounds, store: Store, minute: int) -> Sequence[Bounds]:
+    def parts(self, bounds: Bounds, store: StoreModel, minute: int) -> Sequence[Bounds]:
         """Return the parts by the load in the minutes that count for a split; in the backfill, by the load of all keys."""
         low, high = bounds
         inside = slice(*np.searchsorted(self._places, bounds))
@@ -226,7 +226,7 @@ class _LoggedRanges:
             errors[minutes] += (self._by_second(lifetime.bounds, self._requests)[minutes] * part).sum(axis=1)
 
 
-def _predicted(ranges: _LoggedRanges, store: Store, is_warm: bool, hours: Sequence[int]) -> Prediction:
+def _predicted(ranges: _LoggedRanges, store: StoreModel, is_warm: bool, hours: Sequence[int]) -> Prediction:
     """Return the 503s of the model, in which each bucket has one partition at the start."""
     errors, changes = np.zeros(ranges.minutes), np.zeros(ranges.minutes + 1, dtype=np.int64)
     for _, bounds in ranges.buckets:

@@ -11,7 +11,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.heat.explain import ExplainResult
 from glacierbase.heat.extra import required
 from glacierbase.heat.ids import Batch, ids_in_file, is_file
-from glacierbase.heat.partitions import Keys, Outcome, Store, simulated
+from glacierbase.heat.partitions import Keys, MinuteCounts, StoreModel, simulated
 from glacierbase.heat.schemes import (
     DEFAULT_SCHEMES,
     DISTRIBUTIONS,
@@ -23,7 +23,7 @@ from glacierbase.heat.schemes import (
     drawn,
     first_characters,
 )
-from glacierbase.heat.simulation import Hour, Load, SensitivityRow, SimulatedRun, Simulation, Split, percent
+from glacierbase.heat.simulation import Hour, PeriodLoad, SensitivityRow, SimulatedRun, Simulation, Split, percent
 from glacierbase.heat.template_keys import template_scheme, unknown_columns
 from glacierbase.heat.traffic import BACKFILL, WARM_UP_DAYS, Array, Demand, Traffic, burst_day, noise_of, traffic
 from glacierbase.layout.folders import raw_template
@@ -101,7 +101,7 @@ class Inputs:
             self.put_per_second, self.peak_to_mean, self.noise, self.burst, round(self.burst_hours * 60), self.days
         )
 
-    def store(self) -> Store:
+    def store(self) -> StoreModel:
         """Return what is assumed of the store.
 
         Raises:
@@ -112,7 +112,9 @@ class Inputs:
         if self.merge_after is not None:
             _check("--merge-after", self.merge_after, 60, MOST_DAYS * 86400, "s")
         merge_after = None if self.merge_after is None else round(self.merge_after / 60)
-        return Store(self.limits().put_per_second, Split.CHARACTER, self.trigger, round(self.delay / 60), merge_after)
+        return StoreModel(
+            self.limits().put_per_second, Split.CHARACTER, self.trigger, round(self.delay / 60), merge_after
+        )
 
     def limits(self) -> Provider:
         """Return the limits of a partition.
@@ -207,7 +209,7 @@ class _Laboratory:
     """Simulates key schemes under the same noise and with the same ids, so that only what is varied differs."""
 
     def __init__(
-        self, schemes: Mapping[str, Scheme], seed: int, demand: Demand, store: Store, name: str, ids: Ids
+        self, schemes: Mapping[str, Scheme], seed: int, demand: Demand, store: StoreModel, name: str, ids: Ids
     ) -> None:
         self._schemes, self._seed, self._demand, self._store, self._ids = schemes, seed, demand, store, name
         self._noise = noise_of(demand.days, seed)
@@ -244,14 +246,14 @@ class _Laboratory:
                 yield from self._rows("ids", name, keys, self._store, self._traffic)
 
     def _rows(
-        self, assumption: str, value: str, every: Mapping[str, Keys], store: Store, traffic: Traffic
+        self, assumption: str, value: str, every: Mapping[str, Keys], store: StoreModel, traffic: Traffic
     ) -> Iterator[SensitivityRow]:
         for scheme, keys in every.items():
             steady, burst = _loads(simulated(keys, store, traffic, BACKFILL).errors, traffic)
             yield SensitivityRow(assumption, value, scheme, steady, burst)
 
 
-def _other_stores(store: Store) -> Iterator[tuple[str, str, Store]]:
+def _other_stores(store: StoreModel) -> Iterator[tuple[str, str, StoreModel]]:
     for hours in (6, 12, 24):
         if hours * _HOUR != store.merge_after:
             yield "merging", f"after {hours} h", replace(store, merge_after=hours * _HOUR)
@@ -276,7 +278,7 @@ def _other_demands(demand: Demand) -> Iterator[tuple[str, str, Demand]]:
     yield "burst", f"{demand.burst * 2:g} x", replace(demand, burst=demand.burst * 2)
 
 
-def _run(scheme: str, split: Split, is_warm: bool, keys: Keys, outcome: Outcome, traffic: Traffic) -> SimulatedRun:
+def _run(scheme: str, split: Split, is_warm: bool, keys: Keys, outcome: MinuteCounts, traffic: Traffic) -> SimulatedRun:
     steady, burst = _loads(outcome.errors, traffic)
     characters = first_characters(keys)
     shares = characters.values()
@@ -286,18 +288,18 @@ def _run(scheme: str, split: Split, is_warm: bool, keys: Keys, outcome: Outcome,
     return SimulatedRun(scheme, split, is_warm, steady, burst, ratio, characters, partitions, hours)
 
 
-def _loads(errors: Array, traffic: Traffic) -> tuple[Load, Load]:
+def _loads(errors: Array, traffic: Traffic) -> tuple[PeriodLoad, PeriodLoad]:
     """Return the loads of the steady state and of the burst."""
     requests, burst = traffic.means * 60, slice(*traffic.burst)
     is_steady = np.arange(traffic.minutes) >= traffic.first
     is_steady[burst] = False
     return (
-        Load.of(requests[is_steady].sum(), errors[is_steady].sum()),
-        Load.of(requests[burst].sum(), errors[burst].sum()),
+        PeriodLoad.of(requests[is_steady].sum(), errors[is_steady].sum()),
+        PeriodLoad.of(requests[burst].sum(), errors[burst].sum()),
     )
 
 
-def _hours(outcome: Outcome, first: int) -> Iterator[Hour]:
+def _hours(outcome: MinuteCounts, first: int) -> Iterator[Hour]:
     """Yield the hours of a timeline: see `SimulatedRun`."""
     errors = np.rint(outcome.errors[BACKFILL:].reshape(-1, _HOUR).sum(axis=1)).astype(np.int64)
     partitions = outcome.partitions[BACKFILL:].reshape(-1, _HOUR).max(axis=1)
@@ -330,7 +332,8 @@ def _assumed(inputs: Inputs, limit: float, templates: Sequence[KeyTemplate]) -> 
     )
     yield f"ids: {inputs.ids}"
     for template in templates:
-        yield f"keys: {template.text}"
+        yield f"keys of {template.table or 'the pattern'}: {template.text}"
         if columns := unknown_columns(template, inputs.column):
             yield f"unknown: the values of {', '.join(columns)} in it, modelled as one value"
+        yield from template.notes
     yield "base2 and random have a prefix for each file, the other schemes one for each id"

@@ -26,7 +26,7 @@ _COLUMNS = 5
 
 
 @dataclass(frozen=True, slots=True)
-class Load:
+class PeriodLoad:
     """The requests of a period, and how many of them the store answered with 503.
 
     Attributes:
@@ -40,7 +40,7 @@ class Load:
     nines: float | None
 
     @classmethod
-    def of(cls, requests: float, errors: float) -> Load:
+    def of(cls, requests: float, errors: float) -> PeriodLoad:
         """Return the load with these numbers, which are rounded."""
         whole, wrong = round(requests), round(errors)
         rate = float(f"{wrong / whole:.4g}") if whole else 0.0
@@ -88,8 +88,8 @@ class SimulatedRun:
     scheme: str
     split: Split
     warm: bool
-    steady: Load
-    burst: Load
+    steady: PeriodLoad
+    burst: PeriodLoad
     first_character_max_min: float | None
     first_characters: dict[str, float]
     partitions: int
@@ -103,8 +103,8 @@ class SensitivityRow:
     assumption: str
     value: str
     scheme: str
-    steady: Load
-    burst: Load
+    steady: PeriodLoad
+    burst: PeriodLoad
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,11 +181,11 @@ def _sensitivity_tables(rows: Sequence[SensitivityRow]) -> Iterator[Line]:
         yield from ("", *table(("assumption", "value", *names), body))
 
 
-def _short(load: Load) -> str:
+def _short(load: PeriodLoad) -> str:
     return exponential(load.rate) if load.errors else "0"
 
 
-def _share(load: Load) -> str:
+def _share(load: PeriodLoad) -> str:
     return percent(load.rate, 2) if load.errors else "0"
 
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pytest
 
-from glacierbase.heat.partitions import Store, simulated
+from glacierbase.heat.partitions import StoreModel, simulated
 from glacierbase.heat.schemes import keys_of
 from glacierbase.heat.simulation import Split
 from glacierbase.heat.traffic import Traffic
@@ -38,7 +38,7 @@ class Partition:
         for part in self.parts:
             yield from part.leaves()
 
-    def end_minute(self, mean: float, store: Store) -> None:
+    def end_minute(self, mean: float, store: StoreModel) -> None:
         """Count the minute; then merge or split."""
         load = mean * self.share
         if self.parts:
@@ -75,7 +75,7 @@ def divided(texts: Sequence[str], split: Split) -> list[list[str]]:
         length += 1
 
 
-def slow(store: Store, rates: Sequence[Sequence[float]], restart: int | None) -> tuple[list[float], list[int]]:
+def slow(store: StoreModel, rates: Sequence[Sequence[float]], restart: int | None) -> tuple[list[float], list[int]]:
     """Return the errors and the number of partitions of each minute."""
     errors, counts = [], []
     root = Partition(sorted(TEXTS, key=lambda text: f"{text}/"))
@@ -106,9 +106,12 @@ def rates_of(seed: int) -> np.ndarray:
 @pytest.mark.parametrize("merge_after", [None, 60, 25])
 @pytest.mark.parametrize("split", Split)
 @pytest.mark.parametrize("seed", [1, 2])
-def test_a_count_second_by_second_agrees(seed: int, split: Split, merge_after: int | None, restart: int | None) -> None:
+def test_a_count_second_by_second_agrees(
+    seed: int, split: Split, merge_after: int | None, restart: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Errors and partitions are the same in each minute, with and without merging, and where keys begin with a time."""
-    store = Store(LIMIT, split, trigger=0.9, delay=20, merge_after=merge_after)
+    monkeypatch.setattr("glacierbase.heat.partitions.DAY", 16)  # Several spans are searched.
+    store = StoreModel(LIMIT, split, trigger=0.9, delay=20, merge_after=merge_after)
     rates = rates_of(seed)
     errors, counts = slow(store, rates.tolist(), restart)
     keys = keys_of(list(TEXTS), np.array(list(TEXTS.values())) / 64, restart)
@@ -122,6 +125,6 @@ def test_a_count_second_by_second_agrees(seed: int, split: Split, merge_after: i
 def test_a_partition_with_one_key_is_never_split() -> None:
     """All requests of one id reach one partition, however hot it is."""
     rates = np.full((MINUTES, 1), 250.0)
-    outcome = simulated(keys_of(["7"], np.ones(1)), Store(LIMIT), Traffic(rates, 0, (0, 0)), 0)
+    outcome = simulated(keys_of(["7"], np.ones(1)), StoreModel(LIMIT), Traffic(rates, 0, (0, 0)), 0)
     assert outcome.partitions.max() == 1
     assert outcome.errors.tolist() == [150.0 * 60] * MINUTES

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.heat.partitions import Store
+from glacierbase.heat.partitions import StoreModel
 from glacierbase.heat.replay import replay, replayed
 from glacierbase.heat.simulation import Split
 from glacierbase.heat.trace import LogComparison
@@ -23,7 +23,7 @@ from tests.support.accesslogs import record
 
 NOON = 1_764_072_000
 LIMIT, DELAY, MINUTES = 4, 3, 70
-STORE = Store(LIMIT, delay=DELAY)
+STORE = StoreModel(LIMIT, delay=DELAY)
 IDS = [f"id={number}/{letter}" for number in range(10, 16) for letter in "ab"]
 
 

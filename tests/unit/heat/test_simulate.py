@@ -14,7 +14,7 @@ import pytest
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.schemes import drawn
 from glacierbase.heat.simulate import Inputs, simulate
-from glacierbase.heat.simulation import Load, SensitivityRow, SimulatedRun, Simulation, Split
+from glacierbase.heat.simulation import PeriodLoad, SensitivityRow, SimulatedRun, Simulation, Split
 from glacierbase.heat.traffic import DAY, Demand, noise_of, traffic
 from glacierbase.model.codec import to_json
 from glacierbase.model.printable import printable
@@ -116,10 +116,10 @@ def test_the_text_has_at_most_100_columns(default: Simulation) -> None:
 
 def test_a_load_without_errors_has_no_nines() -> None:
     """A rate of 0 is shown as what the number of requests proves."""
-    assert Load.of(5e9, 0) == Load(5_000_000_000, 0, 0.0, None)
-    assert Load.of(5e9, 0).rate_text == "< 2.0e-10"
-    assert Load.of(1e6, 1300).rate_text == "1.3e-3"
-    assert Load.of(1e6, 1000).nines == 3
+    assert PeriodLoad.of(5e9, 0) == PeriodLoad(5_000_000_000, 0, 0.0, None)
+    assert PeriodLoad.of(5e9, 0).rate_text == "< 2.0e-10"
+    assert PeriodLoad.of(1e6, 1300).rate_text == "1.3e-3"
+    assert PeriodLoad.of(1e6, 1000).nines == 3
 
 
 def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
@@ -186,7 +186,7 @@ def test_a_pattern_of_keys_is_a_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
     simulation = simulate(Inputs(layout=pattern, schemes=("date-first",), days=2))
     ours, same = run_of(simulation, "layout"), run_of(simulation, "date-first")
     assert (ours.steady, ours.burst, ours.timeline) == (same.steady, same.burst, same.timeline)
-    assert f"keys: {pattern}" in simulation.assumptions
+    assert f"keys of the pattern: {pattern}" in simulation.assumptions
     assert "unknown: the values of region in it, modelled as one value" in simulation.assumptions
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from glacierbase.errors import GlacierbaseError
 from glacierbase.heat.access_log import DamagedLine
-from glacierbase.heat.simulation import Hour, Load, SensitivityRow, SimulatedRun, Simulation, Split
+from glacierbase.heat.simulation import Hour, PeriodLoad, SensitivityRow, SimulatedRun, Simulation, Split
 from glacierbase.heat.simulation_files import check_outputs, page, write_outputs
 from glacierbase.heat.simulation_plots import plots_of
 from glacierbase.heat.trace import LogComparison, Observed, ObservedHour, Prediction
@@ -28,7 +28,7 @@ VOID = {"meta", "br"}
 
 def run(scheme: str, split: Split, is_warm: bool) -> SimulatedRun:
     hours = (Hour(-3, 5, 2), Hour(4, 12_000, 2), Hour(30, 0, 9))
-    load = Load(1000, 10, 0.01, 2.0)
+    load = PeriodLoad(1000, 10, 0.01, 2.0)
     return SimulatedRun(scheme, split, is_warm, load, load, 1.5, {"0": 0.6, "\x1b": 0.4}, 9, hours)
 
 
