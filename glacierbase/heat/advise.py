@@ -16,16 +16,12 @@ from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.load import FILE_SIZE, Load
 from glacierbase.heat.remedies import NAMES, AdvisedTable, Alternative, Remedy, remedy_of
-from glacierbase.layout.providers import AWS, Provider
+from glacierbase.layout.providers import AWS, QUIET, UTILISATION, Provider
 from glacierbase.migrations.new_files import as_template, git_user, write_migration
 from glacierbase.model.amounts import amount, bytes_amount, long_time
 from glacierbase.model.result import StandaloneResult
 from glacierbase.model.text import Line, Mark, Verbatim, quoted
 
-# The share of a prefix's limit that a load is planned with: the other half is for bursts and uneven keys.
-UTILISATION = 0.5
-# Requests a second below which no layout helps, by AWS in 2012 and ever since.
-QUIET = 50
 _BASE = 16
 _MOST_DEPTH = 8
 # A claim, and the address of its source in parentheses.

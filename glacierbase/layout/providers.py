@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.text import did_you_mean
 
+# The share of the limit of a partition that a load is planned with: the other half is for bursts and uneven keys.
+UTILISATION = 0.5
+# Requests a second below which no layout helps, by AWS in 2012 and ever since.
+QUIET = 50
+
 
 @dataclass(frozen=True, slots=True)
 class Provider:
