@@ -112,7 +112,7 @@ class AdviseResult(StandaloneResult):
         return list(_lines(self.advice))
 
 
-def advise(load: Load, provider: Provider = AWS, table: AdvisedTable = AdvisedTable()) -> Advice:  # noqa: B008 (immutable)
+def advise(load: Load, provider: Provider | None = None, table: AdvisedTable | None = None) -> Advice:
     """Return what to do about a load. Pure.
 
     The prefixes needed are the most of PUT/(u*limit), GET/(u*limit) and objects/target, rounded up to a power of 16; u is
@@ -121,6 +121,7 @@ def advise(load: Load, provider: Provider = AWS, table: AdvisedTable = AdvisedTa
     Raises:
         ConfigurationError: `INVALID_VALUE`: more prefixes than any layout has.
     """
+    provider, table = provider or AWS, table or AdvisedTable()
     target = load.objects_per_prefix or provider.objects_per_prefix
     needs = dict(_needs(load, provider, target))
     needed = max(needs.values(), default=0)

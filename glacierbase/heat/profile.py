@@ -8,7 +8,7 @@ from pathlib import Path
 
 from glacierbase.heat.counting import EXACT, Hottest, IdCounts, IdKind
 from glacierbase.heat.extra import required
-from glacierbase.heat.ids import Batch
+from glacierbase.heat.ids import MOST, Batch, ids_in_file
 from glacierbase.heat.plots import Panel, bars, percent, share_plot
 from glacierbase.heat.safety import CHANCE, MOST_SHARE, ChiSquare, SchemeSafety, chi_square, schemes, shown_id
 from glacierbase.model.escape import on_one_line
@@ -77,6 +77,16 @@ class ProfileResult(StandaloneResult):
 
     def lines(self) -> Sequence[Line]:
         return [*_lines(self.profile), *([f"plot: {self.plot}"] if self.plot else [])]
+
+
+def profile_file(path: str, column: str, *, sample: int | None = None, plot: str | None = None) -> ProfileResult:
+    """Return the profile of the ids of a column of a file, as `Project.layout_profile` does for a table.
+
+    Raises:
+        ConfigurationError: as `ids_in_file` and `profile`.
+    """
+    most = sample or MOST
+    return profile(ids_in_file(path, column, most), path, column, most, plot)
 
 
 def profile(batches: Iterable[Batch], source: str, column: str, most: int, plot: str | None = None) -> ProfileResult:

@@ -14,7 +14,7 @@ from glacierbase.heat.access_log import AccessLog, Request
 from glacierbase.heat.extra import required
 from glacierbase.heat.log_traffic import LogTraffic, counted_traffic
 from glacierbase.heat.partitions import Bounds, Lifetime, StoreModel, lifetimes
-from glacierbase.heat.simulate import MOST_PARTITIONS, Inputs
+from glacierbase.heat.simulate import MOST_PARTITIONS, SimulationInputs
 from glacierbase.heat.simulation import Simulation, Split
 from glacierbase.heat.trace import LogComparison, Observed, ObservedHour, Prediction
 from glacierbase.heat.traffic import BACKFILL, BACKFILL_FACTOR, Array, Traffic
@@ -33,7 +33,7 @@ def replay(paths: Sequence[str | Path], options: Mapping[str, Any]) -> Simulatio
 
     Args:
         paths: files, plain or gzip, and folders.
-        options: of the command that the caller set, by the names of `Inputs`.
+        options: of the command that the caller set, by the names of `SimulationInputs`.
 
     Raises:
         ConfigurationError: as `replayed`; `INVALID_VALUE`; `CONFLICTING_OPTIONS`: an option makes a load.
@@ -41,7 +41,7 @@ def replay(paths: Sequence[str | Path], options: Mapping[str, Any]) -> Simulatio
     if others := [_option(name) for name in options if name not in _OF_STORE]:
         what = f"--trace replays the requests of a log; {', '.join(others)} would make others"
         raise ConfigurationError("CONFLICTING_OPTIONS", what, f"leave out --trace, or {' and '.join(others)}")
-    inputs = Inputs(**options)
+    inputs = SimulationInputs(**options)
     limits = inputs.limits()
     trace = replayed(paths, inputs.store(), limits.put_per_second / limits.get_per_second)
     return Simulation(None, None, (), (), tuple(_assumed(inputs, limits)), trace)
@@ -242,7 +242,7 @@ def _predicted(ranges: _LoggedRanges, store: StoreModel, is_warm: bool, hours: S
     return Prediction(str(store.split), is_warm, total, _rate(total, ranges.requests), partitions, tuple(counts))
 
 
-def _assumed(inputs: Inputs, limits: Provider) -> Iterator[str]:
+def _assumed(inputs: SimulationInputs, limits: Provider) -> Iterator[str]:
     """Yield what is documented, modelled and unknown."""
     yield "documented: S3 delivers access logs on a best-effort basis; records may be missing, late or twice"
     yield "retries are in the log, each as a request; a client that waited after a 503 sent less than it had to send"

@@ -43,8 +43,8 @@ _PATTERN = "layout"
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """The options of the command.
+class SimulationInputs:
+    """What is simulated, and what is assumed: the options of the command.
 
     Attributes:
         schemes: of `SCHEMES`; by default `DEFAULT_SCHEMES`, and none with a layout.
@@ -71,6 +71,11 @@ class Inputs:
     trigger: float = 0.95
     delay: float = 45 * 60.0
     merge_after: float | None = None
+
+    @property
+    def needs_project(self) -> bool:
+        """Whether keys or ids are those of a project's table or migration."""
+        return bool(self.source or self.table)
 
     @property
     def source(self) -> str | None:
@@ -137,7 +142,7 @@ def _check(option: str, value: float, low: float, high: float, unit: str = "") -
 
 
 def simulate(
-    inputs: Inputs, templates: Sequence[KeyTemplate] | None = None, batches: Iterable[Batch] | None = None
+    inputs: SimulationInputs, templates: Sequence[KeyTemplate] | None = None, batches: Iterable[Batch] | None = None
 ) -> Simulation:
     """Return the runs of each scheme, with both ways to split and with warm and cold partitions, and their sensitivity.
 
@@ -184,7 +189,7 @@ def templates_of(layout: str, results: Iterable[ExplainResult]) -> list[KeyTempl
     ]
 
 
-def _ids(inputs: Inputs, batches: Iterable[Batch] | None) -> Ids:
+def _ids(inputs: SimulationInputs, batches: Iterable[Batch] | None) -> Ids:
     """Return the chosen ids; of those that are read, each has the share of the values that it is.
 
     Raises:
@@ -309,7 +314,7 @@ def _hours(outcome: MinuteCounts, first: int) -> Iterator[Hour]:
         yield Hour(hour - before, int(errors[hour]), int(partitions[hour]))
 
 
-def _assumed(inputs: Inputs, limit: float, templates: Sequence[KeyTemplate]) -> Iterator[str]:
+def _assumed(inputs: SimulationInputs, limit: float, templates: Sequence[KeyTemplate]) -> Iterator[str]:
     """Yield what is modelled, and what is unknown."""
     merging = (
         "are never merged" if inputs.merge_after is None else f"are merged after {inputs.merge_after / _HOUR**2:g} h"

@@ -56,8 +56,8 @@ PROVIDERS = {provider.name: provider for provider in (AWS, AWS_2012)}
 CUSTOM = "custom"
 
 
-def provider_of(name: str, put_limit: float | None = None, get_limit: float | None = None) -> Provider:
-    """Return the provider of this name.
+def provider_of(name: str | None, put_limit: float | None = None, get_limit: float | None = None) -> Provider:
+    """Return the provider of this name; default `AWS`.
 
     Args:
         put_limit, get_limit: requests per second that one partition carries; for `custom`, and required there.
@@ -65,6 +65,7 @@ def provider_of(name: str, put_limit: float | None = None, get_limit: float | No
     Raises:
         ConfigurationError: `INVALID_VALUE`, `CONFLICTING_OPTIONS`.
     """
+    name = name or AWS.name
     if name not in (*PROVIDERS, CUSTOM):
         hint = did_you_mean(name, (*PROVIDERS, CUSTOM), f"use one of {', '.join((*PROVIDERS, CUSTOM))}")
         raise ConfigurationError("INVALID_VALUE", f"unknown provider {name}", hint)
