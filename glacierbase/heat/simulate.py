@@ -23,14 +23,15 @@ from glacierbase.heat.schemes import (
     drawn,
     first_characters,
 )
-from glacierbase.heat.simulation import Hour, PeriodLoad, SensitivityRow, SimulatedRun, Simulation, Split, percent
+from glacierbase.heat.simulation import Hour, PeriodLoad, SensitivityRow, SimulatedRun, Simulation, Split
 from glacierbase.heat.template_keys import template_scheme, unknown_columns
 from glacierbase.heat.traffic import BACKFILL, WARM_UP_DAYS, Array, Demand, Traffic, burst_day, noise_of, traffic
 from glacierbase.layout.folders import raw_template
 from glacierbase.layout.providers import AWS, CUSTOM, Provider, provider_of
 from glacierbase.layout.template import VARIABLE, KeyTemplate, Segment
+from glacierbase.model.amounts import percent
+from glacierbase.model.arguments import check_one_of
 from glacierbase.model.command import command
-from glacierbase.model.text import did_you_mean
 
 np = required("numpy")
 
@@ -157,13 +158,15 @@ def simulate(
     store = inputs.store()
     demand = inputs.demand(store.limit)
     names = inputs.schemes or (() if inputs.layout else DEFAULT_SCHEMES)
-    schemes = {name: SCHEMES[_known("--scheme", name, SCHEMES)] for name in names}
+    for name in names:
+        check_one_of("scheme", name, SCHEMES)
+    schemes = {name: SCHEMES[name] for name in names}
     if templates is None:
         templates = [raw_template(inputs.layout)] if inputs.layout else []
     schemes |= {template.table or _PATTERN: template_scheme(template, inputs.column) for template in templates}
-    laboratory = _Laboratory(schemes, inputs.seed, demand, store, inputs.ids, _ids(inputs, batches))
-    runs = tuple(laboratory.runs())
-    rows = tuple(laboratory.sensitivity(runs))
+    simulator = _Simulator(schemes, inputs.seed, demand, store, inputs.ids, _ids(inputs, batches))
+    runs = tuple(simulator.runs())
+    rows = tuple(simulator.sensitivity(runs))
     return Simulation(inputs.days, inputs.seed, runs, rows, tuple(_assumed(inputs, store.limit, templates)))
 
 
@@ -198,19 +201,13 @@ def _ids(inputs: SimulationInputs, batches: Iterable[Batch] | None) -> Ids:
     if batches is None and is_file(inputs.ids):
         batches = ids_in_file(inputs.ids, inputs.column, MOST_IDS)
     if batches is None:
-        return drawn(_known("--ids", inputs.ids, DISTRIBUTIONS), inputs.seed)
+        check_one_of("distribution of ids", inputs.ids, DISTRIBUTIONS)
+        return drawn(inputs.ids, inputs.seed)
     counts = Counter(id for batch in batches for id in batch if id is not None)
     return Ids.of(list(counts), np.array(list(counts.values()), dtype=float))
 
 
-def _known(option: str, name: str, names: Mapping[str, object]) -> str:
-    if name not in names:
-        hint = did_you_mean(name, names, f"use one of {', '.join(names)}")
-        raise ConfigurationError("INVALID_VALUE", f"unknown value {name} of {option}", hint)
-    return name
-
-
-class _Laboratory:
+class _Simulator:
     """Simulates key schemes under the same noise and with the same ids, so that only what is varied differs."""
 
     def __init__(

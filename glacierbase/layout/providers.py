@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.model.text import did_you_mean
+from glacierbase.model.arguments import check_one_of
 
 # The share of the limit of a partition that a load is planned with: the other half is for bursts and uneven keys.
 UTILISATION = 0.5
@@ -66,9 +66,7 @@ def provider_of(name: str | None, put_limit: float | None = None, get_limit: flo
         ConfigurationError: `INVALID_VALUE`, `CONFLICTING_OPTIONS`.
     """
     name = name or AWS.name
-    if name not in (*PROVIDERS, CUSTOM):
-        hint = did_you_mean(name, (*PROVIDERS, CUSTOM), f"use one of {', '.join((*PROVIDERS, CUSTOM))}")
-        raise ConfigurationError("INVALID_VALUE", f"unknown provider {name}", hint)
+    check_one_of("provider", name, (*PROVIDERS, CUSTOM))
     if name != CUSTOM:
         if put_limit is not None or get_limit is not None:
             what = f"--put-limit and --get-limit are for --provider {CUSTOM}: {name} has its own limits"

@@ -16,6 +16,7 @@ from glacierbase.heat.schemes import drawn
 from glacierbase.heat.simulate import SimulationInputs, simulate
 from glacierbase.heat.simulation import PeriodLoad, SensitivityRow, SimulatedRun, Simulation, Split
 from glacierbase.heat.traffic import DAY, Demand, noise_of, traffic
+from glacierbase.model.amounts import rate_text
 from glacierbase.model.codec import to_json
 from glacierbase.model.printable import printable
 
@@ -117,8 +118,8 @@ def test_the_text_has_at_most_100_columns(default: Simulation) -> None:
 def test_a_load_without_errors_has_no_nines() -> None:
     """A rate of 0 is shown as what the number of requests proves."""
     assert PeriodLoad.of(5e9, 0) == PeriodLoad(5_000_000_000, 0, 0.0, None)
-    assert PeriodLoad.of(5e9, 0).rate_text == "< 2.0e-10"
-    assert PeriodLoad.of(1e6, 1300).rate_text == "1.3e-3"
+    assert rate_text(0.0, 5_000_000_000) == "< 2.0e-10"
+    assert rate_text(PeriodLoad.of(1e6, 1300).rate, 10**6) == "1.3e-3"
     assert PeriodLoad.of(1e6, 1000).nines == 3
 
 
