@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.heat.explain import ExplainedKeys, ExplainResult
+from glacierbase.heat.explain import ExplainResult
+from glacierbase.heat.explained import ExplainedKeys
 from glacierbase.heat.remedies import FORMATS, SNOWFLAKE, AdvisedTable
 from glacierbase.layout.facts import layout_format
 from glacierbase.layout.template import SegmentKind
