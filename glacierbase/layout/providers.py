@@ -21,6 +21,7 @@ class Provider:
         objects_per_prefix: the number of keys that a partition holds; None where no limit is known.
         source: of the limits.
         documented: whether the vendor documents the limits today.
+        utilisation: the share of a limit that a load is planned with: the other half is for bursts and uneven keys.
     """
 
     name: str
@@ -29,6 +30,7 @@ class Provider:
     objects_per_prefix: int | None
     source: str
     documented: bool
+    utilisation: float = 0.5
 
 
 AWS = Provider(
@@ -46,6 +48,7 @@ AWS_2012 = Provider(
     objects_per_prefix=20_000_000,
     source="performance tips of S3 of 2012, which AWS withdrew in 2018: targets for a partition, not limits",
     documented=False,
+    utilisation=1.0,
 )
 PROVIDERS = {provider.name: provider for provider in (AWS, AWS_2012)}
 CUSTOM = "custom"
