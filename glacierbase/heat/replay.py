@@ -19,6 +19,7 @@ from glacierbase.heat.simulation import Simulation, Split
 from glacierbase.heat.trace import LogComparison, Observed, ObservedHour, Prediction
 from glacierbase.heat.traffic import BACKFILL, BACKFILL_FACTOR, Array, Traffic
 from glacierbase.layout.providers import CUSTOM, Provider
+from glacierbase.model.text import counted
 from glacierbase.run import activity
 
 np = required("numpy")
@@ -93,7 +94,7 @@ def replayed(paths: Sequence[str | Path], store: StoreModel, read_weight: float)
 
 
 def _without_requests(log: AccessLog) -> ConfigurationError:
-    what = f"the log has no request for an object: {log.lines:,} lines, {log.damaged:,} damaged"
+    what = f"the log has no request for an object: {counted(log.lines, 'line')}, {log.damaged:,} damaged"
     if log.examples:
         first = log.examples[0]
         what += f"; {first.path}, line {first.line}: {first.why}"
