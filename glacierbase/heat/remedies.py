@@ -29,8 +29,8 @@ _BUCKETS = (100, 1000)
 _LETTERS = 62
 # The partition field in statements about a table whose fields are not known.
 _DAY = PartitionField(None, "ts_day", "ts", "day")
-_BY_PREFIX = "no prefix names a partition: IAM, lifecycle rules and `ls` by one break"
-_SHARED_PATH = "with a write.data.path that tables share, no prefix names this table either"
+_BY_PREFIX = "IAM, lifecycle rules and `ls` for one partition match no prefix any more"
+_SHARED_PATH = "where tables share a write.data.path, those for one table do not either"
 _NEW_FILES = "only new files get the new keys; older ones move when they are rewritten"
 _COPIES = (
     "the statement copies the table; writers must fill the new column",
@@ -108,12 +108,14 @@ class Remedy:
         verdict: its name, which is stable: `object-storage`, `hash`, `reversed-id`.
         title: what to do, as a sentence without its end.
         statements: that do it; none where no statement does.
+        prefixes: how many it makes; None where that is not known.
         why: what follows for the keys.
     """
 
     verdict: str
     title: str
     statements: tuple[str, ...]
+    prefixes: int | None
     why: tuple[str, ...]
     warnings: tuple[str, ...]
     documented: tuple[str, ...] = ()
@@ -137,6 +139,7 @@ def _iceberg(table: AdvisedTable, needed: float, depth: int) -> Remedy:
             "bucket-first",
             f"Partition by bucket({buckets}, {table.column}) first",
             bucket_first,
+            buckets,
             why=(
                 f"keys begin with {table.column}_bucket_{buckets}=N, by which queries prune",
                 f"{buckets} is a power of 10: the first digits of the numbers are balanced",
@@ -151,9 +154,10 @@ def _iceberg(table: AdvisedTable, needed: float, depth: int) -> Remedy:
         "object-storage",
         "Turn on object storage",
         object_storage,
+        2 ** min(4 * depth, _BITS),
         why=(
             "Iceberg then writes data/0110/1010/0011/11100001/<partition>/<file>",
-            f"4 bits a directory: depth {depth} of 16^{depth}; no property sets the depth",
+            f"{4 * depth} bits are 16^{depth} prefixes; the number of directories cannot be set",
             *(["its hash has 20 bits, 1,048,576 prefixes: fewer than needed"] if 4 * depth > _BITS else []),
             *(["buckets first do not help here: too many are needed, or they are first"] if table.is_readable else []),
         ),
@@ -193,6 +197,7 @@ def _delta(table: AdvisedTable, needed: float, depth: int) -> Remedy:  # noqa: A
         "random-prefix",
         f"Turn on random prefixes of {counted(length, 'character')}",
         (_properties(table, properties),),
+        _LETTERS**length,
         why=(
             f"{length} of {_LETTERS} letters and digits: {_LETTERS**length:,} prefixes, in place of partitions",
             "length 1 is enough for 62 prefixes, 2 for 3,844",
@@ -208,8 +213,9 @@ def _hive(table: AdvisedTable, needed: float, depth: int) -> Remedy:
     if table.is_readable:
         return Remedy(
             "reversed-id",
-            f"Begin keys with the last {counted(digits, 'digit')} of {table.column}",
+            f"Begin keys with the last {counted(digits, 'digit') if digits > 1 else 'digit'} of {table.column}",
             (_copy(table, "reversed", f"substr({_SPARK.reversed_id(table.column)}, 1, {digits})"),),
+            10**digits,
             why=(
                 f"{10**digits:,} prefixes: an id's last digits, reversed, as a text: 100 is 001",
                 f"in a template, the id is {{{{ reversed_id('{table.column}') }}}}",
@@ -221,6 +227,7 @@ def _hive(table: AdvisedTable, needed: float, depth: int) -> Remedy:
         "hash",
         f"Begin keys with {counted(depth, 'hexadecimal digit')} of a hash",
         (_copy(table, "hash", _SPARK.hash_prefix(table.column, depth)),),
+        16**depth,
         why=(
             f"{16**depth:,} prefixes: readers that know {table.column} compute its prefix",
             f"in a template, the prefix is {{{{ hash_prefix('{table.column}', {depth}) }}}}",
@@ -249,6 +256,7 @@ def _hudi(table: AdvisedTable, needed: float, depth: int) -> Remedy:  # noqa: AR
         "partition-order",
         "Create the table again, partitioned by a hash first",
         (),
+        None,
         why=(
             f"no statement does it: create a table PARTITIONED BY ({column}, …), time last",
             f"{column}: {_SPARK.hash_prefix(table.column, depth)}",
@@ -263,6 +271,7 @@ def _snowflake(table: AdvisedTable, needed: float, depth: int) -> Remedy:  # noq
         "flat-paths",
         "Let Snowflake write without partition directories",
         (f"ALTER ICEBERG TABLE {table.name} SET PATH_LAYOUT = FLAT",),
+        None,
         why=("FLAT is the default; with HIERARCHICAL the date of a partition comes first",),
         documented=(_PATH_LAYOUT,),
         warnings=(_NEW_FILES,),

@@ -22,6 +22,7 @@ from glacierbase.heat.traffic import BACKFILL, BACKFILL_FACTOR, Array, Traffic
 from glacierbase.layout.providers import CUSTOM, Provider
 from glacierbase.model.amounts import percent, significant
 from glacierbase.model.arguments import option_of
+from glacierbase.model.text import counted
 from glacierbase.run import activity
 
 np = required("numpy")
@@ -92,7 +93,7 @@ def replayed(paths: Sequence[str | Path], store: StoreModel, read_weight: float)
 
 
 def _without_requests(log: AccessLog) -> ConfigurationError:
-    what = f"the log has no request for an object: {log.lines:,} lines, {log.damaged:,} damaged"
+    what = f"the log has no request for an object: {counted(log.lines, 'line')}, {log.damaged:,} damaged"
     if log.examples:
         first = log.examples[0]
         what += f"; {first.path}, line {first.line}: {first.why}"

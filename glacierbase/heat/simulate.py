@@ -321,7 +321,7 @@ def _assumed(inputs: SimulationInputs, limit: float, templates: Sequence[KeyTemp
     yield "what is above the limit in a second is answered with 503; retries are not modelled"
     yield f"a split follows {inputs.delay / 60:g} min above {percent(inputs.trigger)} of the limit; cooler minutes count down"
     yield "split by character: a partition for each next character that occurs"
-    yield "split by range: two partitions with half of the load each"
+    yield "split by range: two partitions, cut at the key at which half of the load is reached"
     yield f"partitions {merging}; they are idle while their sum stays at or below half of the limit"
     yield "where keys begin with the date, all requests reach one partition again at midnight"
     yield f"cold: one partition, {WARM_UP_DAYS} days before the first day that counts"

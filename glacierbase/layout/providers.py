@@ -8,9 +8,7 @@ from dataclasses import dataclass
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.arguments import check_one_of
 
-# The share of the limit of a partition that a load is planned with: the other half is for bursts and uneven keys.
-UTILISATION = 0.5
-# Requests a second below which no layout helps, by AWS in 2012 and ever since.
+# Requests a second below which AWS advised in 2012 to leave keys as they are.
 QUIET = 50
 
 
@@ -26,6 +24,7 @@ class Provider:
         objects_per_prefix: the number of keys that a partition holds; None where no limit is known.
         source: of the limits.
         documented: whether the vendor documents the limits today.
+        utilisation: the share of a limit that a load is planned with: the other half is for bursts and uneven keys.
     """
 
     name: str
@@ -34,6 +33,7 @@ class Provider:
     objects_per_prefix: int | None
     source: str
     documented: bool
+    utilisation: float = 0.5
 
 
 AWS = Provider(
@@ -51,6 +51,7 @@ AWS_2012 = Provider(
     objects_per_prefix=20_000_000,
     source="performance tips of S3 of 2012, which AWS withdrew in 2018: targets for a partition, not limits",
     documented=False,
+    utilisation=1.0,
 )
 PROVIDERS = {provider.name: provider for provider in (AWS, AWS_2012)}
 CUSTOM = "custom"

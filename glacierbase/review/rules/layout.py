@@ -26,7 +26,7 @@ from glacierbase.layout.iceberg import (
     refuses_former_paths,
 )
 from glacierbase.layout.partitions import bucket_skew
-from glacierbase.layout.providers import AWS, QUIET, UTILISATION
+from glacierbase.layout.providers import AWS, QUIET
 from glacierbase.layout.template import KeyTemplate, Segment, SegmentKind, is_true
 from glacierbase.layout.templates import key_template
 from glacierbase.layout.versions import at_least
@@ -149,15 +149,15 @@ def _severity_of(peak: Peak) -> Severity | None:
         return None
     if used > 1:
         return Severity.ERROR
-    return Severity.WARNING if used >= UTILISATION else Severity.NOTE
+    return Severity.WARNING if used >= AWS.utilisation else Severity.NOTE
 
 
 def _when(peak: Peak) -> str:
     """Return from which rate a finding matters, or the declared rate and the limit."""
-    put, get = AWS.put_per_second, AWS.get_per_second
+    put, get, part = AWS.put_per_second, AWS.get_per_second, AWS.utilisation
     declared = [f"{rate:,.0f} {name}/s" for rate, name in ((peak.put, "PUT"), (peak.get, "GET")) if rate is not None]
     if not declared:
-        rates = f"{UTILISATION * put:,.0f} PUT/s or {UTILISATION * get:,.0f} GET/s"
+        rates = f"{part * put:,.0f} PUT/s or {part * get:,.0f} GET/s"
         return f"matters from about {rates} (the key `layout` of the catalog file declares them)"
     return f"declared: {' and '.join(declared)}; documented for one partition: {put:,.0f} PUT/s and {get:,.0f} GET/s"
 
