@@ -155,6 +155,9 @@ def test_every_format_with_folders_of_partitions_has_the_note(sql: str, facts: F
         ("ALTER TABLE lake.a.t DROP PARTITION FIELD day(ts)", []),
         (SET.format(HASHED), []),
         (f"CREATE OR REPLACE TABLE lake.a.t {COLUMNS}", []),
+        ("DROP TABLE lake.a.t", []),
+        (f"DROP TABLE lake.a.t; CREATE TABLE lake.a.t {COLUMNS} PARTITIONED BY (bucket(100, id), day(ts))", []),
+        ("CREATE OR REPLACE TABLE lake.a.t USING iceberg PARTITIONED BY (id) AS SELECT * FROM lake.a.s", []),
         (ORIGINAL.replace("CREATE", "CREATE OR REPLACE"), [("0002", "KL101"), ("0002", "KL102")]),
         (DAYS.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"), [("0001", "KL101")]),
     ],
@@ -164,6 +167,27 @@ def test_only_the_statement_that_makes_the_keys_has_the_finding(change: str, exp
     placed = [(finding.path.split("/")[-1][:4], finding.code) for finding in found(DAYS, change)]
     assert sorted(placed) == expected
     assert sorted(codes(f"{DAYS};\n{change}")) == [code for _, code in expected]
+
+
+def test_short_names_after_use_are_one_table_up_to_the_next_use() -> None:
+    """A note at a short name ends where the same session changes the keys, or where they are no longer known."""
+    use, create, change = ("USE lake.a", ORIGINAL.replace("lake.a.t", "t"), SET.format(HASHED).replace("lake.a.t", "t"))
+    assert codes(f"{use}; {create}") == ["KL101", "KL102"]
+    assert codes(f"{use}; {create}; {change}") == []
+    assert codes(f"{use}; {create}", f"{use}; {change}") == []
+
+
+def test_a_table_that_a_query_replaces_has_the_keys_of_its_partition_fields() -> None:
+    """CREATE OR REPLACE TABLE … AS copies nothing of the table that it reads."""
+    replaced = "CREATE OR REPLACE TABLE lake.a.t USING iceberg PARTITIONED BY (days(ts)) AS SELECT * FROM lake.a.s"
+    assert codes("CREATE TABLE lake.a.t (ts timestamp) USING iceberg", replaced) == ["KL101"]
+
+
+def test_the_place_of_a_quoted_column_is_its_partition_field() -> None:
+    """A name that is quoted is the same column."""
+    quoted = "CREATE TABLE lake.a.t (`Time Stamp` timestamp) USING iceberg PARTITIONED BY (days(`Time Stamp`))"
+    [finding] = found(quoted)
+    assert quoted[finding.column - 1 :].startswith("days(")
 
 
 def test_partitioning_that_comes_later_is_found_where_it_comes() -> None:
