@@ -468,9 +468,9 @@ def _drop_constraint(table: KnownTable, part: Part) -> KnownTable:
     return replace(table, identifiers=() if part.text.upper().startswith("PRIMARY") else None)
 
 
-def _called(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, Call)
-    return table if part.procedure[-1].lower() in _OF_FILES else NOTHING
+def _is_of_files(part: Part) -> bool:
+    """Return whether a clause calls a procedure that changes no shape; the name of its table may lack the catalog."""
+    return isinstance(part, Call) and part.procedure[-1].lower() in _OF_FILES
 
 
 def _set_identifiers(table: KnownTable, part: Part) -> KnownTable:
@@ -519,7 +519,7 @@ _CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
     "set_write_order": _order, "set_distribution": _order, "set_identifier_fields": _set_identifiers,
     "drop_identifier_fields": _drop_identifiers, "set_properties": _set_property, "unset_properties": _unset_property,
     "alter_column_comment": _alter_column, "alter_column_position": _alter_column, "alter_column_default": _alter_column,
-    "add_constraint": _add_constraint, "drop_constraint": _drop_constraint, "call": _called,
+    "add_constraint": _add_constraint, "drop_constraint": _drop_constraint,
     **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag"), _same), "cluster_by": _cluster, "other": _other,
 }  # fmt: skip
 
@@ -593,6 +593,7 @@ class KnownTables:
         """Add what a statement declares; nothing is known of the tables of one that may not run."""
         operation, names = statement.operation, statement.targets
         is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names) or _is_apart(statement)
+        is_harmless = is_harmless or any(map(_is_of_files, statement.parts))
         self._follow_object(statement.subject)
         if operation in ("use", "set"):
             if statement.moves:

@@ -231,3 +231,9 @@ def test_a_partition_column_that_is_declared_in_its_clause_partitions() -> None:
         ["id", "day"],
         [("day",)],
     )
+
+
+def test_a_procedure_for_files_changes_nothing_that_is_known() -> None:
+    """Its argument may lack the catalog, by which the name of the table would be another one."""
+    assert after(CREATE, "CALL lake.system.rewrite_data_files('a.t')") == after(CREATE)
+    assert after(CREATE, "CALL lake.system.set_up('a.t')") is None
