@@ -25,6 +25,8 @@ _TIME_WORDS = {
     **dict.fromkeys(("hour", "hr", "hh"), "13"), **dict.fromkeys(("month", "mon", "mm"), "11"), "week": "48",
     **dict.fromkeys(("year", "yr", "yyyy"), "2026"),
 }  # fmt: skip
+# Words that may follow: `date_key`, `event_date_utc`.
+_AFTER_TIME = frozenset({"key", "sk", "utc", "str"})
 _NUMBERS = re.compile(r"tinyint|smallint|int|integer|bigint|long|decimal\(.*|float|double|real|numeric\(.*")
 _WIDTH = re.compile(r"(?P<function>\w+)\[(?P<width>\d+)\]")
 _NUMBER, _TEXT = 30417, "north"
@@ -66,7 +68,7 @@ def folders(facts: TableFacts, *, named: bool = True) -> Iterator[Segment]:
 
 def is_time(name: str, type_: str | None = None) -> bool:
     """Return whether the values of a column are dates or times, by its type, else by its name."""
-    return type_ in _TIME_TYPES or (type_ not in ("boolean", "binary") and _words(name)[-1] in _TIME_WORDS)
+    return type_ in _TIME_TYPES or (type_ not in ("boolean", "binary") and _last_word(name) in _TIME_WORDS)
 
 
 def value_of(name: str, type_: str | None = None) -> str:
@@ -75,7 +77,7 @@ def value_of(name: str, type_: str | None = None) -> str:
         return _TIME_TYPES[type_]
     if type_ == "boolean":
         return "true"
-    return _TIME_WORDS.get(_words(name)[-1]) or (str(_NUMBER) if _NUMBERS.fullmatch(type_ or "") else _TEXT)
+    return _TIME_WORDS.get(_last_word(name)) or (str(_NUMBER) if _NUMBERS.fullmatch(type_ or "") else _TEXT)
 
 
 def skewed_buckets(facts: TableFacts) -> Iterator[str]:
@@ -89,9 +91,10 @@ def skewed_buckets(facts: TableFacts) -> Iterator[str]:
                 yield f"{shares[digit]:.0%} of the numbers of {partition_text(part)} begin with {digit}"
 
 
-def _words(name: str) -> Sequence[str]:
-    """Return the words of a name: `eventDate` and `event_date` have two."""
-    return re.findall("[a-z]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()) or [""]
+def _last_word(name: str) -> str:
+    """Return the last word of a name that may mean a time: that of `eventDate`, `event_date` and `date_key` is `date`."""
+    words: Sequence[str] = re.findall("[a-z]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower())
+    return next((word for word in reversed(words) if word not in _AFTER_TIME), "")
 
 
 def _segment(facts: TableFacts, part: PartitionField, escape: Escape, *, named: bool = True) -> Segment:

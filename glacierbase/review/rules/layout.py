@@ -157,7 +157,9 @@ def _place(step: Step, segment: Segment) -> Place | None:
     """Return the place of the partition field or property that is the cause, if the statement has it."""
     for part in step.parsed.parts:
         if isinstance(part, PartitionClause):
-            if segment.column and segment.column in (name_of((column.lower(),)) for column in part.transform.columns):
+            if segment.column and segment.column in (
+                name_of(column.lower().split(".")) for column in part.transform.columns
+            ):
                 return part.place
         elif isinstance(part, Property) and part.key in _OF_KEYS:
             return part.place
@@ -290,7 +292,11 @@ def _in_delta(key: str, whole: dict[str, str], version: str | None) -> _Effects:
         yield f"{key} has no effect without {RANDOM_PREFIXES}", None
 
 
-_REVERSED_NAMES = re.compile(r"(?:\w+_)?reversed_(?:\w+_)?id|(?:\w+_)?id_(?:reversed|rev)")
+# In accounting, `reversed_payment_id` is the id of a payment that was reversed.
+_REVERSED_NAMES = re.compile(
+    r"(?!.*reversed_(?:payment|transaction|txn|transfer|entry|journal|posting|booking|charge|invoice|order|line|document)_)"
+    r"(?:(?:\w+_)?reversed_(?:\w+_)?id|(?:\w+_)?id_(?:reversed|rev))"
+)
 _NUMBERS = re.compile(
     r"(?i)(?:tinyint|smallint|int|integer|bigint|long|short|decimal|dec|numeric|number|float|double|real)\b"
 )
