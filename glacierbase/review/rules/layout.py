@@ -33,7 +33,7 @@ from glacierbase.layout.versions import at_least
 from glacierbase.model.catalog import LayoutOptions, Peak
 from glacierbase.model.differences import partition_text
 from glacierbase.model.finding import Severity
-from glacierbase.model.names import completed_like
+from glacierbase.model.names import completed_like, name_of
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.rules.properties import properties_set, set_from
@@ -46,6 +46,7 @@ _FORMATS = ("iceberg", "delta", "hudi", "parquet")
 # The operations after which new files may have other keys.
 _MAKES = (
     *CREATES, "add_partition_field", "drop_partition_field", "replace_partition_field", "set_properties", "unset_properties",
+    "drop_table",
 )  # fmt: skip
 _OF_KEYS = frozenset(
     {OBJECT_STORAGE, PARTITIONED_PATHS, DATA_PATH, *FORMER_PATHS, RANDOM_PREFIXES, PREFIX_LENGTH, COLUMN_MAPPING}
@@ -86,9 +87,11 @@ def _of_keys(code: str, find: _Find, formats: Sequence[str], *, by_rate: bool = 
         *_MAKES, formats=formats, severity=Severity.NOTE, is_of_state=True, proof=Proof.CITED, **_TEXTS[code]
     )
     def rule(step: Step, file: File) -> Iterator[RuleFinding]:
-        before, after = file.once(_templates).get(step.number, (None, None))
+        if step.number not in file.once(_templates):
+            return
+        before, after = file.once(_templates)[step.number]
         old, new = (template and find(template, file.format_of(step)) for template in (before, after))
-        if old and after and not new:
+        if not new and (old or not before):  # What is not known any more is not objected to.
             yield RuleFinding("", step)
         elif new and step.target and (not old or step.parsed.operation in CREATES):
             peak = _peak(step.target, file)
@@ -112,9 +115,9 @@ def _templates(file: File) -> dict[int, tuple[KeyTemplate | None, KeyTemplate | 
 
 
 def _makes_keys(step: Step) -> bool:
-    """Return whether a statement creates a table, or changes its partition fields or a property that its keys depend on."""
+    """Return whether a statement creates or drops a table, or changes its partition fields or a property of its keys."""
     return step.target is not None and (
-        step.parsed.operation in CREATES
+        step.parsed.operation in (*CREATES, "drop_table")
         or any(
             part.key in _OF_KEYS if isinstance(part, Property) else isinstance(part, PartitionClause)
             for part in step.parsed.parts
@@ -166,7 +169,9 @@ def _place(step: Step, segment: Segment) -> Place | None:
     """Return the place of the partition field or property that is the cause, if the statement has it."""
     for part in step.parsed.parts:
         if isinstance(part, PartitionClause):
-            if segment.column and segment.column in (column.lower() for column in part.transform.columns):
+            if segment.column and segment.column in (
+                name_of(column.lower().split(".")) for column in part.transform.columns
+            ):
                 return part.place
         elif isinstance(part, Property) and part.key in _OF_KEYS:
             return part.place
@@ -294,7 +299,11 @@ def _in_delta(key: str, whole: dict[str, str], version: str | None) -> _Effects:
         yield f"{key} has no effect without {RANDOM_PREFIXES}", None
 
 
-_REVERSED_NAMES = re.compile(r"(?:\w+_)?reversed_(?:\w+_)?id|(?:\w+_)?id_(?:reversed|rev)")
+# In accounting, `reversed_payment_id` is the id of a payment that was reversed.
+_REVERSED_NAMES = re.compile(
+    r"(?!.*reversed_(?:payment|transaction|txn|transfer|entry|journal|posting|booking|charge|invoice|order|line|document)_)"
+    r"(?:(?:\w+_)?reversed_(?:\w+_)?id|(?:\w+_)?id_(?:reversed|rev))"
+)
 
 
 @statement_rule(
