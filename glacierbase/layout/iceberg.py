@@ -39,7 +39,7 @@ class _Base:
 
     Attributes:
         segments: of the directory; where it is outside the table's location, after the bucket.
-        context: the segments after the hash that tell the tables in a shared directory apart.
+        context: the segments after the hash by which tables in a shared directory differ.
     """
 
     def __init__(self, facts: TableFacts) -> None:

@@ -1,4 +1,4 @@
-"""The segments of partition fields: how their values vary, and what they look like in a key."""
+"""The segments of partition fields: how their values vary, and their text in a key."""
 
 from __future__ import annotations
 

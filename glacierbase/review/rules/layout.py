@@ -184,26 +184,33 @@ def _in_sql(segment: Segment) -> str:
 
 
 def _hot_time_prefix(template: KeyTemplate, table_format: str) -> _Objection | None:
-    first = template.first_varying
-    if first is None or first.kind is not SegmentKind.TIME:
+    first = _leading_time(template)
+    if first is None:
         return None
     field, together = _in_sql(first), _UNITS.get(first.transform or "", f"one value of {first.column}")
-    cure = f", or {_CURES[table_format]}" if table_format in _CURES else ""
     message = f"keys begin with {field}: all writes of {together} reach one partition of the store until it splits"
-    return _Objection(message, first, f"For a high rate, put a field with many values before {field}{cure}")
+    fix = f"For a high rate, put a field with many values before {field}{_or_cure(table_format)}"
+    return _Objection(message, first, fix)
+
+
+def _leading_time(template: KeyTemplate) -> Segment | None:
+    """Return the first segment that varies if it is a time."""
+    first = template.first_varying
+    return first if first and first.kind is SegmentKind.TIME else None
+
+
+def _or_cure(table_format: str) -> str:
+    return f", or {_CURES[table_format]}" if table_format in _CURES else ""
 
 
 def _entropy_behind_time(template: KeyTemplate, table_format: str) -> _Objection | None:
-    first = template.first_varying
-    if first is None or first.kind is not SegmentKind.TIME:
-        return None
+    first = _leading_time(template)
     later = next((segment for segment in template.segments if segment.column and _spreads(segment)), None)
-    if later is None:
+    if first is None or later is None:
         return None
     field, time = _in_sql(later), _in_sql(first)
-    cure = f", or {_CURES[table_format]}" if table_format in _CURES else ""
     message = f"{field} is after {time}, so that it does not spread writes of the same time"
-    return _Objection(message, later, f"For a high rate, write {field} before {time}{cure}")
+    return _Objection(message, later, f"For a high rate, write {field} before {time}{_or_cure(table_format)}")
 
 
 def _spreads(segment: Segment) -> bool:
