@@ -16,14 +16,12 @@ from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.load import FILE_SIZE, Load
 from glacierbase.heat.remedies import NAMES, AdvisedTable, Alternative, Remedy, remedy_of
-from glacierbase.layout.providers import AWS, Provider
+from glacierbase.layout.providers import AWS, QUIET, Provider
 from glacierbase.migrations.new_files import as_template, git_user, write_migration
 from glacierbase.model.amounts import amount, bytes_amount, long_time
 from glacierbase.model.result import StandaloneResult
 from glacierbase.model.text import Line, Mark, Verbatim, quoted
 
-# Requests a second below which AWS advised in 2012 to leave keys as they are.
-QUIET = 50
 _BASE = 16
 _MOST_DEPTH = 8
 # A claim, and the address of its source in parentheses.
@@ -115,7 +113,7 @@ class AdviseResult(StandaloneResult):
         return list(_lines(self.advice))
 
 
-def advise(load: Load, provider: Provider = AWS, table: AdvisedTable = AdvisedTable()) -> Advice:  # noqa: B008 (immutable)
+def advise(load: Load, provider: Provider | None = None, table: AdvisedTable | None = None) -> Advice:
     """Return what to do about a load. Pure.
 
     The prefixes needed are the most of PUT/(u*limit), GET/(u*limit) and objects/target, rounded up to a power of 16; u is the
@@ -124,6 +122,7 @@ def advise(load: Load, provider: Provider = AWS, table: AdvisedTable = AdvisedTa
     Raises:
         ConfigurationError: `INVALID_VALUE`: more prefixes than any layout has.
     """
+    provider, table = provider or AWS, table or AdvisedTable()
     target = load.objects_per_prefix or provider.objects_per_prefix
     needs = dict(_needs(load, provider, target))
     needed = max(needs.values(), default=0)

@@ -11,9 +11,10 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.layout.expressions import DIALECTS
 from glacierbase.layout.folders import PREFIX_LENGTH, RANDOM_PREFIXES, ignores_random_prefixes
 from glacierbase.layout.iceberg import OBJECT_STORAGE
+from glacierbase.model.arguments import check_one_of
 from glacierbase.model.names import NAME, name_of, name_parts
 from glacierbase.model.shape import PartitionField
-from glacierbase.model.text import counted, did_you_mean
+from glacierbase.model.text import counted
 from glacierbase.sql.render import has_function, transformed
 
 ICEBERG, DELTA, HUDI, HIVE, SNOWFLAKE = FORMATS = ("iceberg", "delta", "hudi", "hive", "snowflake")
@@ -79,9 +80,7 @@ class AdvisedTable:
         Raises:
             ConfigurationError: `INVALID_VALUE`; `CONFLICTING_OPTIONS`: the format has no readable layout.
         """
-        if self.format not in FORMATS:
-            hint = did_you_mean(self.format, FORMATS, f"use one of {', '.join(FORMATS)}")
-            raise ConfigurationError("INVALID_VALUE", f"unknown type {self.format}", hint)
+        check_one_of("type", self.format, FORMATS)
         if self.is_readable and self.format not in (ICEBERG, HIVE):
             what = f"--readable: {NAMES[self.format]} has no way to begin keys with a column's value"
             raise ConfigurationError("CONFLICTING_OPTIONS", what, "leave out --readable")

@@ -74,7 +74,7 @@ def test_a_migration_is_explained_in_every_environment_and_contacts_nothing(
     assert (day["kind"], day["text"], day["source"]) == ("time", "ts_day={ts_day}", "partition field day(ts)")
     assert (bucket["kind"], bucket["source"]) == ("low-entropy", "partition field bucket(16, id)")
     assert found[-1]["example"].startswith("data/ts_day=2026-11-24/id_bucket=7/")
-    assert found[-1]["notes"] == ["44% of the numbers of bucket(16, id) begin with 1"]
+    assert found[-1]["notes"] == ["44 % of the numbers of bucket(16, id) begin with 1"]
     assert (found[-1]["format"], found[-1]["version"], found[-1]["basis"]) == ("iceberg", "1.12.0", "declared")
     text = explained(shop, "1").stdout
     assert "lake.sales.orders in dev, test\n" in text
