@@ -150,7 +150,7 @@ def advise(load: Load, provider: Provider = AWS, table: AdvisedTable = AdvisedTa
         objects_per_prefix=target,
         capacity=capacity(prefixes, provider),
         listing=listing(load.grown_objects, prefixes) if load.grown_objects is not None else None,
-        why=(*needs, *_rounded(needed, depth), *_sizes(load, provider), *(remedy.why if remedy else ())),
+        why=(*needs, *_rounded(needed, depth), *_sizes(load, provider), *table.facts, *(remedy.why if remedy else ())),
         statements=remedy.statements if remedy else (),
         alternatives=remedy.alternatives if remedy else (),
         warnings=remedy.warnings if remedy else (),

@@ -67,7 +67,7 @@ def _known(keys: ExplainedKeys, wanted: AdvisedTable, table_format: str | None) 
         version=keys.version,
         partitioning=_partitioning(keys),
         hashed_by=first.source if first and first.kind is SegmentKind.HASHED else None,
-        notes=keys.notes,
+        facts=keys.notes,
     )
 
 

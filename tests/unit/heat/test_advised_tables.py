@@ -105,6 +105,14 @@ def test_a_version_that_ignores_the_properties_is_named() -> None:
     assert not any("ignores" in warning for warning in advise(HOT, AWS, recorded(explained(delta, "4.1.0"))).warnings)
 
 
+def test_what_is_known_of_the_keys_is_not_listed_as_unknown() -> None:
+    """The note of `layout explain` on skewed bucket numbers is a reason."""
+    bucket = PartitionField(None, "id_bucket", "id", "bucket[16]")
+    advice = advise(HOT, AWS, recorded(explained(replace(SHAPE, partitioning=(bucket,)))))
+    assert "44% of the numbers of bucket(16, id) begin with 1" in advice.why
+    assert not any("bucket" in sentence for sentence in advice.unknown)
+
+
 def unknown() -> list[ExplainResult]:
     raise ConfigurationError("UNKNOWN_TABLE", "no migration changed it", "did you mean events?")
 
