@@ -191,6 +191,19 @@ def test_write_writes_a_migration_that_lint_accepts(ask: Callable[..., Any], pro
     assert len(files(project)) == 3
 
 
+def test_a_migration_that_is_not_applied_yet_is_not_written_again(
+    ask: Callable[..., Any], project: ProjectFolder
+) -> None:
+    """The advice on a recorded table is the same until its migration is applied; other statements get a file."""
+    arguments = ("--put-per-second", "9k", "--type", "iceberg", "--write", "--author", "Ann")
+    first = ask(*arguments)["written"]
+    second = ask(*arguments)
+    assert second["written"] is None
+    assert f"{Path(first).name} has these statements: no file was written" in second["warnings"]
+    assert files(project) == [Path(first)]
+    assert ask(*arguments, "--readable")["written"]
+
+
 def severities(*files: str, table_format: str = "iceberg") -> set[Severity]:
     """Return the severities of what `lint` finds in files, after one that creates the table that they are about."""
     partitioning = " PARTITIONED BY (days(ts))" if table_format == "iceberg" else ""
