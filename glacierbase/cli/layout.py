@@ -42,6 +42,9 @@ def explain(options: CommandOptions, table: str) -> None:
     It shows what each part of a key is, how it varies, and what decides it: the partition spec, a property, a version. TABLE is a
     table as recorded in the history; where the history has no record of it, as the files declare it. FILE is the version or the
     path of a migration: the tables that it creates or changes, as each environment renders it. This contacts nothing.
+
+    Keys are shown without the bucket and the folder of the table. Their parts are constant, a time (files that are written together
+    have the same text), low-entropy (few values, or skewed first characters), balanced (even first characters) or hashed.
     """
     options.report(lambda project: project.layout_explain(table, options.catalogs))
 
