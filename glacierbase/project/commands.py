@@ -76,6 +76,7 @@ COMMANDS: Mapping[str, Command] = {
     "rules": Command(Section.CHECK),
     "review": Command(Section.CHECK, "review.review:review", "review.results:ReviewResult"),
     "layout": Command(Section.CHECK, is_group=True),
+    "layout-ls": Command(None, answer="heat.listing:ListingResult"),
     "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
     "schemas": Command(Section.CHECK),
     "completion": Command(Section.CHECK),
