@@ -58,7 +58,11 @@ def test_sources_that_fill_the_memory_do_not_stop_the_first_one() -> None:
             yield item
             others_are_full.set()
 
-    assert len(list(in_order([slow, quick, quick], 3, 2))) == 300
+    read: list[int] = []
+    reader = threading.Thread(target=lambda: read.extend(in_order([slow, quick, quick], 3, 2)), daemon=True)
+    reader.start()
+    reader.join(10)
+    assert len(read) == 300
 
 
 def test_an_error_comes_after_the_items_before_it() -> None:
