@@ -70,7 +70,9 @@ def ls(
     keys, size, last = 0, 0, None
     pages = in_order([partial(store.pages, part) for part in parts], parallel, _PAGES_AHEAD)
     try:
-        with doing(f"listing {place.url}", lambda: f"{keys:,} keys", announce=False):
+        with doing(
+            f"listing {place.url}", lambda: f"{keys:,} keys, {store.repeated:,} requests repeated", announce=False
+        ):
             for page in pages:
                 if render := _FORMS.get(form):
                     write(render(page))

@@ -34,6 +34,7 @@ _ANSWER_SECONDS = 30
 _PASSING_STATUS = (429, 500, 502, 503, 504)
 _PASSING_CODES = ("RequestLimitExceeded", "RequestTimeout", "SlowDown", "Throttling", "ThrottlingException")
 _WRONG_LOGIN = ("ExpiredToken", "InvalidAccessKeyId", "InvalidToken", "RequestTimeTooSkewed", "SignatureDoesNotMatch")
+_OPERATION = "ListObjectsV2"
 # The parameter for the size of the first page.
 _ONE_KEY, _ALL_KEYS = {"MaxKeys": 1}, dict[str, int]()
 _OTHER_SERVER = "correct the name, or pass the server by --endpoint URL"
@@ -116,7 +117,7 @@ def open_client(place: KeyPlace, parallel: int) -> Any:
         client = session.create_client("s3", endpoint_url=place.endpoint, region_name=place.region, config=settings)
     except (BotoCoreError, ValueError) as error:
         raise _invalid(f"the configuration of the client is wrong: {error}") from error
-    client.meta.events.register("before-parse.s3.ListObjectsV2", _read_entries)
+    client.meta.events.register(f"before-parse.s3.{_OPERATION}", _read_entries)
     return client
 
 
@@ -182,24 +183,29 @@ class ObjectStore:
         position: Mapping[str, Any] | None = size if last is None else {"StartAfter": last, **size}
         while position is not None:
             answer = self._answer(prefix, position)
-            page = [_object(entry) for entry in answer.get("Contents", ())]
-            self._check(answer, page, last)
+            page = self._page(answer, last)
             if page:
                 yield page
                 last = page[-1].key
             # A page may be empty although more follow.
             position = {"ContinuationToken": answer["NextContinuationToken"]} if answer["IsTruncated"] else None
 
-    def _check(self, answer: Mapping[str, Any], page: Page, last: str | None) -> None:
-        """Refuse an answer by which keys would be lost or listed twice."""
-        is_whole = "IsTruncated" in answer and answer.get("KeyCount", len(page)) == len(page)
-        if not is_whole or (answer["IsTruncated"] and "NextContinuationToken" not in answer):
-            raise self._failed("the answer is not that of ListObjectsV2")
-        names = [item.key for item in page]
-        names = names if last is None else [last, *names]
+    def _page(self, answer: Mapping[str, Any], last: str | None) -> Page:
+        """Return the objects of an answer. Refuse one by which keys would be lost or listed twice."""
+        try:
+            page = [_object(entry) for entry in answer.get("Contents", ())]
+            is_whole = answer.get("KeyCount", len(page)) == len(page)
+            is_whole = is_whole and (not answer["IsTruncated"] or "NextContinuationToken" in answer)
+        except (KeyError, ValueError):
+            is_whole = False
+        if not is_whole:
+            raise self._failed(f"the answer is not that of {_OPERATION}", _OTHER_SERVER)
+        names = [*([] if last is None else [last]), *(item.key for item in page)]
         if wrong := next(((before, after) for before, after in pairwise(names) if before >= after), None):
             before, after = map(on_one_line, wrong)
-            raise self._failed(f"the keys are not listed in their order: {after} comes after {before}")
+            what = f"the keys are not listed in their order: {after} comes after {before}"
+            raise self._failed(what, f"aws s3api list-objects-v2 --bucket {self.place.bucket}")
+        return page
 
     def _answer(self, prefix: str, position: Mapping[str, Any]) -> Mapping[str, Any]:
         """Send a request until it succeeds, and return the answer."""
@@ -215,7 +221,7 @@ class ObjectStore:
                     Bucket=self.place.bucket, Prefix=prefix, **position
                 )
             except (BotoCoreError, ClientError, ResponseParserError) as error:
-                if attempt == self._attempts(error) or self.stopped.wait(_wait_seconds(attempt)):
+                if attempt >= self._attempts(error) or self.stopped.wait(_wait_seconds(attempt)):
                     raise self._error_of(error) from error
             else:
                 self.has_answered = True
@@ -238,16 +244,18 @@ class ObjectStore:
     def _error_of(self, error: Exception) -> GlacierbaseError:
         from botocore import exceptions
 
+        no_login = (
+            exceptions.CredentialRetrievalError, exceptions.NoCredentialsError, exceptions.PartialCredentialsError,
+            exceptions.SSOError,
+        )  # fmt: skip
+        # Another operation is a request for credentials, such as AssumeRole.
+        if isinstance(error, no_login) or getattr(error, "operation_name", _OPERATION) != _OPERATION:
+            what = f"no credentials for {self._server}: {error}"
+            return ConfigurationError("S3_CREDENTIALS_MISSING", what, "aws configure")
         if isinstance(error, exceptions.ClientError):
             return self._refused(error)
         if isinstance(error, exceptions.ConnectionError | exceptions.HTTPClientError):
             return EngineUnavailable("S3_UNREACHABLE", f"no answer from {self._server}: {error}", _OTHER_SERVER)
-        if isinstance(
-            error,
-            exceptions.NoCredentialsError | exceptions.PartialCredentialsError | exceptions.CredentialRetrievalError,
-        ):
-            what = f"no credentials for {self._server}: {error}"
-            return ConfigurationError("S3_CREDENTIALS_MISSING", what, "aws configure")
         return self._failed(str(error))
 
     def _refused(self, error: Any) -> GlacierbaseError:
@@ -263,9 +271,9 @@ class ObjectStore:
             return EngineUnavailable("S3_ACCESS_DENIED", what, f"allow s3:ListBucket on arn:aws:s3:::{bucket}")
         return self._failed(answered)
 
-    def _failed(self, why: str) -> GlacierbaseError:
+    def _failed(self, why: str, hint: str = "run the same command again") -> GlacierbaseError:
         what = f"bucket {self.place.bucket} on {self._server} cannot be listed: {why}"
-        return EngineUnavailable("S3_LISTING_FAILED", what)
+        return EngineUnavailable("S3_LISTING_FAILED", what, hint)
 
     @property
     def _server(self) -> str:

@@ -59,10 +59,10 @@ class S3Server:
     lock: threading.Lock = field(default_factory=threading.Lock)
     ended: threading.Event = field(default_factory=threading.Event)
 
-    def begin(self, asked: dict[str, str]) -> int:
+    def begin(self, parameters: dict[str, str]) -> int:
         """Count a request, and return its number."""
         with self.lock:
-            self.requests.append(asked)
+            self.requests.append(parameters)
             self.active += 1
             self.most_active = max(self.most_active, self.active)
             return len(self.requests) - 1
@@ -72,13 +72,13 @@ class S3Server:
         with self.lock:
             self.active -= 1
 
-    def listed(self, asked: dict[str, str]) -> str:
+    def listed(self, parameters: dict[str, str]) -> str:
         """Return the document of a page."""
-        prefix, token = asked.get("prefix", ""), asked.get("continuation-token")
-        after = base64.b64decode(token).decode() if token else asked.get("start-after", "")
+        prefix, token = parameters.get("prefix", ""), parameters.get("continuation-token")
+        after = base64.b64decode(token).decode() if token else parameters.get("start-after", "")
         first = max(bisect_left(self.keys, prefix), bisect_right(self.keys, after) if after else 0)
         end = max(first, bisect_left(self.keys, prefix + _LAST))
-        page = self.keys[first : min(first + int(asked.get("max-keys", self.page_size)), end)]
+        page = self.keys[first : min(first + int(parameters.get("max-keys", self.page_size)), end)]
         more = first + len(page) < end
         following = base64.b64encode(page[-1].encode()).decode() if more else ""
         return (
@@ -125,16 +125,16 @@ def s3_server(keys: Sequence[str] = (), port: int = 0) -> Iterator[S3Server]:
 
         def do_GET(self) -> None:
             url = urlsplit(self.path)
-            asked = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
-            number = made.begin(asked)
+            parameters = {name: values[0] for name, values in parse_qs(url.query, keep_blank_values=True).items()}
+            number = made.begin(parameters)
             try:
                 time.sleep(made.latency)
                 with suppress(ConnectionError):  # The client has closed the connection.
-                    self._answer(unquote(url.path).strip("/"), asked, made.fault(number))
+                    self._answer(unquote(url.path).strip("/"), parameters, made.fault(number))
             finally:
                 made.end()
 
-        def _answer(self, bucket: str, asked: dict[str, str], fault: str | None) -> None:
+        def _answer(self, bucket: str, parameters: dict[str, str], fault: str | None) -> None:
             if fault == "hang":
                 made.ended.wait()
             if fault in ("drop", "hang"):
@@ -145,7 +145,7 @@ def s3_server(keys: Sequence[str] = (), port: int = 0) -> Iterator[S3Server]:
             elif fault in _ERRORS or bucket != BUCKET:
                 self._send(*_refused(fault or "NoSuchBucket"))
             else:
-                self._send(200, made.listed(asked), fault)
+                self._send(200, made.listed(parameters), fault)
 
         def _send(self, status: int, text: str, fault: str | None = None) -> None:
             body = text.encode()

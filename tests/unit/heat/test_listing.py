@@ -13,10 +13,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import boto3
 import botocore.session
 import pytest
+from botocore.exceptions import ClientError, SSOTokenLoadError
 from botocore.loaders import create_loader
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -125,8 +127,8 @@ def test_both_servers_list_alike(moto: str, server: S3Server) -> None:
     both = [a_client(address) for address in (moto, server.address)]
     for prefix in ("", "data/", "data/f", "data/0a/x", "none"):
         for after in ("", "data/0a", "data/f\uffee", "e"):
-            asked = {"Bucket": BUCKET, "Prefix": prefix, "StartAfter": after, "PaginationConfig": {"PageSize": 3}}
-            paginators = [client.get_paginator("list_objects_v2").paginate(**asked) for client in both]
+            parameters = {"Bucket": BUCKET, "Prefix": prefix, "StartAfter": after, "PaginationConfig": {"PageSize": 3}}
+            paginators = [client.get_paginator("list_objects_v2").paginate(**parameters) for client in both]
             of_moto, of_ours = ([part(page) for page in pages] for pages in paginators)
             assert of_ours == of_moto
 
@@ -188,11 +190,12 @@ CLIENTS: dict[str, Any] = {}
 def test_many_keys_are_those_of_one_listing(count: int, prefixes: str, server: S3Server) -> None:
     """The keys of 17 or 257 listings side by side, hostile ones among them, are in the order of one listing."""
     server.keys = sorted({*HOSTILE, *numbered(count)})
+    server.latency = 0.005
     below = [key for key in server.keys if key.startswith("data/")]
     assert keys("s3://shop/data/") == below
     assert len(server.requests) == count // 1000 + 1
     assert keys("s3://shop/data/", "--prefixes", prefixes) == below
-    assert server.most_active > 4
+    assert server.most_active > 2
 
 
 @pytest.mark.parametrize("fault", ["SlowDown", "InternalError", "TooManyRequests", "drop", "truncate", "part"])
@@ -213,6 +216,33 @@ def test_a_burst_of_refusals_loses_nothing(server: S3Server) -> None:
     server.keys, server.page_size = numbered(2000), 40
     server.fault = at(range(30, 90), "SlowDown")
     assert keys("s3://shop/data/", "--prefixes", "hex2", "--parallel", "32") == server.keys
+
+
+def test_a_refusal_that_stays_ends_the_attempts(server: S3Server) -> None:
+    """An attempt after a refusal that passes may have another answer."""
+    server.keys, server.fault = numbered(5), lambda number: "AccessDenied" if number else "SlowDown"
+    output = listed("s3://shop/")
+    assert (output.code, len(server.requests)) == (5, 2)
+    assert "S3_ACCESS_DENIED" in output.stderr
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        {"Contents": [{"Key": "a"}]},
+        {"Contents": [{"Size": 1}], "IsTruncated": False},
+        {"Contents": [{"Key": "a", "Size": "much"}], "IsTruncated": False},
+        {"Contents": [{"Key": "a"}], "KeyCount": 2, "IsTruncated": False},
+        {"Contents": [{"Key": "a"}], "IsTruncated": True},
+    ],
+)
+def test_an_answer_that_lacks_a_part_is_refused(answer: dict[str, Any], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Keys could be missing from it."""
+    client = Mock(**{"list_objects_v2.return_value": answer, "meta.endpoint_url": "https://store"})
+    monkeypatch.setattr(listing, "open_client", lambda *_: client)
+    output = listed("s3://shop/")
+    assert (output.code, output.stdout) == (5, "")
+    assert "the answer is not that of ListObjectsV2" in output.stderr
 
 
 def test_a_slow_answer_is_requested_again(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -293,6 +323,14 @@ def test_what_is_wrong_is_one_error(
     assert "Traceback" not in output.stderr
 
 
+def test_a_wrong_command_line_is_text_beside_json_lines() -> None:
+    """Stdout has lines of keys or nothing; a document is printed with `--format json` alone."""
+    for words in (("--format", "jsonl"), ("--format=jsonl",)):
+        output = listed("s3://shop/", "--nope", *words)
+        assert (output.code, output.stdout) == (2, "")
+        assert "No such option" in output.stderr
+
+
 def test_without_credentials_nothing_is_sent(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
     """Credentials that are missing, or of which a part is missing, are named as such."""
     for name in LOGIN:
@@ -304,6 +342,33 @@ def test_without_credentials_nothing_is_sent(server: S3Server, monkeypatch: pyte
         monkeypatch.delenv("AWS_PROFILE")
     assert output.stderr.startswith("error: S3_CREDENTIALS_MISSING: no credentials for http://127.0.0.1")
     assert server.requests == []
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        SSOTokenLoadError(error_msg="the session of nobody has ended"),
+        ClientError({"Error": {"Code": "AccessDenied", "Message": "nobody"}}, "AssumeRole"),
+    ],
+)
+def test_a_role_or_a_session_without_credentials_is_named_as_such(
+    error: Exception, server: S3Server, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The bucket is not to blame for what the provider of credentials refuses."""
+    client = Mock(**{"list_objects_v2.side_effect": error, "meta.endpoint_url": "https://store"})
+    monkeypatch.setattr(listing, "open_client", lambda *_: client)
+    output = listed("s3://shop/")
+    assert (output.code, output.stdout) == (2, "")
+    assert output.stderr.startswith("error: S3_CREDENTIALS_MISSING: no credentials for https://store: ")
+    assert "nobody" in output.stderr
+
+
+def test_botocore_alone_reads_the_same(server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The shorter way to the objects of an answer, and the one for other forms of it, have one result."""
+    server.keys = HOSTILE
+    short = objects(listed("s3://shop/", "--format", "jsonl"))
+    monkeypatch.setattr(objectstore, "_read_entries", lambda **_: None)
+    assert objects(listed("s3://shop/", "--format", "jsonl")) == short
 
 
 def test_a_store_with_another_order_is_refused(server: S3Server) -> None:
@@ -322,7 +387,7 @@ def test_prefixes_come_from_a_file(server: S3Server, tmp_path: Path) -> None:
     chosen.write_text("z\n\na b\n\u00e9\nz\n", "utf-8")
     document = json.loads(listed("s3://shop/data/", "--prefixes", str(chosen), "--format", "json").stdout)
     assert (document["keys"], document["listings"]) == (27, 4)
-    assert {asked["prefix"] for asked in server.requests} == {"data/", "data/a b", "data/z", "data/\u00e9"}
+    assert {parameters["prefix"] for parameters in server.requests} == {"data/", "data/a b", "data/z", "data/\u00e9"}
 
 
 def test_a_closed_pipe_is_quiet_and_ends_the_listing() -> None:
