@@ -112,6 +112,11 @@ class Terminal:
                 report = Report((), stopped)
         self._print(command, report, lines, shown)
 
+    def write(self, text: str) -> None:
+        """Print a part of a long result on stdout, before the command has ended."""
+        with self._display.paused():
+            click.echo(text)
+
     def _print(
         self,
         command: str,
