@@ -10,7 +10,7 @@ import click
 
 from glacierbase.cli.completion import complete_file
 from glacierbase.cli.group import ListedCommand, cli
-from glacierbase.cli.options import CommandOptions, F, duration, with_color, with_options
+from glacierbase.cli.options import CommandOptions, F, duration, with_color, with_format, with_options
 
 
 class _Action(ListedCommand):
@@ -297,12 +297,7 @@ def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str],
 )
 @click.option("--endpoint", metavar="URL", help="The server; default that of AWS's configuration.")
 @click.option("--region", help="The region; default that of AWS's configuration.")
-@click.option(
-    "--format",
-    type=click.Choice(["text", "json", "jsonl"]),
-    default="text",
-    help="text: a key a line; jsonl: an object of JSON a line; json: one document with the totals. [text]",
-)
+@with_format
 @with_color
 def ls(
     url: str,
@@ -324,13 +319,14 @@ def ls(
     keys; where it has more, divide further. The processor is the limit at about 100,000 keys a second. In text, control characters
     are escaped; jsonl has the exact keys.
 
-    Example: glacierbase layout ls s3://lake/db/t/data/ --prefixes base2:8 --format jsonl
+    Example: glacierbase layout ls s3://lake/db/t/data/ --prefixes base2:8 --format json
     """
     from glacierbase.cli.terminal import Terminal
     from glacierbase.heat import listing
     from glacierbase.heat.objectstore import KeyPlace
 
-    terminal = Terminal("json" if format == "json" else "text", verbose=False, colour=color)
+    terminal = Terminal(format, verbose=False, colour=color)
     with terminal.reporting("layout-ls") as report:
+        report.is_printed = True
         place = KeyPlace(url, endpoint, region)
-        report.answer = listing.ls(place, prefixes, after, parallel, format, terminal.write)
+        listing.ls(place, prefixes, after, parallel, format, terminal.write)

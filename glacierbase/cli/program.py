@@ -66,7 +66,7 @@ def _collect_seldom() -> None:
 def _is_json(arguments: Sequence[str]) -> bool:
     """Return whether these arguments choose JSON as the format."""
     pairs = zip(["", *arguments], arguments, strict=False)
-    return any((before, argument) == ("--format", "json") or argument == "--format=json" for before, argument in pairs)
+    return any("--format" in before + argument and "json" in argument for before, argument in pairs)
 
 
 def _document_of(arguments: Sequence[str]) -> str:

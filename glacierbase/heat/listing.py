@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import shlex
 import string
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Mapping
+from dataclasses import fields
 from functools import partial
 
 from glacierbase.errors import GlacierbaseError, Stopped
@@ -14,50 +14,22 @@ from glacierbase.heat.ahead import in_order
 from glacierbase.heat.objectstore import KeyPlace, ObjectStore, Page, StoredObject, check_utf8, open_client
 from glacierbase.heat.ranges import prefix_set, ranges
 from glacierbase.model.escape import UNSAFE, on_one_line, printable_json
-from glacierbase.model.result import StandaloneResult
-from glacierbase.model.text import Line
 from glacierbase.run.activity import doing
 
 # Pages of 1,000 keys that are kept in memory for their turn: about 100 MB.
 _PAGES_AHEAD = 256
 
 
-@dataclass(frozen=True, slots=True)
-class ListingResult(StandaloneResult):
-    """The totals of a listing.
-
-    Attributes:
-        listings: ranges of keys that were listed, each by requests of its own.
-        keys: that were printed.
-        bytes: the size of all objects together.
-        last: the last key, or None.
-        requests: that were sent, with those that were repeated.
-        repeated: requests that failed and were sent again.
-    """
-
-    bucket: str
-    prefix: str
-    listings: int
-    keys: int
-    bytes: int
-    last: str | None
-    requests: int
-    repeated: int
-
-    def lines(self) -> Sequence[Line]:
-        return ()  # The keys are the text.
-
-
 def ls(
     place: KeyPlace, prefixes: str | None, after: str | None, parallel: int, form: str, write: Callable[[str], object]
-) -> ListingResult:
-    """List the keys, ascending, and return the totals.
+) -> None:
+    """List the keys, ascending.
 
     Args:
         prefixes: a set of prefixes, by which the keys are divided; None for one listing.
         after: the key after which the listing starts; None for its start.
         parallel: how many listings are side by side.
-        form: `text` or `jsonl`; `json` writes no keys.
+        form: `text` or `json`.
         write: gets the text of the keys, page by page.
 
     Raises:
@@ -67,16 +39,15 @@ def ls(
     """
     parts = ranges(place.prefix, prefix_set(prefixes) if prefixes else (), check_utf8(after) if after else None)
     store = ObjectStore(place, open_client(place, parallel))
-    keys, size, last = 0, 0, None
+    render, keys, last = _FORMS[form], 0, None
     pages = in_order([partial(store.pages, part) for part in parts], parallel, _PAGES_AHEAD)
     try:
         with doing(
             f"listing {place.url}", lambda: f"{keys:,} keys, {store.repeated:,} requests repeated", announce=False
         ):
             for page in pages:
-                if render := _FORMS.get(form):
-                    write(render(page))
-                keys, size, last = keys + len(page), size + sum(item.size for item in page), page[-1].key
+                write(render(page))
+                keys, last = keys + len(page), page[-1].key
     except (GlacierbaseError, KeyboardInterrupt) as error:
         state = f"{keys:,} keys were listed, the last is {on_one_line(last)}" if last else "no key was listed"
         hint = _resume(place, prefixes, parallel, form, last) if last else ""
@@ -87,7 +58,6 @@ def ls(
     finally:
         store.stopped.set()
         pages.close()
-    return ListingResult(place.bucket, place.prefix, len(parts), keys, size, last, store.requests, store.repeated)
 
 
 def _resume(place: KeyPlace, prefixes: str | None, parallel: int, form: str, last: str) -> str:
@@ -124,4 +94,4 @@ def _as_json_lines(page: Page) -> str:
     return printable_json("\n".join(json.dumps(line, ensure_ascii=False) for line in lines))
 
 
-_FORMS: Mapping[str, Callable[[Page], str]] = {"text": _as_text, "jsonl": _as_json_lines}
+_FORMS: Mapping[str, Callable[[Page], str]] = {"text": _as_text, "json": _as_json_lines}

@@ -50,7 +50,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
                 "AWS_ENDPOINT_URL": address,
             }  # fmt: skip
             plain = python("a loop of boto3", PLAIN, order.folder, environ=environ)
-            words = ("layout", "ls", "s3://shop/data/", "--format", "jsonl")
+            words = ("layout", "ls", "s3://shop/data/", "--format", "json")
             ours: list[Command] = [
                 glacierbase(order.folder, *words, *chosen, environ=environ)
                 for chosen in ((), ("--prefixes", "hex1"), ("--prefixes", "hex2"))

@@ -114,7 +114,6 @@ CALLS = [
     ("completion zsh", True),
     ("layout profile ids.csv --column id", True),
     ("layout profile ids.csv --column nope", False),
-    ("layout ls s3://shop/data/", True),
     ("layout ls shop", False),
     ("status --nope", False),
     ("migrate --to", False),
