@@ -145,13 +145,13 @@ class ObjectStore:
     Attributes:
         stopped: ends the waits between attempts.
         has_answered: whether a request succeeded.
+        repeated: requests that were sent again.
     """
 
     place: KeyPlace
     client: Any
     stopped: Event = field(default_factory=Event)
     has_answered: bool = False
-    requests: int = 0
     repeated: int = 0
     _lock: Any = field(default_factory=Lock)
 
@@ -214,7 +214,6 @@ class ObjectStore:
 
         for attempt in range(1, _ATTEMPTS + 1):
             with self._lock:
-                self.requests += 1
                 self.repeated += attempt > 1
             try:
                 answer: Mapping[str, Any] = self.client.list_objects_v2(
