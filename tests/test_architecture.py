@@ -46,6 +46,7 @@ VENDORS: dict[str, str | tuple[str, ...]] = {
     "pyarrow": "stores/iceberg/",
     "sqlalchemy": "stores/iceberg/",
     "click": "cli/",
+    "botocore": "heat/objectstore.py",
     "msgspec": "model/codec.py",
     "rich": ("output/", "cli/"),
 }

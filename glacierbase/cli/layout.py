@@ -10,7 +10,7 @@ import click
 
 from glacierbase.cli.completion import complete_file
 from glacierbase.cli.group import ListedCommand, cli
-from glacierbase.cli.options import CommandOptions, F, duration, with_options
+from glacierbase.cli.options import CommandOptions, F, duration, with_color, with_format, with_options
 
 
 class _Action(ListedCommand):
@@ -42,6 +42,9 @@ def explain(options: CommandOptions, table: str) -> None:
     It shows what each part of a key is, how it varies, and what decides it: the partition spec, a property, a version. TABLE is a
     table as recorded in the history; where the history has no record of it, as the files declare it. FILE is the version or the
     path of a migration: the tables that it creates or changes, as each environment renders it. This contacts nothing.
+
+    Keys are shown without the bucket and the folder of the table. Their parts are constant, a time (files that are written together
+    have the same text), low-entropy (few values, or skewed first characters), balanced (even first characters) or hashed.
     """
     options.report(lambda project: project.layout_explain(table, options.catalogs))
 
@@ -279,3 +282,55 @@ def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str],
             simulation = simulate(inputs)
         write_outputs(paths, simulation)
         report.answer = simulation
+
+
+@layout.command("ls")
+@click.argument("url", metavar="s3://BUCKET/PREFIX")
+@click.option(
+    "--prefixes",
+    metavar="SET",
+    help="Divide the keys at these prefixes: hex1 to hex4, base2:1 to base2:16, digits, or a file with one a line.",
+)
+@click.option("--after", metavar="KEY", help="List the keys after this one.")
+@click.option(
+    "--parallel",
+    metavar="N",
+    type=click.IntRange(1, 256),
+    default=16,
+    help="How many listings are side by side, at most 256. [16]",
+)
+@click.option("--endpoint", metavar="URL", help="The server; default that of AWS's configuration.")
+@click.option("--region", help="The region; default that of AWS's configuration.")
+@with_format
+@with_color
+def ls(
+    url: str,
+    prefixes: str | None,
+    after: str | None,
+    parallel: int,
+    endpoint: str | None,
+    region: str | None,
+    format: str,
+    color: str,
+) -> None:
+    """List keys by many listings side by side, in order.
+
+    Prints what one listing would print, in the same order, while it lists. A prefix of --prefixes follows PREFIX directly and only
+    divides the keys: those that begin with none of the prefixes are listed too. base2:8 is 0000/0000 to 1111/1111, as Iceberg
+    writes the first folders below data/.
+
+    About 250,000 keys are kept in memory for their turn. Listings side by side therefore help while a prefix has some ten thousand
+    keys; where it has more, divide further. The processor is the limit at about 100,000 keys a second. In text, control characters
+    are escaped; jsonl has the exact keys.
+
+    Example: glacierbase layout ls s3://lake/db/t/data/ --prefixes base2:8 --format json
+    """
+    from glacierbase.cli.terminal import Terminal
+    from glacierbase.heat import listing
+    from glacierbase.heat.objectstore import KeyPlace
+
+    terminal = Terminal(format, verbose=False, colour=color)
+    with terminal.reporting("layout-ls") as report:
+        report.is_printed = True
+        place = KeyPlace(url, endpoint, region)
+        listing.ls(place, prefixes, after, parallel, format, terminal.write)

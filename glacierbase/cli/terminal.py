@@ -40,11 +40,17 @@ _HELP = getattr(click.exceptions, "NoArgsIsHelpError", ())
 
 @dataclass(slots=True)
 class Report:
-    """The outcome of a command: its results, its error if it failed, and the answer of a command that is about no catalog."""
+    """The outcome of a command.
+
+    Attributes:
+        answer: of a command that is about no catalog.
+        is_printed: whether the command prints its result itself, by lines; only the document of a failure is left, as a line.
+    """
 
     results: Sequence[Any] = ()
     error: GlacierbaseError | None = None
     answer: StandaloneResult | None = None
+    is_printed: bool = False
 
 
 class Terminal:
@@ -104,13 +110,18 @@ class Terminal:
             except GlacierbaseError as error:
                 # An error after a signal is a consequence of the signal.
                 error.exit_code = self.signals.exit_code or error.exit_code
-                report = Report(error.results, error)
+                report = Report(error.results, error, is_printed=report.is_printed)
             except (KeyboardInterrupt, click.Abort) as stop:
                 state, hint = (f"; {stop.state}", stop.hint) if isinstance(stop, Stopped) else ("", _RUN_AGAIN)
                 stopped = Interrupted("INTERRUPTED", f"{command} was stopped by a signal{state}", hint)
                 stopped.exit_code = self.signals.exit_code or _SIGINT
-                report = Report((), stopped)
+                report = Report((), stopped, is_printed=report.is_printed)
         self._print(command, report, lines, shown)
+
+    def write(self, text: str) -> None:
+        """Print a part of a long result on stdout, before the command has ended."""
+        with self._display.paused():
+            click.echo(text)
 
     def _print(
         self,
@@ -123,7 +134,9 @@ class Terminal:
         written = self._write(documents.CommandOutcome(command, results, report.error))
         error = joined([*filter(None, [report.error]), *written])
         show = show_on(sys.stdout, self._colour)
-        if self._form != "text":
+        if report.is_printed:
+            text = documents.document_line(command, error) if error and self._form == "json" else ""
+        elif self._form != "text":
             text = FORMATS[self._form](documents.CommandOutcome(command, results, error, report.answer))
         elif report.answer:
             text = show(report.answer.lines())

@@ -153,6 +153,7 @@ def advise(load: Load, provider: Provider | None = None, table: AdvisedTable | N
             *needs,
             *_rounded(needed, depth),
             *_sizes(load, provider),
+            *table.facts,
             *(remedy.why if remedy else ()),
             *_consequences(load, provider, made),
         ),
@@ -280,13 +281,16 @@ def write(root: Path, folder: Path, advice: Advice, author: str | None) -> Advic
     """
     if not advice.statements:
         return replace(advice, warnings=(*advice.warnings, "there is no statement to write: no file was written"))
-    file = file_of(folder, root)
+    file, sql = file_of(folder, root), as_template("".join(f"{statement};\n" for statement in advice.statements))
+    last = max(filter(Path.is_file, folder.glob("[0-9]*.sql")), default=None)
+    if last and last.read_bytes().endswith(f"\n{sql}".encode()):  # Written before, and not applied yet.
+        return replace(advice, warnings=(*advice.warnings, f"{last.name} has these statements: no file was written"))
     path = write_migration(
         folder,
         root,
         f"{advice.title} for {advice.table.replace('`', '')}",
         author or git_user(),
-        sql=as_template("".join(f"{statement};\n" for statement in advice.statements)),
+        sql=sql,
         headers=file.required_headers,
         versions=file.versions,
     )

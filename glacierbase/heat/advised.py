@@ -61,10 +61,13 @@ def _known(keys: ExplainedKeys, wanted: AdvisedTable, table_format: str | None) 
     if keys.template is None:
         return replace(table, partitioning=(), notes=(f"its keys: {keys.why}", _UNKNOWN_FIELDS))
     first = keys.template.first_varying
+    fields = tuple(segment.field for segment in keys.segments if segment.field and segment.transform != "void")
+    elsewhere = f"whether its partition fields are the same in other environments than {keys.environment}"
     return replace(
         table,
         version=keys.version,
-        partitioning=tuple(segment.field for segment in keys.segments if segment.field and segment.transform != "void"),
+        partitioning=fields,
         hashed_by=first.source if first and first.kind is SegmentKind.HASHED else None,
-        notes=keys.notes,
+        facts=keys.notes,
+        notes=(elsewhere,) if fields else (),
     )

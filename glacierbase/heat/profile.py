@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glacierbase.errors import ConfigurationError
 from glacierbase.heat.counting import EXACT, Hottest, IdCounts, IdKind
 from glacierbase.heat.extra import required
 from glacierbase.heat.ids import MOST, Batch, ids_in_file
@@ -99,10 +100,14 @@ def profile(batches: Iterable[Batch], source: str, column: str, most: int, plot:
         plot: the PNG file to write; an existing one is replaced.
 
     Raises:
-        ConfigurationError: as the iterator of `batches`; `UNREADABLE_FILE`: the plot cannot be written; `LAYOUT_EXTRA_MISSING`.
+        ConfigurationError: as the iterator of `batches`; `UNREADABLE_FILE`: the plot cannot be written; `LAYOUT_EXTRA_MISSING`;
+            `INVALID_VALUE`: the plot is no PNG file.
     """
     if plot is not None:
         required("matplotlib")
+        if not plot.lower().endswith(".png"):
+            hint = f"use --plot {Path(plot).with_suffix('.png')}"
+            raise ConfigurationError("INVALID_VALUE", f"--plot {plot}: the suffix is not .png", hint)
         with writing(plot):
             check_replaceable(Path(plot))
     result = _profile(IdCounts.of(batches), source, column, most)
@@ -185,6 +190,7 @@ def _lines(result: Profile) -> Iterator[Line]:
     if hottest := result.hottest:
         at_most = "" if hottest.share == hottest.share_at_most else "at most "
         yield f"hottest id: {shown_id(hottest)}, {at_most}{share_text(hottest.share_at_most)} of the values"
+        yield ""
     rows = ((Mark(scheme.scheme), "yes" if scheme.safe else "no", scheme.why) for scheme in result.schemes)
     yield from table(("scheme", "safe", "why"), rows)
     yield from (f"note: {note}" for note in result.notes)

@@ -62,7 +62,8 @@ class AdvisedTable:
         partitioning: its partition fields; None where they are not known.
         version: of the library that writes; None where it is not known.
         hashed_by: what puts a hash into its keys already; None where nothing does.
-        notes: what else is known of its keys, or is not.
+        facts: what else is known of its keys.
+        notes: what is not known of them.
     """
 
     format: str = ICEBERG
@@ -72,6 +73,7 @@ class AdvisedTable:
     partitioning: Sequence[PartitionField] | None = None
     version: str | None = None
     hashed_by: str | None = None
+    facts: Sequence[str] = ()
     notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:

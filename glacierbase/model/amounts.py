@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 _SUFFIXES = ("", "k", "M", "G", "T")
-_AMOUNT = re.compile(r"((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e\+?[0-9]+)?)\s*([kKMGT]?)(i?B)?")
+_AMOUNT = re.compile(r"((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*([kKMGT]?)(i?B)?")
 # Below, a number is shown with all its digits.
 _EXACT = 1_000_000
 _UNITS = (("days", 86400, 2), ("h", 3600, 2), ("min", 60, 2))

@@ -12,8 +12,8 @@ from glacierbase.model.command import command
 from glacierbase.model.migration import REPEATABLE_NAME, Key, version_number
 from glacierbase.model.text import did_you_mean
 
-# The name of a table may end like that of a file: `lake.sql`.
-_MIGRATION = re.compile(r"(?s:.*/.*|[0-9]+_.*)\.sql")
+# The name of a table may end like that of a file, `lake.sql`, and a quoted one may have a slash.
+_MIGRATION = re.compile(r"(?s:[^`]*/[^`]*|.*/.*\.sql|[0-9]+_.*\.sql)")
 
 
 def given(name: str, value: str | Path | None, variable: str) -> str | None:

@@ -29,6 +29,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "completion": (),
     "explain": (),
     "init": ("--project",),
+    "layout ls": (),
     "new": ("--catalog", "--project"),
     "rebase": ("--catalog", "--project"),
     "rules": (),

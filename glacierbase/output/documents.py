@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from itertools import groupby
@@ -10,6 +11,7 @@ from typing import Any, TypeAlias
 from glacierbase.errors import GlacierbaseError, SeveralErrors
 from glacierbase.model.codec import to_json
 from glacierbase.model.command import command
+from glacierbase.model.escape import printable_json
 from glacierbase.model.printable import Show, printable
 from glacierbase.model.result import Result, StandaloneResult, document, json_text
 from glacierbase.model.text import Line
@@ -40,6 +42,11 @@ class CommandOutcome:
 def json_document(command: str, results: Sequence[Result], error: GlacierbaseError | None, **fields: Any) -> str:
     """Return the text of a command's JSON document, with `fields` added to it."""
     return json_text({**document(command, results, error), **fields})
+
+
+def document_line(command: str, error: GlacierbaseError) -> str:
+    """Return the JSON document of a command that failed on one line, for a result of lines."""
+    return printable_json(json.dumps(document(command, (), error), ensure_ascii=False, default=str))
 
 
 def text_document(results: Sequence[Result], lines: Lines | None = None, show: Show = printable) -> str:

@@ -88,6 +88,7 @@ _SCHEMA: Schema = {
 WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
     "completion": {"script": {"type": "string"}, "install": {"type": "string"}},
     "explain": {"entries": {"type": "array", "items": _ENTRY}},
+    "layout-ls": {},  # Of a failure; its result is lines.
     "rules": {"rules": {"type": "array", "items": _RULE}},
     "schemas": {"schemas": {"type": "array", "items": _SCHEMA}},
     "usage": {},
@@ -127,7 +128,7 @@ def _document_schema(command: str) -> Schema:
         if command in COMMANDS and COMMANDS[command].answer
         else {}
     )
-    entry = False if more or answer or command == "usage" else _schema(COMMANDS[command].result_type(), definitions)
+    entry = False if command in WITHOUT_CATALOGS or answer else _schema(COMMANDS[command].result_type(), definitions)
     return {
         "$schema": _DIALECT,
         "title": f"glacierbase {command}",

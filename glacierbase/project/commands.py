@@ -80,6 +80,7 @@ COMMANDS: Mapping[str, Command] = {
     "layout-explain": Command(None, "heat.explain:explain", "heat.explain:ExplainResult", reads_files=False),
     "layout-profile": Command(None, answer="heat.profile:ProfileResult"),
     "layout-simulate": Command(None, answer="heat.simulation:Simulation"),
+    "layout-ls": Command(None),
     "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
     "schemas": Command(Section.CHECK),
     "completion": Command(Section.CHECK),

@@ -85,6 +85,8 @@ TAKING_TEXT = [
     ["new", ""],
     ["init", ""],
     ["schemas", ""],
+    ["layout", "ls", ""],
+    *(["layout", "ls", "s3://shop", f"--{name}", ""] for name in ("prefixes", "after", "endpoint", "region")),
 ]
 
 COUNTED = """\

@@ -23,6 +23,7 @@ from tests.support.accesslogs import record
 from tests.support.documents import checked
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
+from tests.support.s3server import s3_server
 from tests.support.world import World
 from tests.unit.output.planted import planted
 
@@ -113,6 +114,7 @@ CALLS = [
     ("completion zsh", True),
     ("layout profile ids.csv --column id", True),
     ("layout profile ids.csv --column nope", False),
+    ("layout ls shop", False),
     ("status --nope", False),
     ("migrate --to", False),
 ]
@@ -187,15 +189,19 @@ def test_documents_of_the_program_fit_their_schemas(
     (project.root / "access.log").write_text(f"{record('a')}damaged\n")
     commit_all(project.root)
     monkeypatch.chdir(project.root)
+    for name in ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+        monkeypatch.setenv(name, "test")
     seen = set()
-    for call, succeeds in CALLS:
-        command, *arguments = re.findall(r"'[^']*'|\S+", call)
-        with pytest.raises(SystemExit) as caught:
-            main([command, *(each.strip("'") for each in arguments), "--format", "json"])
-        document = json.loads(capsys.readouterr().out)
-        checked(document)
-        assert (caught.value.code == 0, document["ok"]) == (succeeds, succeeds), (call, document["error"])
-        seen.update((command, document["schema"].split("/")[1]))
+    with s3_server() as store:
+        monkeypatch.setenv("AWS_ENDPOINT_URL", store.address)
+        for call, succeeds in CALLS:
+            command, *arguments = re.findall(r"'[^']*'|\S+", call)
+            with pytest.raises(SystemExit) as caught:
+                main([command, *(each.strip("'") for each in arguments), "--format", "json"])
+            document = json.loads(capsys.readouterr().out)
+            checked(document)
+            assert (caught.value.code == 0, document["ok"]) == (succeeds, succeeds), (call, document["error"])
+            seen.update((command, document["schema"].split("/")[1]))
     groups = {name for name, row in COMMANDS.items() if row.is_group}
     assert seen - groups == {*COMMANDS, "usage"} - groups - {"warm"}
 
