@@ -28,7 +28,7 @@ _TIME_WORDS = {
 # Words that may follow: `date_key`, `event_date_utc`.
 _AFTER_TIME = frozenset({"key", "sk", "utc", "str"})
 _NUMBERS = re.compile(r"tinyint|smallint|int|integer|bigint|long|decimal\(.*|float|double|real|numeric\(.*")
-_WIDTH = re.compile(r"(?P<function>\w+)\[(?P<width>\d+)\]")
+_WIDTH = re.compile(r"(?P<function>\w+)\[(?P<width>\d{1,18})\]")
 _NUMBER, _TEXT = 30417, "north"
 # Characters of Hive's directories that are written as % and two hexadecimal digits.
 # https://github.com/apache/spark: ExternalCatalogUtils.escapePathName
