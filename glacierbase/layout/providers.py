@@ -24,7 +24,7 @@ class Provider:
         objects_per_prefix: the number of keys that a partition holds; None where no limit is known.
         source: of the limits.
         documented: whether the vendor documents the limits today.
-        utilisation: the share of a limit that a load is planned with.
+        utilisation: the share of a limit that a load is planned with: the other half is for bursts and uneven keys.
     """
 
     name: str
@@ -33,7 +33,7 @@ class Provider:
     objects_per_prefix: int | None
     source: str
     documented: bool
-    utilisation: float = UTILISATION
+    utilisation: float = 0.5
 
 
 AWS = Provider(

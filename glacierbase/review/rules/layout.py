@@ -239,8 +239,10 @@ def _name_after_hash(template: KeyTemplate, _table_format: str) -> _Objection | 
     names = [segment.text for segment in rest if segment.kind is SegmentKind.CONSTANT and not segment.column]
     if not names:
         return None
-    begin = "/".join(segment.text for segment in takewhile(lambda segment: segment is not hashed, template.segments))
-    message = f"keys are {begin}/<hash>/{'/'.join(names)}/…: no prefix has the files of this table and of no other"
+    begin = [segment.text for segment in takewhile(lambda segment: segment is not hashed, template.segments)]
+    message = (
+        f"keys are {'/'.join((*begin, '<hash>', *names))}/…: no prefix has the files of this table and of no other"
+    )
     fix = "Restrict access and expiry by table in the catalog, or set write.data.path to a folder of this table alone"
     return _Objection(message, hashed, fix)
 

@@ -117,6 +117,7 @@ def test_a_severity_of_the_catalog_file_has_priority() -> None:
         ("PARTITIONED BY (bucket(4, id), day(ts))", []),
         ("PARTITIONED BY (bucket(32, id), day(ts))", ["KL103"]),
         ("PARTITIONED BY (bucket(256, id))", ["KL103"]),
+        (f"PARTITIONED BY (bucket({'9' * 5000}, id), day(ts))", []),
     ],
 )
 def test_the_first_field_that_varies_decides(partitioning: str, expected: list[str]) -> None:
@@ -294,10 +295,7 @@ def test_random_prefixes_that_delta_ignores_are_a_warning(version: str | None, e
     ],
 )
 def test_a_reversed_id_that_is_a_number_is_a_warning(sql: str, message: str) -> None:
-    """`rev_id` is the id of a revision, `reversed_payment_id` that of a payment which was reversed.
-
-    A text that is reversed last keeps its zeros.
-    """
+    """A text that is reversed last keeps its zeros. `reversed_payment_id` is the id of a payment that was reversed."""
     assert [(finding.code, finding.severity.value, finding.message) for finding in found(sql)] == (
         [("KL105", "warning", message)] if message else []
     )
