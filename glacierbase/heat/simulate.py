@@ -39,6 +39,7 @@ np = required("numpy")
 MOST_DAYS = 366
 MOST_PARTITIONS = 100
 _HOUR = 60
+_MOST_SEED = 10**12 - 1
 # The name of the scheme of a pattern.
 _PATTERN = "layout"
 
@@ -154,7 +155,7 @@ def simulate(
     Raises:
         ConfigurationError: `INVALID_VALUE`, `CONFLICTING_OPTIONS`: an option has a wrong value; as `ids_in_file`.
     """
-    _check("--seed", inputs.seed, 0, 2**63 - 1)
+    _check("--seed", inputs.seed, 0, _MOST_SEED)
     store = inputs.store()
     demand = inputs.demand(store.limit)
     names = inputs.schemes or (() if inputs.layout else DEFAULT_SCHEMES)
@@ -319,6 +320,7 @@ def _assumed(inputs: SimulationInputs, limit: float, templates: Sequence[KeyTemp
     yield "unknown: how S3 splits and merges partitions; documented are the limits and gradual scaling"
     yield f"a partition is a range of the sorted keys with a limit of {limit:,.12g} PUT/s ({inputs.provider})"
     yield "what is above the limit in a second is answered with 503; retries are not modelled"
+    yield "a rate after < is that of one 503: the model has none"
     yield f"a split follows {inputs.delay / 60:g} min above {percent(inputs.trigger)} of the limit; cooler minutes count down"
     yield "split by character: a partition for each next character that occurs"
     yield "split by range: two partitions, cut at the key at which half of the load is reached"
@@ -332,7 +334,12 @@ def _assumed(inputs: SimulationInputs, limit: float, templates: Sequence[KeyTemp
         f"burst: {inputs.burst:g} times the mean for {inputs.burst_hours:g} h from noon of day {burst_day(inputs.days)}, "
         "not counted in the steady state"
     )
-    yield f"ids: {inputs.ids}"
+    source = (
+        "drawn"
+        if inputs.ids in DISTRIBUTIONS
+        else "values at most, from the start, each as often requested as it occurs"
+    )
+    yield f"ids: {inputs.ids}, {MOST_IDS:,} {source}"
     for template in templates:
         yield f"keys of {template.table or 'the pattern'}: {template.text}"
         if columns := unknown_columns(template, inputs.column):

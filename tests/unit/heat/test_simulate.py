@@ -166,6 +166,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
         {"delay": 1.0},
         {"merge_after": 0.0},
         {"seed": -1},
+        {"seed": 10**12},
         {"provider": "azure"},
         {"provider": "custom"},
         {"provider": "custom", "put_limit": 0.0},
@@ -199,6 +200,7 @@ def test_ids_are_read_from_a_file(tmp_path: Path) -> None:
     path.write_text("user,day\n10,1\n10,2\n2,1\n,1\n10,3\n")
     simulation = simulate(SimulationInputs(schemes=("id-first",), ids=str(path), column="user", days=1))
     assert run_of(simulation, "id-first").first_characters == {"1": 0.75, "2": 0.25}
+    assert any(sentence.startswith(f"ids: {path}, 200,000 values at most") for sentence in simulation.assumptions)
     path.write_text("user,day\n,1\n")
     with pytest.raises(ConfigurationError, match="has no values"):
         simulate(SimulationInputs(schemes=("id-first",), ids=str(path), column="user", days=1))
