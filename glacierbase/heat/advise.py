@@ -318,4 +318,5 @@ def _consequences(advice: Advice) -> Iterator[str]:
         times = f"{long_time(advice.listing.series_seconds)} in series"
         if many:
             times += f", {long_time(advice.listing.parallel_seconds)} over {amount(advice.prefixes)} side by side"
-        yield f"listing: {amount(advice.listing.calls)} calls, {times}"
+        calls = advice.listing.calls
+        yield f"listing: {amount(calls)} call{'' if calls == 1 else 's'}, {times}"
