@@ -177,7 +177,7 @@ def test_a_name_after_use_is_not_known() -> None:
 
 
 def test_a_short_name_after_use_is_one_table_up_to_the_next_use() -> None:
-    """It may be a table that exists: IF NOT EXISTS declares nothing, and the properties of a replaced table are not known."""
+    """The table may exist: IF NOT EXISTS declares nothing, and the properties of a replaced table are not known."""
     tables, short, whole = KnownTables(), Name(("t",), ("t",), ("t",)), Name(("lake", "a", "t"), ("lake", "a", "t"), ())
     create = "CREATE{} TABLE t (id INT) USING iceberg"
     for sql in (CREATE, "USE lake.a", create.format("").replace("TABLE", "TABLE IF NOT EXISTS")):
@@ -234,6 +234,6 @@ def test_a_partition_column_that_is_declared_in_its_clause_partitions() -> None:
 
 
 def test_a_procedure_for_files_changes_nothing_that_is_known() -> None:
-    """Its argument may lack the catalog, by which the name of the table would be another one."""
+    """The name that a call has for the table may lack the catalog, by which it would be another one."""
     assert after(CREATE, "CALL lake.system.rewrite_data_files('a.t')") == after(CREATE)
     assert after(CREATE, "CALL lake.system.set_up('a.t')") is None
