@@ -127,7 +127,9 @@ class CatalogChoice:
             if self.environment in (None, *file.environments)
         ]
         if not chosen:
-            raise ConfigurationError("UNKNOWN_ENVIRONMENT", f"no catalog has an environment {self.environment}")
+            known = dict.fromkeys(name for file in self.named(catalogs) for name in file.environments)
+            what = f"no catalog has an environment {self.environment}"
+            raise ConfigurationError("UNKNOWN_ENVIRONMENT", what, f"there are: {', '.join(known)}")
         return chosen
 
     def _environment_of(self, file: CatalogFile) -> str:

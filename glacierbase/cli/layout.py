@@ -42,6 +42,9 @@ def explain(options: CommandOptions, table: str) -> None:
     It shows what each part of a key is, how it varies, and what decides it: the partition spec, a property, a version. TABLE is a
     table as recorded in the history; where the history has no record of it, as the files declare it. FILE is the version or the
     path of a migration: the tables that it creates or changes, as each environment renders it. This contacts nothing.
+
+    Keys are shown without the bucket and the folder of the table. Their parts are constant, a time (files that are written together
+    have the same text), low-entropy (few values, or skewed first characters), balanced (even first characters) or hashed.
     """
     options.report(lambda project: project.layout_explain(table, options.catalogs))
 
@@ -93,21 +96,28 @@ def _with_load(function: F) -> F:
     return functools.reduce(lambda made, option: option(made), reversed(options), function)
 
 
+_with_provider = click.option(
+    "--provider",
+    type=click.Choice(["aws", "aws-2012", "custom"]),
+    help="Whose limits: aws (3,500 PUT and 5,500 GET a second a prefix), aws-2012 (100, and 20M keys), or custom. [aws]",
+)
+_with_put_limit, _with_get_limit = (
+    click.option(
+        f"--{method.lower()}-limit",
+        metavar="X",
+        type=_Amount(),
+        help=f"With custom: {method} requests a second that a prefix carries.",
+    )
+    for method in ("PUT", "GET")
+)
+
+
 @layout.command()
 @with_options()
 @_with_load
-@click.option(
-    "--provider",
-    type=click.Choice(["aws", "aws-2012", "custom"]),
-    default="aws",
-    help="Whose limits: aws (3,500 PUT and 5,500 GET a second a prefix), aws-2012 (100, and 20M keys), or custom. [aws]",
-)
-@click.option(
-    "--put-limit", metavar="X", type=_Amount(), help="With custom: PUT requests a second that a prefix carries."
-)
-@click.option(
-    "--get-limit", metavar="X", type=_Amount(), help="With custom: GET requests a second that a prefix carries."
-)
+@_with_provider
+@_with_put_limit
+@_with_get_limit
 @click.option(
     "--type",
     "table_format",
@@ -118,12 +128,14 @@ def _with_load(function: F) -> F:
     "--table", metavar="NAME", help="A table of the project: its format and its layout, as `layout explain` shows them."
 )
 @click.option("--column", default="id", help="The column by which hashes and buckets spread the keys. [id]")
-@click.option("--readable", is_flag=True, help="Prefer keys that a person can find by the column.")
+@click.option(
+    "--readable", is_flag=True, help="Prefer keys that contain the column's value, or a bucket of it, in readable form."
+)
 @click.option("--write", is_flag=True, help="Write the statements as a migration of the --table. Runs nothing.")
 @click.option("--author", help="With --write. Default: git's user.name.")
 def advise(
     options: CommandOptions,
-    provider: str,
+    provider: str | None,
     put_limit: float | None,
     get_limit: float | None,
     table_format: str | None,
@@ -138,7 +150,7 @@ def advise(
 
     From objects and requests a second at the peak to prefixes, statements and the cost of listing. Numbers may end with k, M, G
     or T. Leave out what does not occur or is not known: 0 is refused. Below 50 requests a second the advice is to do nothing.
-    Contacts nothing without --table.
+    This contacts nothing without --table.
 
     Example: glacierbase layout advise --objects 600M --objects-per-prefix 2.5M --put-per-second 9k
     """
@@ -150,27 +162,20 @@ def advise(
     with options.reporting() as report:
         from glacierbase.heat.advise import AdviseResult
         from glacierbase.heat.advise import advise as advice_on
-        from glacierbase.heat.advise import write as write_migration
         from glacierbase.heat.load import Load
-        from glacierbase.heat.remedies import AdvisedTable
+        from glacierbase.heat.remedies import FORMATS, AdvisedTable
         from glacierbase.layout.providers import provider_of
 
         given, limits = Load(**load), provider_of(provider, put_limit, get_limit)
         if table is None:
-            about = AdvisedTable(table_format or "iceberg", column=column, is_readable=readable)
+            about = AdvisedTable(table_format or FORMATS[0], column=column, is_readable=readable)
             report.answer = AdviseResult(advice_on(given, limits, about))
-            return
-        from glacierbase.heat.advised import advised_table
-
-        with options.loaded() as project:
-            about, catalog = advised_table(
-                lambda: project.layout_explain(table, options.catalogs), table, table_format, column, readable
-            )
-            advice = advice_on(given, limits, about)
-            if write:
-                folder = project.folder(catalog or next(iter(options.catalogs), None))
-                advice = write_migration(project.root, folder, advice, author)
-        report.answer = AdviseResult(advice)
+        else:
+            with options.loaded() as project:
+                report.answer = project.layout_advise(
+                    table, given, options.catalogs,
+                    provider=limits, table_format=table_format, column=column, is_readable=readable, write=write, author=author,
+                )  # fmt: skip
 
 
 @layout.command("profile")
@@ -184,25 +189,25 @@ def advise(
 def profile(options: CommandOptions, source: str, column: str, sample: int | None, plot: str | None) -> None:
     """Show how evenly ids divide the load of keys.
 
-    SOURCE is a file that ends in .csv (with a header), .csv.gz or .parquet, or the name of a table. Counts the first and the last
+    SOURCE is a file that ends in .csv (with a header), .csv.gz or .parquet, or the name of a table. This counts the first and last
     characters of the ids in a column, and says which key schemes divide their load: id-first, reversed-id, hash, base2, random.
 
     A file needs no project. A table is read through PyIceberg where that is possible. Otherwise this starts the catalog's engine,
     whose answer is in memory at once. Nothing is changed.
     """
-    from glacierbase.heat import ids
-    from glacierbase.heat.profile import profile as profile_of
+    from glacierbase.heat.ids import is_file
+    from glacierbase.heat.profile import profile_file
 
-    most = sample or ids.MOST
     with options.reporting() as report:
-        if ids.is_file(source):
-            report.answer = profile_of(ids.ids_in_file(source, column, most), source, column, most, plot)
+        if is_file(source):
+            report.answer = profile_file(source, column, sample=sample, plot=plot)
         else:
             with options.loaded() as project:
-                report.answer = project.layout_profile(source, column, options.catalogs, sample=most, plot=plot)
+                report.answer = project.layout_profile(source, column, options.catalogs, sample=sample, plot=plot)
 
 
 @layout.command()
+@with_options()
 @click.option(
     "--scheme",
     "schemes",
@@ -223,13 +228,13 @@ def profile(options: CommandOptions, source: str, column: str, sample: int | Non
     help="The ids: benford, uniform, sequential, even, zipf, or read from a CSV file, a Parquet file or a table. [benford]",
 )
 @click.option("--column", help="The column with the ids. [id]")
-@click.option("--put-per-second", type=float, help="The mean rate of requests. [1929]")
+@click.option("--put-per-second", metavar="X", type=_Amount(), help="The mean of PUT requests a second. [1929]")
 @click.option("--peak-to-mean", type=float, help="The peak of a day by its mean. [1.9]")
 @click.option("--noise", type=float, help="The standard deviation of the rate by the rate. [0.05]")
 @click.option("--burst", type=float, help="The rate of the burst by the mean. [10]")
 @click.option("--burst-hours", type=float, help="The length of the burst. [2]")
-@click.option("--provider", help="The limits of a partition: aws, aws-2012, custom. [aws]")
-@click.option("--put-limit", type=float, help="With --provider custom: what a partition carries in a second.")
+@_with_provider
+@_with_put_limit
 @click.option("--trigger", type=float, help="The part of the limit above which a partition is hot. [0.95]")
 @click.option("--delay", type=duration, help="How long a partition is hot before it is split. [45m]")
 @click.option(
@@ -249,7 +254,6 @@ def profile(options: CommandOptions, source: str, column: str, sample: int | Non
     type=click.Path(),
     help="Also write a page or pictures: FILE.html, FILE.png or FILE.svg; repeat for several.",
 )
-@with_options()
 def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str], **values: Any) -> None:
     """Simulate 503s of an object store for several key schemes.
 
@@ -257,21 +261,21 @@ def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str],
     splits partitions is not documented: compare schemes, and take no number for a forecast. With --trace, the 503s of a log beside
     those of the models.
 
-    Contacts nothing, unless it reads ids from a table or the record of a table from the history.
+    This contacts nothing, unless ids are read from a table, or the keys of a table from the history.
 
     Example: glacierbase layout simulate --scheme date-first --scheme hash --put-per-second 3000
     """
     with options.reporting() as report:
         from glacierbase.heat.replay import replay
-        from glacierbase.heat.simulate import Inputs, simulate
+        from glacierbase.heat.simulate import SimulationInputs, simulate
         from glacierbase.heat.simulation_files import check_outputs, write_outputs
 
         check_outputs(paths)
         given = {name: value for name, value in values.items() if value not in (None, ())}
-        inputs = Inputs(**given)
+        inputs = SimulationInputs(**given)
         if logs:
             simulation = replay(logs, given)
-        elif inputs.source or inputs.table:
+        elif inputs.needs_project:
             with options.loaded() as project:
                 simulation = project.layout_simulate(inputs, options.catalogs)
         else:

@@ -40,6 +40,8 @@ _TIME = re.compile(r"(\d{2})/([A-Z][a-z]{2})/(\d{4}):(\d{2}):(\d{2}):(\d{2}) ([+
 _MONTHS = ("Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec")
 # The years of S3; a time outside of them is damage.
 _YEARS = range(2006, 2101)
+# Of a time zone from UTC.
+_FARTHEST = timedelta(hours=14)
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 _WRITES = (b"PUT", b"COPY", b"POST", b"DELETE")
 _READS = (b"GET", b"HEAD")
@@ -177,6 +179,8 @@ def second_of(time: bytes) -> int:
         raise InvalidLine("its time is invalid")
     day, month, year, hour, minute, second, sign, hours, minutes = match.groups()
     offset = timedelta(hours=int(hours), minutes=int(minutes)) * (-1 if sign == "-" else 1)
+    if abs(offset) > _FARTHEST:
+        raise InvalidLine("its time is invalid")
     try:
         local = datetime(
             int(year), _MONTHS.index(month) + 1, int(day), int(hour), int(minute), int(second), tzinfo=timezone.utc

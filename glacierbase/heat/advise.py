@@ -16,16 +16,12 @@ from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.load import FILE_SIZE, Load
 from glacierbase.heat.remedies import NAMES, AdvisedTable, Alternative, Remedy, remedy_of
-from glacierbase.layout.providers import AWS, Provider
+from glacierbase.layout.providers import AWS, QUIET, Provider
 from glacierbase.migrations.new_files import as_template, git_user, write_migration
 from glacierbase.model.amounts import amount, bytes_amount, long_time
 from glacierbase.model.result import StandaloneResult
 from glacierbase.model.text import Line, Mark, Verbatim, quoted
 
-# The share of a prefix's limit that a load is planned with: the other half is for bursts and uneven keys.
-UTILISATION = 0.5
-# Requests a second below which no layout helps, by AWS in 2012 and ever since.
-QUIET = 50
 _BASE = 16
 _MOST_DEPTH = 8
 # A claim, and the address of its source in parentheses.
@@ -69,14 +65,15 @@ class Advice:
         verdict: `nothing`, `object-storage`, `bucket-first`, `random-prefix`, `hash`, `reversed-id`, `partition-order` or
             `flat-paths`.
         title: the verdict as a sentence.
-        prefixes: 16^`depth`, at least `needed`.
+        prefixes: 16^`depth`, at least `needed`; 1 where nothing is to do, unless keys are hashed already, or a target is given.
         needed: the most that one of the limits requires.
         utilisation: the share of a limit that `needed` plans with.
         put_per_second, get_per_second, objects: at the end of the growth; None where they are not known.
         objects_per_prefix: the target; None where there is none.
         statements: SQL, each without a semicolon.
         alternatives: other ways, in the order in which to try them.
-        capacity, listing: of these prefixes; no listing where the number of objects is not known.
+        capacity, listing: of the prefixes that the statements make, else of `prefixes`; no listing where the number of objects
+            is not known.
         documented, modelled, unknown: the sources of the claims; a source is at the end of its claim.
         written: the path of the migration file that holds the statements; None where none was written.
     """
@@ -116,24 +113,26 @@ class AdviseResult(StandaloneResult):
         return list(_lines(self.advice))
 
 
-def advise(load: Load, provider: Provider = AWS, table: AdvisedTable = AdvisedTable()) -> Advice:  # noqa: B008 (immutable)
+def advise(load: Load, provider: Provider | None = None, table: AdvisedTable | None = None) -> Advice:
     """Return what to do about a load. Pure.
 
-    The prefixes needed are the most of PUT/(u*limit), GET/(u*limit) and objects/target, rounded up to a power of 16; u is
-    `UTILISATION`.
+    The prefixes needed are the most of PUT/(u*limit), GET/(u*limit) and objects/target, rounded up to a power of 16; u is the
+    provider's `utilisation`.
 
     Raises:
         ConfigurationError: `INVALID_VALUE`: more prefixes than any layout has.
     """
+    provider, table = provider or AWS, table or AdvisedTable()
     target = load.objects_per_prefix or provider.objects_per_prefix
     needs = dict(_needs(load, provider, target))
     needed = max(needs.values(), default=0)
     depth = _depth(needed)
     reason = _nothing(load, depth, table)
     remedy = None if reason else remedy_of(table, needed, depth)
-    if reason and table.hashed_by is None:
+    if reason and table.hashed_by is None and load.objects_per_prefix is None:
         depth = 0
     prefixes = _BASE**depth
+    made = (remedy and remedy.prefixes) or prefixes
     return Advice(
         verdict=remedy.verdict if remedy else "nothing",
         title=remedy.title if remedy else f"Do nothing: {reason}",
@@ -143,19 +142,26 @@ def advise(load: Load, provider: Provider = AWS, table: AdvisedTable = AdvisedTa
         prefixes=prefixes,
         depth=depth,
         needed=needed,
-        utilisation=UTILISATION,
+        utilisation=provider.utilisation,
         put_per_second=load.peak_put,
         get_per_second=load.peak_get,
         objects=load.grown_objects,
         objects_per_prefix=target,
-        capacity=capacity(prefixes, provider),
-        listing=listing(load.grown_objects, prefixes) if load.grown_objects is not None else None,
-        why=(*needs, *_rounded(needed, depth), *_sizes(load, provider), *(remedy.why if remedy else ())),
+        capacity=capacity(made, provider),
+        listing=listing(load.grown_objects, made) if load.grown_objects is not None else None,
+        why=(
+            *needs,
+            *_rounded(needed, depth),
+            *_sizes(load, provider),
+            *table.facts,
+            *(remedy.why if remedy else ()),
+            *_consequences(load, provider, made),
+        ),
         statements=remedy.statements if remedy else (),
         alternatives=remedy.alternatives if remedy else (),
         warnings=remedy.warnings if remedy else (),
         documented=(_source(provider), *(remedy.documented if remedy else ())),
-        modelled=tuple(_modelled(load)),
+        modelled=tuple(_modelled(load, provider)),
         unknown=(*_unknown(remedy), *(remedy.unknown if remedy else ()), *table.notes),
     )
 
@@ -171,7 +177,8 @@ def capacity(prefixes: int, provider: Provider) -> Capacity:
 def listing(objects: float, prefixes: int) -> ListingCost:
     """Return what listing all keys takes."""
     calls = math.ceil(objects / _KEYS_A_CALL)
-    return ListingCost(calls, calls * _SECONDS_A_CALL, math.ceil(calls / prefixes) * _SECONDS_A_CALL)
+    series, parallel = (round(count * _SECONDS_A_CALL, 1) for count in (calls, math.ceil(calls / prefixes)))
+    return ListingCost(calls, series, parallel)
 
 
 def _needs(load: Load, provider: Provider, target: float | None) -> Iterator[tuple[str, float]]:
@@ -179,9 +186,10 @@ def _needs(load: Load, provider: Provider, target: float | None) -> Iterator[tup
     rates = (("PUT", load.peak_put, provider.put_per_second), ("GET", load.peak_get, provider.get_per_second))
     for name, rate, limit in rates:
         if rate is not None:
-            count = rate / (UTILISATION * limit)
-            planned = f"one carries {amount(limit)}, planned with {amount(UTILISATION * limit)}"
-            yield f"{amount(rate)} {name}/s need {_prefixes(count)}: {planned}", count
+            planned = provider.utilisation * limit
+            count = rate / planned
+            share = f", {provider.utilisation:.0%} of the limit" if planned < limit else ""
+            yield f"{amount(rate)} {name}/s need {_prefixes(count)} at {amount(planned)}{share}", count
     objects = load.grown_objects
     if objects is not None and target is not None:
         count = objects / target
@@ -212,7 +220,7 @@ def _nothing(load: Load, depth: int, table: AdvisedTable) -> str | None:
         return f"its keys are hashed already, by {table.hashed_by}"
     rates = [rate for rate in (load.peak_put, load.peak_get) if rate is not None]
     if rates and sum(rates) < QUIET:
-        return f"below {QUIET} requests/s no layout helps"
+        return f"below {QUIET} requests/s no layout is needed"
     if depth == 0:
         return "one prefix carries this load" if rates else "no rate is given, and one prefix holds these objects"
     return None
@@ -230,14 +238,28 @@ def _sizes(load: Load, provider: Provider) -> Iterator[str]:
     yield f"{rate}: large files rarely reach the limit"
 
 
+def _consequences(load: Load, provider: Provider, prefixes: int) -> Iterator[str]:
+    """Yield what prefixes carry, and what listing them takes."""
+    many, carried = prefixes > 1, capacity(prefixes, provider)
+    keys = f", and {amount(carried.objects)} keys" if carried.objects else ""
+    rates = f"{amount(carried.put_per_second)} PUT/s and {amount(carried.get_per_second)} GET/s"
+    yield f"{_prefixes(prefixes)} {'carry' if many else 'carries'} {rates} at the limit{keys}"
+    if load.grown_objects is not None:
+        cost = listing(load.grown_objects, prefixes)
+        times = f"{long_time(cost.series_seconds)} in series"
+        if many:
+            times += f", {long_time(cost.parallel_seconds)} over {amount(prefixes)} side by side"
+        yield f"listing: {amount(cost.calls)} calls, {times}"
+
+
 def _source(provider: Provider) -> str:
     limits = f"{amount(provider.put_per_second)} PUT/s and {amount(provider.get_per_second)} GET/s a prefix"
     least = "at least " if provider.documented else ""
     return f"{provider.name}: {least}{limits} ({provider.source})"
 
 
-def _modelled(load: Load) -> Iterator[str]:
-    yield f"a prefix is planned with {UTILISATION:.0%} of its limit; keys and requests spread evenly"
+def _modelled(load: Load, provider: Provider) -> Iterator[str]:
+    yield f"a prefix is planned with {provider.utilisation:.0%} of its limit; keys and requests spread evenly"
     yield from load.assumptions()
     if load.objects is not None:
         yield f"listing: {_KEYS_A_CALL:,} keys and {_SECONDS_A_CALL:g} s a call"
@@ -259,13 +281,16 @@ def write(root: Path, folder: Path, advice: Advice, author: str | None) -> Advic
     """
     if not advice.statements:
         return replace(advice, warnings=(*advice.warnings, "there is no statement to write: no file was written"))
-    file = file_of(folder, root)
+    file, sql = file_of(folder, root), as_template("".join(f"{statement};\n" for statement in advice.statements))
+    last = max(filter(Path.is_file, folder.glob("[0-9]*.sql")), default=None)
+    if last and last.read_bytes().endswith(f"\n{sql}".encode()):  # Written before, and not applied yet.
+        return replace(advice, warnings=(*advice.warnings, f"{last.name} has these statements: no file was written"))
     path = write_migration(
         folder,
         root,
         f"{advice.title} for {advice.table.replace('`', '')}",
         author or git_user(),
-        sql=as_template("".join(f"{statement};\n" for statement in advice.statements)),
+        sql=sql,
         headers=file.required_headers,
         versions=file.versions,
     )
@@ -274,7 +299,7 @@ def write(root: Path, folder: Path, advice: Advice, author: str | None) -> Advic
 
 def _lines(advice: Advice) -> Iterator[Line]:
     yield Mark(f"{advice.title}.")
-    yield from _listed_below("", (*advice.why, *_consequences(advice)))
+    yield from _listed_below("", advice.why)
     if advice.statements:
         yield from ("", Mark(f"For {advice.table}, {NAMES[advice.format]} (nothing was run):"))
         yield from _sql(advice.statements)
@@ -303,16 +328,3 @@ def _listed_below(title: str, sentences: Sequence[str]) -> Iterator[Line]:
 def _sql(statements: Sequence[str]) -> Iterator[Line]:
     for statement in statements:
         yield from map(Verbatim, quoted(f"{statement};"))
-
-
-def _consequences(advice: Advice) -> Iterator[str]:
-    """Yield what the prefixes carry, and what listing them takes."""
-    many, carried = advice.prefixes > 1, advice.capacity
-    keys = f", and {amount(carried.objects)} keys" if carried.objects else ""
-    rates = f"{amount(carried.put_per_second)} PUT/s and {amount(carried.get_per_second)} GET/s"
-    yield f"{_prefixes(advice.prefixes)} {'carry' if many else 'carries'} {rates} at the limit{keys}"
-    if advice.listing:
-        times = f"{long_time(advice.listing.series_seconds)} in series"
-        if many:
-            times += f", {long_time(advice.listing.parallel_seconds)} over {amount(advice.prefixes)} side by side"
-        yield f"listing: {amount(advice.listing.calls)} calls, {times}"

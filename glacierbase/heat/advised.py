@@ -10,10 +10,8 @@ from glacierbase.heat.explain import ExplainedKeys, ExplainResult
 from glacierbase.heat.remedies import FORMATS, SNOWFLAKE, AdvisedTable
 from glacierbase.layout.facts import layout_format
 from glacierbase.layout.template import SegmentKind
-from glacierbase.model.shape import PartitionField
 from glacierbase.sql.render import table_name
 
-_FIELD = "partition field "
 _UNKNOWN_FIELDS = "the fields before a bucket must be dropped, and added again after it"
 
 
@@ -62,18 +60,13 @@ def _known(keys: ExplainedKeys, wanted: AdvisedTable, table_format: str | None) 
     if keys.template is None:
         return replace(table, partitioning=(), notes=(f"its keys: {keys.why}", _UNKNOWN_FIELDS))
     first = keys.template.first_varying
+    fields = tuple(segment.field for segment in keys.segments if segment.field and segment.transform != "void")
+    elsewhere = f"whether its partition fields are the same in other environments than {keys.environment}"
     return replace(
         table,
         version=keys.version,
-        partitioning=_partitioning(keys),
+        partitioning=fields,
         hashed_by=first.source if first and first.kind is SegmentKind.HASHED else None,
-        notes=keys.notes,
-    )
-
-
-def _partitioning(keys: ExplainedKeys) -> tuple[PartitionField, ...]:
-    return tuple(
-        PartitionField(None, segment.source.removeprefix(_FIELD), segment.column, segment.transform)
-        for segment in keys.segments
-        if segment.column is not None and segment.transform not in (None, "void")
+        facts=keys.notes,
+        notes=(elsewhere,) if fields else (),
     )

@@ -21,7 +21,7 @@ from glacierbase.heat.extra import required
 from glacierbase.history.opening import Target
 from glacierbase.model.command import command
 from glacierbase.model.names import NAME, name_parts, recorded_name
-from glacierbase.model.text import did_you_mean, first_of
+from glacierbase.model.text import counted, did_you_mean, first_of
 from glacierbase.run.activity import doing
 from glacierbase.stores.iceberg.values import not_ids, texts
 from glacierbase.stores.live import LiveTables, Reading
@@ -157,10 +157,11 @@ def _checked(batches: Iterable[Batch], most: int, where: str) -> Iterator[Batch]
                 f"{where} holds a text of {longest:,} characters; a key of S3 has at most {_LONGEST_ID:,} bytes"
             )
         yield batch
+    if not read:
+        raise ConfigurationError("NO_IDS", f"{where} has no values: there are no rows", "name a source that has rows")
     if not longest:
-        raise ConfigurationError(
-            "NO_IDS", f"{where} has no values: {read:,} nulls", "name another column with --column"
-        )
+        what = f"{where} has no values: {counted(read, 'null')}"
+        raise ConfigurationError("NO_IDS", what, "name another column with --column")
 
 
 def unknown_column(where: str, column: str, names: Sequence[str]) -> ConfigurationError:
@@ -168,7 +169,8 @@ def unknown_column(where: str, column: str, names: Sequence[str]) -> Configurati
     there = f"there are: {first_of(names, 10)}" if names else "there are none"
     return ConfigurationError(
         "UNKNOWN_COLUMN", f"{where} has no column {column}; {there}",
-        did_you_mean(column, names, "name one of these with --column"), column=column,
+        did_you_mean(column, names, "name one of these with --column" if names else "name a source that has columns"),
+        column=column,
     )  # fmt: skip
 
 
@@ -206,7 +208,7 @@ def _place(path: str, header: str, column: str) -> tuple[str, int]:
         if column in names:
             _check_once(column, names)
             return delimiter, names.index(column)
-    raise unknown_column(path, column, max(headers.values(), key=len))
+    raise unknown_column(f"the header of {path}", column, max(headers.values(), key=len))
 
 
 def _check_once(column: str, names: Sequence[str]) -> None:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.amounts import amount, bytes_amount
+from glacierbase.model.arguments import option_of
 
 # What is assumed of rows and files where the caller says nothing.
 ROW_SIZE = 1024
@@ -57,10 +58,10 @@ class Load:
             )
         for option, requires in _REQUIRES.items():
             if getattr(self, option) is not None and getattr(self, requires) is None:
-                what = f"{_option(option)} requires {_option(requires)}"
-                raise ConfigurationError("CONFLICTING_OPTIONS", what, f"add {_option(requires)}, or leave it out")
+                what = f"{option_of(option)} requires {option_of(requires)}"
+                raise ConfigurationError("CONFLICTING_OPTIONS", what, f"add {option_of(requires)}, or leave it out")
         if all(getattr(self, name) is None for name in _LOADS):
-            what = f"nothing to size: give at least one of {', '.join(map(_option, _LOADS))}"
+            what = f"nothing to size: give at least one of {', '.join(map(option_of, _LOADS))}"
             raise ConfigurationError("INVALID_VALUE", what, "add --put-per-second 900")
 
     @property
@@ -122,10 +123,6 @@ _LEAST = {"objects": 1, "objects_per_prefix": 1}
 _RANGES = {"growth": (0, _MOST_GROWTH), "months": (1, _MOST_MONTHS)}
 
 
-def _option(name: str) -> str:
-    return f"--{name.replace('_', '-')}"
-
-
 def _check(name: str, value: float | None) -> None:
     if value is None:
         return
@@ -140,8 +137,8 @@ def _check(name: str, value: float | None) -> None:
     elif value == 0 and name not in _RANGES:
         wrong = "is not above 0"
     if wrong:
-        hint = f"correct {_option(name)}, or leave it out where there is no such load"
-        raise ConfigurationError("INVALID_VALUE", f"{_option(name)} {value:g} {wrong}", hint)
+        hint = f"correct {option_of(name)}, or leave it out where there is no such load"
+        raise ConfigurationError("INVALID_VALUE", f"{option_of(name)} {value:g} {wrong}", hint)
 
 
 def _grown(value: float | None, factor: float) -> float | None:

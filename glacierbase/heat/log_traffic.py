@@ -189,7 +189,7 @@ def _merged(prefixes: Sequence[bytes], sums: Sequence[int], weight: int) -> Iter
     parts = [(0, len(prefixes))]
     while parts:
         start, end = parts.pop()
-        common = _common(prefixes[start], prefixes[end - 1])
+        common = common_prefix(prefixes[start], prefixes[end - 1])
         if end - start == 1 or sums[end] - sums[start] < weight:
             yield common
             continue
@@ -202,7 +202,7 @@ def _merged(prefixes: Sequence[bytes], sums: Sequence[int], weight: int) -> Iter
         parts += reversed(divided)
 
 
-def _common(first: bytes, last: bytes) -> bytes:
+def common_prefix(first: bytes, last: bytes) -> bytes:
     """Return the longest common prefix of two texts; of sorted ones, it is that of all between them."""
     differing = (place for place, (left, right) in enumerate(zip(first, last, strict=False)) if left != right)
     return first[: next(differing, min(len(first), len(last)))]

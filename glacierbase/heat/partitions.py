@@ -7,9 +7,10 @@ below half of the limit. A range is divided and merged independently of the rang
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
+from functools import partial
+from itertools import chain, pairwise
 from typing import NamedTuple, Protocol, TypeAlias
 
 from glacierbase.heat.extra import required
@@ -92,13 +93,25 @@ class MinuteCounts:
 
 def simulated(keys: Keys, store: StoreModel, traffic: Traffic, start: int) -> MinuteCounts:
     """Return what happens from a minute on, at which all keys are one partition."""
-    errors, changes = np.zeros(traffic.minutes), np.zeros(traffic.minutes + 1, dtype=np.int64)
     ranges, whole = _Shares(keys, traffic), (0, len(keys.shares))
-    for begin, end in pairwise(_restarts(keys.restart, traffic.minutes, start)):
-        for lifetime in lifetimes(ranges, whole, store, begin, end):
-            changes[lifetime.start] += 1
-            changes[lifetime.end] -= 1
-            _add_errors(errors, lifetime, store.limit)
+    periods = pairwise(_restarts(keys.restart, traffic.minutes, start))
+    every = (lifetimes(ranges, whole, store, begin, end) for begin, end in periods)
+    return minute_counts(chain.from_iterable(every), traffic.minutes, partial(_add_errors, limit=store.limit))
+
+
+def minute_counts(
+    every: Iterable[Lifetime], minutes: int, add_errors: Callable[[Array, Lifetime], None]
+) -> MinuteCounts:
+    """Return the errors and the number of partitions in each minute.
+
+    Args:
+        add_errors: adds the errors of a partition to those of the minutes.
+    """
+    errors, changes = np.zeros(minutes), np.zeros(minutes + 1, dtype=np.int64)
+    for lifetime in every:
+        changes[lifetime.start] += 1
+        changes[lifetime.end] -= 1
+        add_errors(errors, lifetime)
     return MinuteCounts(errors, np.cumsum(changes[:-1]))
 
 

@@ -9,6 +9,7 @@ from io import BytesIO
 from typing import Any
 
 from glacierbase.heat.extra import required
+from glacierbase.model.amounts import share_text
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.text import Line, Mark, table
 
@@ -37,7 +38,7 @@ def bars(panel: Panel) -> list[Line]:
     """Return the shares as a table with a bar in each row. The longest one is of the highest share."""
     highest = max(panel.shares.values())
     rows = [
-        (Mark(visible(character)), percent(share), "#" * round(share / highest * _WIDTH))
+        (Mark(visible(character)), share_text(share), "#" * round(share / highest * _WIDTH))
         for character, share in panel.shares.items()
     ]
     return table((panel.title, "share", ""), rows)
@@ -49,16 +50,11 @@ def visible(character: str) -> str:
     return character if is_shown else f"U+{ord(character):04X}"
 
 
-def percent(share: float) -> str:
-    """Return `30.1 %`; of a share that would be shown as zero, `< 0.1 %`."""
-    return "< 0.1 %" if 0 < share < 0.0005 else f"{share * 100:.1f} %"
-
-
 def share_plot(title: str, panels: Sequence[Panel]) -> bytes:
     """Return the panels below each other as a PNG picture."""
 
     def draw(figure: Any) -> None:
-        figure.suptitle(_label(title))
+        figure.suptitle(on_one_line(title, _LONGEST_TITLE))
         for axes, panel in zip(figure.subplots(len(panels), squeeze=False)[:, 0], panels, strict=True):
             places = range(len(panel.shares))
             axes.bar(places, [share * 100 for share in panel.shares.values()], color=_BAR)
@@ -66,7 +62,7 @@ def share_plot(title: str, panels: Sequence[Panel]) -> bytes:
             axes.set_xticks(
                 places, [visible(name) if name.isascii() else f"U+{ord(name):04X}" for name in panel.shares]
             )
-            axes.set(xlabel=_label(panel.title), ylabel="share of the values (%)")
+            axes.set(xlabel=on_one_line(panel.title, _LONGEST_TITLE), ylabel="share of the values (%)")
             axes.legend(loc="upper right")
 
     return picture(draw, "png", (8, 3 * len(panels) + 0.5))
@@ -92,9 +88,3 @@ def picture(draw: Callable[[Any], None], form: str, size: tuple[float, float]) -
         draw(figure)
         figure.savefig(target, format=form, metadata=_METADATA[form])
     return target.getvalue()
-
-
-def _label(text: str) -> str:
-    """Return a text from outside for a picture: on one line, escaped, and not longer than the picture is wide."""
-    line = on_one_line(text)
-    return line if len(line) <= _LONGEST_TITLE else f"{line[:_LONGEST_TITLE]} …"

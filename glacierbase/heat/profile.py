@@ -6,11 +6,13 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glacierbase.errors import ConfigurationError
 from glacierbase.heat.counting import EXACT, Hottest, IdCounts, IdKind
 from glacierbase.heat.extra import required
-from glacierbase.heat.ids import Batch
-from glacierbase.heat.plots import Panel, bars, percent, share_plot
+from glacierbase.heat.ids import MOST, Batch, ids_in_file
+from glacierbase.heat.plots import Panel, bars, share_plot
 from glacierbase.heat.safety import CHANCE, MOST_SHARE, ChiSquare, SchemeSafety, chi_square, schemes, shown_id
+from glacierbase.model.amounts import share_text
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.result import StandaloneResult
 from glacierbase.model.text import Line, Mark, counted, table
@@ -79,6 +81,16 @@ class ProfileResult(StandaloneResult):
         return [*_lines(self.profile), *([f"plot: {self.plot}"] if self.plot else [])]
 
 
+def profile_file(path: str, column: str, *, sample: int | None = None, plot: str | None = None) -> ProfileResult:
+    """Return the profile of the ids of a column of a file, as `Project.layout_profile` does for a table.
+
+    Raises:
+        ConfigurationError: as `ids_in_file` and `profile`.
+    """
+    most = sample or MOST
+    return profile(ids_in_file(path, column, most), path, column, most, plot)
+
+
 def profile(batches: Iterable[Batch], source: str, column: str, most: int, plot: str | None = None) -> ProfileResult:
     """Return the profile of the ids of a column, and write its plot.
 
@@ -88,10 +100,14 @@ def profile(batches: Iterable[Batch], source: str, column: str, most: int, plot:
         plot: the PNG file to write; an existing one is replaced.
 
     Raises:
-        ConfigurationError: as the iterator of `batches`; `UNREADABLE_FILE`: the plot cannot be written; `LAYOUT_EXTRA_MISSING`.
+        ConfigurationError: as the iterator of `batches`; `UNREADABLE_FILE`: the plot cannot be written; `LAYOUT_EXTRA_MISSING`;
+            `INVALID_VALUE`: the plot is no PNG file.
     """
     if plot is not None:
         required("matplotlib")
+        if not plot.lower().endswith(".png"):
+            hint = f"use --plot {Path(plot).with_suffix('.png')}"
+            raise ConfigurationError("INVALID_VALUE", f"--plot {plot}: the suffix is not .png", hint)
         with writing(plot):
             check_replaceable(Path(plot))
     result = _profile(IdCounts.of(batches), source, column, most)
@@ -141,7 +157,7 @@ def _notes(counts: IdCounts, is_sample: bool) -> Iterator[str]:
     if counts.kind is IdKind.TEXT:
         others = counts.values - counts.kinds["integer"]
         yield (
-            f"{others:,} of {counts.values:,} values are no integers, such as `{on_one_line(counts.odd_one or '')[:60]}`:"
+            f"{others:,} of {counts.values:,} values are no integers, such as `{on_one_line(counts.odd_one or '', 60)}`:"
             " the column is profiled by characters, not digits"
         )
     if not is_exact:
@@ -149,8 +165,8 @@ def _notes(counts: IdCounts, is_sample: bool) -> Iterator[str]:
     elif distinct == counts.values:
         yield "each id occurs once, so that the source does not show which ids are requested more often than others"
     yield (
-        f"a scheme counts as safe if no first character and no id has more than {percent(MOST_SHARE)} of the values: a threshold of"
-        " glacierbase, because how an object store splits its keys is not documented"
+        f"a scheme counts as safe if no first character and no id has more than {share_text(MOST_SHARE)} of the values: a threshold"
+        " of glacierbase, because how an object store splits its keys is not documented"
     )
 
 
@@ -173,7 +189,8 @@ def _lines(result: Profile) -> Iterator[Line]:
     yield ""
     if hottest := result.hottest:
         at_most = "" if hottest.share == hottest.share_at_most else "at most "
-        yield f"hottest id: {shown_id(hottest)}, {at_most}{percent(hottest.share_at_most)} of the values"
+        yield f"hottest id: {shown_id(hottest)}, {at_most}{share_text(hottest.share_at_most)} of the values"
+        yield ""
     rows = ((Mark(scheme.scheme), "yes" if scheme.safe else "no", scheme.why) for scheme in result.schemes)
     yield from table(("scheme", "safe", "why"), rows)
     yield from (f"note: {note}" for note in result.notes)

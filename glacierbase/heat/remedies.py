@@ -11,9 +11,10 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.layout.expressions import DIALECTS
 from glacierbase.layout.folders import PREFIX_LENGTH, RANDOM_PREFIXES, ignores_random_prefixes
 from glacierbase.layout.iceberg import OBJECT_STORAGE
+from glacierbase.model.arguments import check_one_of
 from glacierbase.model.names import NAME, name_of, name_parts
 from glacierbase.model.shape import PartitionField
-from glacierbase.model.text import counted, did_you_mean
+from glacierbase.model.text import counted
 from glacierbase.sql.render import has_function, transformed
 
 ICEBERG, DELTA, HUDI, HIVE, SNOWFLAKE = FORMATS = ("iceberg", "delta", "hudi", "hive", "snowflake")
@@ -28,8 +29,8 @@ _BUCKETS = (100, 1000)
 _LETTERS = 62
 # The partition field in statements about a table whose fields are not known.
 _DAY = PartitionField(None, "ts_day", "ts", "day")
-_BY_PREFIX = "no prefix names a partition: IAM, lifecycle rules and `ls` by one break"
-_SHARED_PATH = "with a write.data.path that tables share, no prefix names this table either"
+_BY_PREFIX = "IAM, lifecycle rules and `ls` for one partition match no prefix any more"
+_SHARED_PATH = "where tables share a write.data.path, those for one table do not either"
 _NEW_FILES = "only new files get the new keys; older ones move when they are rewritten"
 _COPIES = (
     "the statement copies the table; writers must fill the new column",
@@ -61,7 +62,8 @@ class AdvisedTable:
         partitioning: its partition fields; None where they are not known.
         version: of the library that writes; None where it is not known.
         hashed_by: what puts a hash into its keys already; None where nothing does.
-        notes: what else is known of its keys, or is not.
+        facts: what else is known of its keys.
+        notes: what is not known of them.
     """
 
     format: str = ICEBERG
@@ -71,6 +73,7 @@ class AdvisedTable:
     partitioning: Sequence[PartitionField] | None = None
     version: str | None = None
     hashed_by: str | None = None
+    facts: Sequence[str] = ()
     notes: Sequence[str] = ()
 
     def __post_init__(self) -> None:
@@ -79,9 +82,7 @@ class AdvisedTable:
         Raises:
             ConfigurationError: `INVALID_VALUE`; `CONFLICTING_OPTIONS`: the format has no readable layout.
         """
-        if self.format not in FORMATS:
-            hint = did_you_mean(self.format, FORMATS, f"use one of {', '.join(FORMATS)}")
-            raise ConfigurationError("INVALID_VALUE", f"unknown type {self.format}", hint)
+        check_one_of("type", self.format, FORMATS)
         if self.is_readable and self.format not in (ICEBERG, HIVE):
             what = f"--readable: {NAMES[self.format]} has no way to begin keys with a column's value"
             raise ConfigurationError("CONFLICTING_OPTIONS", what, "leave out --readable")
@@ -109,12 +110,14 @@ class Remedy:
         verdict: its name, which is stable: `object-storage`, `hash`, `reversed-id`.
         title: what to do, as a sentence without its end.
         statements: that do it; none where no statement does.
+        prefixes: how many it makes; None where that is not known.
         why: what follows for the keys.
     """
 
     verdict: str
     title: str
     statements: tuple[str, ...]
+    prefixes: int | None
     why: tuple[str, ...]
     warnings: tuple[str, ...]
     documented: tuple[str, ...] = ()
@@ -138,6 +141,7 @@ def _iceberg(table: AdvisedTable, needed: float, depth: int) -> Remedy:
             "bucket-first",
             f"Partition by bucket({buckets}, {table.column}) first",
             bucket_first,
+            buckets,
             why=(
                 f"keys begin with {table.column}_bucket_{buckets}=N, by which queries prune",
                 f"{buckets} is a power of 10: the first digits of the numbers are balanced",
@@ -152,9 +156,10 @@ def _iceberg(table: AdvisedTable, needed: float, depth: int) -> Remedy:
         "object-storage",
         "Turn on object storage",
         object_storage,
+        2 ** min(4 * depth, _BITS),
         why=(
             "Iceberg then writes data/0110/1010/0011/11100001/<partition>/<file>",
-            f"4 bits a directory: depth {depth} of 16^{depth}; no property sets the depth",
+            f"{4 * depth} bits are 16^{depth} prefixes; the number of directories cannot be set",
             *(["its hash has 20 bits, 1,048,576 prefixes: fewer than needed"] if 4 * depth > _BITS else []),
             *(["buckets first do not help here: too many are needed, or they are first"] if table.is_readable else []),
         ),
@@ -194,6 +199,7 @@ def _delta(table: AdvisedTable, needed: float, depth: int) -> Remedy:  # noqa: A
         "random-prefix",
         f"Turn on random prefixes of {counted(length, 'character')}",
         (_properties(table, properties),),
+        _LETTERS**length,
         why=(
             f"{length} of {_LETTERS} letters and digits: {_LETTERS**length:,} prefixes, in place of partitions",
             "length 1 is enough for 62 prefixes, 2 for 3,844",
@@ -209,8 +215,9 @@ def _hive(table: AdvisedTable, needed: float, depth: int) -> Remedy:
     if table.is_readable:
         return Remedy(
             "reversed-id",
-            f"Begin keys with the last {counted(digits, 'digit')} of {table.column}",
+            f"Begin keys with the last {counted(digits, 'digit') if digits > 1 else 'digit'} of {table.column}",
             (_copy(table, "reversed", f"substr({_SPARK.reversed_id(table.column)}, 1, {digits})"),),
+            10**digits,
             why=(
                 f"{10**digits:,} prefixes: an id's last digits, reversed, as a text: 100 is 001",
                 f"in a template, the id is {{{{ reversed_id('{table.column}') }}}}",
@@ -222,6 +229,7 @@ def _hive(table: AdvisedTable, needed: float, depth: int) -> Remedy:
         "hash",
         f"Begin keys with {counted(depth, 'hexadecimal digit')} of a hash",
         (_copy(table, "hash", _SPARK.hash_prefix(table.column, depth)),),
+        16**depth,
         why=(
             f"{16**depth:,} prefixes: readers that know {table.column} compute its prefix",
             f"in a template, the prefix is {{{{ hash_prefix('{table.column}', {depth}) }}}}",
@@ -250,6 +258,7 @@ def _hudi(table: AdvisedTable, needed: float, depth: int) -> Remedy:  # noqa: AR
         "partition-order",
         "Create the table again, partitioned by a hash first",
         (),
+        None,
         why=(
             f"no statement does it: create a table PARTITIONED BY ({column}, …), time last",
             f"{column}: {_SPARK.hash_prefix(table.column, depth)}",
@@ -264,6 +273,7 @@ def _snowflake(table: AdvisedTable, needed: float, depth: int) -> Remedy:  # noq
         "flat-paths",
         "Let Snowflake write without partition directories",
         (f"ALTER ICEBERG TABLE {table.name} SET PATH_LAYOUT = FLAT",),
+        None,
         why=("FLAT is the default; with HIERARCHICAL the date of a partition comes first",),
         documented=(_PATH_LAYOUT,),
         warnings=(_NEW_FILES,),

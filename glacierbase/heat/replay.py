@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime, timezone
-from itertools import groupby, pairwise, product
+from functools import partial
+from itertools import chain, groupby, pairwise, product
 from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.access_log import AccessLog, Request
 from glacierbase.heat.extra import required
-from glacierbase.heat.log_traffic import LogTraffic, counted_traffic
-from glacierbase.heat.partitions import Bounds, Lifetime, StoreModel, lifetimes
-from glacierbase.heat.simulate import MOST_PARTITIONS, Inputs
+from glacierbase.heat.log_traffic import LogTraffic, common_prefix, counted_traffic
+from glacierbase.heat.partitions import Bounds, Lifetime, StoreModel, lifetimes, minute_counts
+from glacierbase.heat.simulate import MOST_PARTITIONS, SimulationInputs
 from glacierbase.heat.simulation import Simulation, Split
 from glacierbase.heat.trace import LogComparison, Observed, ObservedHour, Prediction
 from glacierbase.heat.traffic import BACKFILL, BACKFILL_FACTOR, Array, Traffic
 from glacierbase.layout.providers import CUSTOM, Provider
+from glacierbase.model.amounts import percent, significant
+from glacierbase.model.arguments import option_of
+from glacierbase.model.text import counted
 from glacierbase.run import activity
 
 np = required("numpy")
@@ -33,22 +37,18 @@ def replay(paths: Sequence[str | Path], options: Mapping[str, Any]) -> Simulatio
 
     Args:
         paths: files, plain or gzip, and folders.
-        options: of the command that the caller set, by the names of `Inputs`.
+        options: of the command that the caller set, by the names of `SimulationInputs`.
 
     Raises:
         ConfigurationError: as `replayed`; `INVALID_VALUE`; `CONFLICTING_OPTIONS`: an option makes a load.
     """
-    if others := [_option(name) for name in options if name not in _OF_STORE]:
+    if others := [option_of({"schemes": "scheme"}.get(name, name)) for name in options if name not in _OF_STORE]:
         what = f"--trace replays the requests of a log; {', '.join(others)} would make others"
         raise ConfigurationError("CONFLICTING_OPTIONS", what, f"leave out --trace, or {' and '.join(others)}")
-    inputs = Inputs(**options)
+    inputs = SimulationInputs(**options)
     limits = inputs.limits()
     trace = replayed(paths, inputs.store(), limits.put_per_second / limits.get_per_second)
     return Simulation(None, None, (), (), tuple(_assumed(inputs, limits)), trace)
-
-
-def _option(name: str) -> str:
-    return "--scheme" if name == "schemes" else f"--{name.replace('_', '-')}"
 
 
 def replayed(paths: Sequence[str | Path], store: StoreModel, read_weight: float) -> LogComparison:
@@ -93,7 +93,7 @@ def replayed(paths: Sequence[str | Path], store: StoreModel, read_weight: float)
 
 
 def _without_requests(log: AccessLog) -> ConfigurationError:
-    what = f"the log has no request for an object: {log.lines:,} lines, {log.damaged:,} damaged"
+    what = f"the log has no request for an object: {counted(log.lines, 'line')}, {log.damaged:,} damaged"
     if log.examples:
         first = log.examples[0]
         what += f"; {first.path}, line {first.line}: {first.why}"
@@ -138,11 +138,7 @@ class _Hours:
     def in_all(self) -> Observed:
         """Return the sums of all hours."""
         requests, slow_down, other = map(sum, zip(*self._counts.values(), strict=True))
-        return Observed(slow_down, other, _rate(slow_down, requests))
-
-
-def _rate(errors: int, requests: int) -> float:
-    return float(f"{errors / requests:.4g}")
+        return Observed(slow_down, other, significant(slow_down / requests, 4))
 
 
 class _LoggedRanges:
@@ -209,10 +205,7 @@ class _LoggedRanges:
 
     def _changes(self, places: Sequence[int]) -> list[int]:
         """Return the places at which the first character that differs between the prefixes changes."""
-        first, last = self._prefixes[places[0]], self._prefixes[places[-1]]
-        depth = next(
-            (at for at, (left, right) in enumerate(zip(first, last, strict=False)) if left != right), len(first)
-        )
+        depth = len(common_prefix(self._prefixes[places[0]], self._prefixes[places[-1]]))
         characters = [self._prefixes[place][depth : depth + 1] for place in places]
         return [place for place, (left, right) in zip(places[1:], pairwise(characters), strict=True) if left != right]
 
@@ -228,21 +221,17 @@ class _LoggedRanges:
 
 def _predicted(ranges: _LoggedRanges, store: StoreModel, is_warm: bool, hours: Sequence[int]) -> Prediction:
     """Return the 503s of the model, in which each bucket has one partition at the start."""
-    errors, changes = np.zeros(ranges.minutes), np.zeros(ranges.minutes + 1, dtype=np.int64)
-    for _, bounds in ranges.buckets:
-        for lifetime in lifetimes(ranges, bounds, store, 0 if is_warm else BACKFILL, ranges.minutes):
-            changes[lifetime.start] += 1
-            changes[lifetime.end] -= 1
-            ranges.add_errors(errors, lifetime, store.limit)
-    partitions = int(np.cumsum(changes)[BACKFILL : ranges.minutes].max())
+    start = 0 if is_warm else BACKFILL
+    every = (lifetimes(ranges, bounds, store, start, ranges.minutes) for _, bounds in ranges.buckets)
+    counts = minute_counts(chain.from_iterable(every), ranges.minutes, partial(ranges.add_errors, limit=store.limit))
     times = (ranges.start // _MINUTE + np.arange(ranges.minutes - BACKFILL)) // (_HOUR // _MINUTE)
-    by_hour = np.bincount(times - times[0], errors[BACKFILL:])
-    counts = [round(float(by_hour[hour - times[0]])) for hour in hours]
-    total = round(float(errors.sum()))
-    return Prediction(str(store.split), is_warm, total, _rate(total, ranges.requests), partitions, tuple(counts))
+    by_hour = np.bincount(times - times[0], counts.errors[BACKFILL:])
+    in_hours = tuple(round(float(by_hour[hour - times[0]])) for hour in hours)
+    partitions, total = int(counts.partitions[BACKFILL:].max()), round(float(counts.errors.sum()))
+    return Prediction(str(store.split), is_warm, total, significant(total / ranges.requests, 4), partitions, in_hours)
 
 
-def _assumed(inputs: Inputs, limits: Provider) -> Iterator[str]:
+def _assumed(inputs: SimulationInputs, limits: Provider) -> Iterator[str]:
     """Yield what is documented, modelled and unknown."""
     yield "documented: S3 delivers access logs on a best-effort basis; records may be missing, late or twice"
     yield "retries are in the log, each as a request; a client that waited after a 503 sent less than it had to send"
@@ -254,7 +243,7 @@ def _assumed(inputs: Inputs, limits: Provider) -> Iterator[str]:
         f"{limits.get_per_second:,.12g} GET and HEAD in a second ({limits.name}), which share it"
     )
     yield (
-        f"a split follows {inputs.delay / 60:g} min above {inputs.trigger * 100:g} % of the limit, by the keys of these minutes; "
+        f"a split follows {inputs.delay / 60:g} min above {percent(inputs.trigger)} of the limit, by the keys of these minutes; "
         "cooler minutes count down"
     )
     yield "not replayed, and their 503s not counted: listings, requests about a bucket, operations of S3 itself"

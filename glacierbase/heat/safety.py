@@ -12,7 +12,8 @@ from math import erfc, exp, lgamma, log, log10, sqrt
 from typing import TypeAlias
 
 from glacierbase.heat.counting import Hottest, IdCounts, IdKind
-from glacierbase.heat.plots import percent, visible
+from glacierbase.heat.plots import visible
+from glacierbase.model.amounts import share_text
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.text import counted
 
@@ -98,7 +99,7 @@ _RANDOM = (
 def _hot(counts: IdCounts) -> Iterator[_Reason]:
     hottest = counts.hottest
     if hottest and hottest.share_at_most > MOST_SHARE:
-        share = percent(hottest.share)
+        share = share_text(hottest.share)
         yield (
             False,
             f"the id {shown_id(hottest)} has {share} of the values: one partition gets them, in any scheme of ids",
@@ -107,8 +108,7 @@ def _hot(counts: IdCounts) -> Iterator[_Reason]:
 
 def shown_id(hottest: Hottest) -> str:
     """Return an id for a line of text."""
-    line = on_one_line(hottest.id)
-    return line if len(line) <= _LONGEST_ID else f"{line[:_LONGEST_ID]} …"
+    return on_one_line(hottest.id, _LONGEST_ID)
 
 
 def _id_first(counts: IdCounts) -> Iterator[_Reason]:
@@ -122,9 +122,9 @@ def _id_first(counts: IdCounts) -> Iterator[_Reason]:
             f"the ids are numbered in sequence ({span}): new ones share their first digits, whose shares change",
         )
     if counts.padded and kind is IdKind.INTEGER:
-        yield True, f"{percent(counts.padded / counts.values)} of the ids begin with zeros that fill them up"
+        yield True, f"{share_text(counts.padded / counts.values)} of the ids begin with zeros that fill them up"
     if "-" in first and kind is IdKind.INTEGER:
-        yield True, f"{percent(first['-'] / counts.values)} of the ids are negative: they begin with -"
+        yield True, f"{share_text(first['-'] / counts.values)} of the ids are negative: they begin with -"
     is_even, why = _spread(first, "begin with")
     by_law = "; the first digits follow Benford's law" if not is_even and _is_benford(first) else ""
     yield is_even, why + by_law
@@ -135,7 +135,7 @@ def _reversed_id(counts: IdCounts) -> Iterator[_Reason]:
     yield _spread(last, "end in")
     zeros = last.get("0", 0)
     if zeros and counts.kind is IdKind.INTEGER:
-        share = percent(zeros / counts.values)
+        share = share_text(zeros / counts.values)
         yield (
             True,
             f"{share} of the ids end in 0: keep the reversed id as text, because a number drops the 0 (100 becomes 1)",
@@ -154,7 +154,7 @@ def _spread(counts: Mapping[str, int], verb: str) -> _Reason:
     if values < _LEAST_VALUES:
         return False, f"{counted(values, 'value')} are too few to tell: {_LEAST_VALUES} are needed"
     few = f"only {used} of {kinds} characters occur; " if used < kinds else ""
-    what = f"{few}{percent(share)} of the ids {verb} {visible(character)}; equal shares are {percent(1 / kinds)}"
+    what = f"{few}{share_text(share)} of the ids {verb} {visible(character)}; equal shares are {share_text(1 / kinds)}"
     p_value = chi_square(counts).p_value
     if share > MOST_SHARE and kinds >= 1 / MOST_SHARE and p_value is not None and p_value >= CHANCE:
         return True, f"{what}; chance explains the difference"

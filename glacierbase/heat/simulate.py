@@ -23,14 +23,15 @@ from glacierbase.heat.schemes import (
     drawn,
     first_characters,
 )
-from glacierbase.heat.simulation import Hour, PeriodLoad, SensitivityRow, SimulatedRun, Simulation, Split, percent
+from glacierbase.heat.simulation import Hour, PeriodLoad, SensitivityRow, SimulatedRun, Simulation, Split
 from glacierbase.heat.template_keys import template_scheme, unknown_columns
 from glacierbase.heat.traffic import BACKFILL, WARM_UP_DAYS, Array, Demand, Traffic, burst_day, noise_of, traffic
 from glacierbase.layout.folders import raw_template
 from glacierbase.layout.providers import AWS, CUSTOM, Provider, provider_of
 from glacierbase.layout.template import VARIABLE, KeyTemplate, Segment
+from glacierbase.model.amounts import percent
+from glacierbase.model.arguments import check_one_of
 from glacierbase.model.command import command
-from glacierbase.model.text import did_you_mean
 
 np = required("numpy")
 
@@ -38,13 +39,14 @@ np = required("numpy")
 MOST_DAYS = 366
 MOST_PARTITIONS = 100
 _HOUR = 60
+_MOST_SEED = 10**12 - 1
 # The name of the scheme of a pattern.
 _PATTERN = "layout"
 
 
 @dataclass(frozen=True, slots=True)
-class Inputs:
-    """The options of the command.
+class SimulationInputs:
+    """What is simulated, and what is assumed: the options of the command.
 
     Attributes:
         schemes: of `SCHEMES`; by default `DEFAULT_SCHEMES`, and none with a layout.
@@ -71,6 +73,11 @@ class Inputs:
     trigger: float = 0.95
     delay: float = 45 * 60.0
     merge_after: float | None = None
+
+    @property
+    def needs_project(self) -> bool:
+        """Whether keys or ids are those of a project's table or migration."""
+        return bool(self.source or self.table)
 
     @property
     def source(self) -> str | None:
@@ -137,7 +144,7 @@ def _check(option: str, value: float, low: float, high: float, unit: str = "") -
 
 
 def simulate(
-    inputs: Inputs, templates: Sequence[KeyTemplate] | None = None, batches: Iterable[Batch] | None = None
+    inputs: SimulationInputs, templates: Sequence[KeyTemplate] | None = None, batches: Iterable[Batch] | None = None
 ) -> Simulation:
     """Return the runs of each scheme, with both ways to split and with warm and cold partitions, and their sensitivity.
 
@@ -148,17 +155,19 @@ def simulate(
     Raises:
         ConfigurationError: `INVALID_VALUE`, `CONFLICTING_OPTIONS`: an option has a wrong value; as `ids_in_file`.
     """
-    _check("--seed", inputs.seed, 0, 2**63 - 1)
+    _check("--seed", inputs.seed, 0, _MOST_SEED)
     store = inputs.store()
     demand = inputs.demand(store.limit)
     names = inputs.schemes or (() if inputs.layout else DEFAULT_SCHEMES)
-    schemes = {name: SCHEMES[_known("--scheme", name, SCHEMES)] for name in names}
+    for name in names:
+        check_one_of("scheme", name, SCHEMES)
+    schemes = {name: SCHEMES[name] for name in names}
     if templates is None:
         templates = [raw_template(inputs.layout)] if inputs.layout else []
     schemes |= {template.table or _PATTERN: template_scheme(template, inputs.column) for template in templates}
-    laboratory = _Laboratory(schemes, inputs.seed, demand, store, inputs.ids, _ids(inputs, batches))
-    runs = tuple(laboratory.runs())
-    rows = tuple(laboratory.sensitivity(runs))
+    simulator = _Simulator(schemes, inputs.seed, demand, store, inputs.ids, _ids(inputs, batches))
+    runs = tuple(simulator.runs())
+    rows = tuple(simulator.sensitivity(runs))
     return Simulation(inputs.days, inputs.seed, runs, rows, tuple(_assumed(inputs, store.limit, templates)))
 
 
@@ -184,7 +193,7 @@ def templates_of(layout: str, results: Iterable[ExplainResult]) -> list[KeyTempl
     ]
 
 
-def _ids(inputs: Inputs, batches: Iterable[Batch] | None) -> Ids:
+def _ids(inputs: SimulationInputs, batches: Iterable[Batch] | None) -> Ids:
     """Return the chosen ids; of those that are read, each has the share of the values that it is.
 
     Raises:
@@ -193,19 +202,13 @@ def _ids(inputs: Inputs, batches: Iterable[Batch] | None) -> Ids:
     if batches is None and is_file(inputs.ids):
         batches = ids_in_file(inputs.ids, inputs.column, MOST_IDS)
     if batches is None:
-        return drawn(_known("--ids", inputs.ids, DISTRIBUTIONS), inputs.seed)
+        check_one_of("distribution of ids", inputs.ids, DISTRIBUTIONS)
+        return drawn(inputs.ids, inputs.seed)
     counts = Counter(id for batch in batches for id in batch if id is not None)
     return Ids.of(list(counts), np.array(list(counts.values()), dtype=float))
 
 
-def _known(option: str, name: str, names: Mapping[str, object]) -> str:
-    if name not in names:
-        hint = did_you_mean(name, names, f"use one of {', '.join(names)}")
-        raise ConfigurationError("INVALID_VALUE", f"unknown value {name} of {option}", hint)
-    return name
-
-
-class _Laboratory:
+class _Simulator:
     """Simulates key schemes under the same noise and with the same ids, so that only what is varied differs."""
 
     def __init__(
@@ -309,7 +312,7 @@ def _hours(outcome: MinuteCounts, first: int) -> Iterator[Hour]:
         yield Hour(hour - before, int(errors[hour]), int(partitions[hour]))
 
 
-def _assumed(inputs: Inputs, limit: float, templates: Sequence[KeyTemplate]) -> Iterator[str]:
+def _assumed(inputs: SimulationInputs, limit: float, templates: Sequence[KeyTemplate]) -> Iterator[str]:
     """Yield what is modelled, and what is unknown."""
     merging = (
         "are never merged" if inputs.merge_after is None else f"are merged after {inputs.merge_after / _HOUR**2:g} h"
@@ -317,9 +320,10 @@ def _assumed(inputs: Inputs, limit: float, templates: Sequence[KeyTemplate]) -> 
     yield "unknown: how S3 splits and merges partitions; documented are the limits and gradual scaling"
     yield f"a partition is a range of the sorted keys with a limit of {limit:,.12g} PUT/s ({inputs.provider})"
     yield "what is above the limit in a second is answered with 503; retries are not modelled"
+    yield "a rate after < is that of one 503: the model has none"
     yield f"a split follows {inputs.delay / 60:g} min above {percent(inputs.trigger)} of the limit; cooler minutes count down"
     yield "split by character: a partition for each next character that occurs"
-    yield "split by range: two partitions with half of the load each"
+    yield "split by range: two partitions, cut at the key at which half of the load is reached"
     yield f"partitions {merging}; they are idle while their sum stays at or below half of the limit"
     yield "where keys begin with the date, all requests reach one partition again at midnight"
     yield f"cold: one partition, {WARM_UP_DAYS} days before the first day that counts"
@@ -330,7 +334,12 @@ def _assumed(inputs: Inputs, limit: float, templates: Sequence[KeyTemplate]) -> 
         f"burst: {inputs.burst:g} times the mean for {inputs.burst_hours:g} h from noon of day {burst_day(inputs.days)}, "
         "not counted in the steady state"
     )
-    yield f"ids: {inputs.ids}"
+    source = (
+        "drawn"
+        if inputs.ids in DISTRIBUTIONS
+        else "values at most, from the start, each as often requested as it occurs"
+    )
+    yield f"ids: {inputs.ids}, {MOST_IDS:,} {source}"
     for template in templates:
         yield f"keys of {template.table or 'the pattern'}: {template.text}"
         if columns := unknown_columns(template, inputs.column):

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from enum import Enum
 
 from glacierbase.heat.trace import LogComparison
+from glacierbase.model.amounts import exponential, percent, rate_text, significant
 from glacierbase.model.result import StandaloneResult
-from glacierbase.model.text import Line, Mark, counted, exponential, table
+from glacierbase.model.text import Line, Mark, counted, table
 
 
 class Split(str, Enum):
@@ -31,7 +32,7 @@ class PeriodLoad:
 
     Attributes:
         rate: errors by requests; 0 without errors.
-        nines: -log10 of the rate; None without errors, which is not a rate of 0: see `rate_text`.
+        nines: -log10 of the rate; None without errors, which is not a rate of 0.
     """
 
     requests: int
@@ -43,15 +44,8 @@ class PeriodLoad:
     def of(cls, requests: float, errors: float) -> PeriodLoad:
         """Return the load with these numbers, which are rounded."""
         whole, wrong = round(requests), round(errors)
-        rate = float(f"{wrong / whole:.4g}") if whole else 0.0
+        rate = significant(wrong / whole, 4) if whole else 0.0
         return cls(whole, wrong, rate, round(-math.log10(rate), 2) if rate else None)
-
-    @property
-    def rate_text(self) -> str:
-        """`1.3e-3`, or what the number of requests proves: `< 2.0e-10`."""
-        if self.errors or not self.requests:
-            return exponential(self.rate)
-        return f"< {exponential(1 / self.requests)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +154,7 @@ def _run_row(run: SimulatedRun) -> tuple[str, ...]:
         run.split,
         "warm" if run.warm else "cold",
         f"{run.steady.errors:,}",
-        run.steady.rate_text,
+        rate_text(run.steady.rate, run.steady.requests),
         "" if nines is None else f"{nines:.1f}",
         f"{run.burst.errors:,}",
         _share(run.burst),
@@ -187,8 +181,3 @@ def _short(load: PeriodLoad) -> str:
 
 def _share(load: PeriodLoad) -> str:
     return percent(load.rate, 2) if load.errors else "0"
-
-
-def percent(part: float, digits: int = 3) -> str:
-    """Return `35 %` or `0.012 %`, with so many significant digits."""
-    return f"{float(f'{part * 100:.{digits}g}'):g} %"

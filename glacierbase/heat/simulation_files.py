@@ -37,7 +37,7 @@ def check_outputs(paths: Sequence[str]) -> None:
         required("matplotlib")
         if Path(path).suffix.lower() not in _FORMS:
             what = f"--output {path}: the suffix is none of {', '.join(_FORMS)}"
-            raise ConfigurationError("INVALID_VALUE", what, f"use --output {path}.html")
+            raise ConfigurationError("INVALID_VALUE", what, f"use --output {Path(path).with_suffix('.html')}")
         with writing(path):
             check_replaceable(Path(path))
 

@@ -94,7 +94,8 @@ def _draw_shares(panel: Any, scheme: str, run: SimulatedRun) -> Any:
     step = -(-len(shares) // _MOST_LABELS)
     panel.set_xticks(places[::step], [name if len(name) > 1 else visible(name) for name in [*shares][::step]])
     ratio = run.first_character_max_min
-    panel.set_title(_name(scheme) if ratio is None else f"{_name(scheme)}: max/min {ratio:.2f}", fontsize=10)
+    name = on_one_line(scheme, _LONGEST_NAME)
+    panel.set_title(name if ratio is None else f"{name}: max/min {ratio:.2f}", fontsize=10)
     panel.set_ylabel("requests (%)", fontsize=9)
     panel.tick_params(labelsize=8)
     panel.spines[["top", "right"]].set_visible(False)
@@ -107,11 +108,6 @@ def _most_frequent(shares: Mapping[str, float]) -> Mapping[str, float]:
     return {name: share for name, share in shares.items() if name in set(chosen)}
 
 
-def _name(scheme: str) -> str:
-    name = on_one_line(scheme)
-    return name if len(name) <= _LONGEST_NAME else f"{name[:_LONGEST_NAME]}…"
-
-
 def _draw_time(figure: Any, simulation: Simulation) -> None:
     figure.suptitle(f"503s and partitions in {simulation.days} days. {_MODEL}", fontsize=12)
     schemes = _by_scheme(simulation.runs)
@@ -119,7 +115,7 @@ def _draw_time(figure: Any, simulation: Simulation) -> None:
     counts = [axes.twinx() for axes in panels.flat]
     lines: dict[str, Any] = {}
     for panel, count, ((scheme, runs), split) in zip(panels.flat, counts, product(schemes.items(), Split), strict=True):
-        panel.set_title(f"{_name(scheme)}, split by {split}", fontsize=10)
+        panel.set_title(f"{on_one_line(scheme, _LONGEST_NAME)}, split by {split}", fontsize=10)
         for run in runs:
             if run.split == split:
                 lines |= _draw_run(panel, count, run, simulation.days or 0)

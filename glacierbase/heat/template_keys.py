@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from glacierbase.heat.extra import required
 from glacierbase.heat.partitions import Keys
 from glacierbase.heat.schemes import ALPHANUMERIC, HEX, Ids, Scheme, hashed, keys_of, random_texts
 from glacierbase.heat.traffic import DAY, Array
+from glacierbase.layout.columns import HASHES, HOURS, IDS, REVERSED, function_and_width, words
 from glacierbase.layout.keys import hash_prefix, reversed_id
 from glacierbase.layout.template import VARIABLE, KeyTemplate, Segment, SegmentKind
 
 np = required("numpy")
 
 # The minutes after which a time in a key changes, by its transform or a word of its column's name; others change each day.
-_PERIODS = {"hour": 60, "hr": 60, "hh": 60, "month": 30 * DAY, "year": 365 * DAY}
-_WIDTH = re.compile(r"(bucket|truncate)\[([0-9]+)\]")
-# The words in the name of a column that holds ids, or what is computed from them.
-_IDS, _REVERSED, _HASHES = {"id", "ids"}, {"reversed", "reverse", "rev"}, {"hash", "md5", "sha1", "sha256", "uuid"}
+_PERIODS = {**dict.fromkeys(HOURS, 60), "month": 30 * DAY, "year": 365 * DAY}
 # Hexadecimal digits of a file's name, which is random.
 _FILE_DIGITS = 6
 
@@ -57,7 +54,7 @@ def unknown_columns(template: KeyTemplate, column: str) -> list[str]:
 
 
 def _period(segment: Segment) -> int:
-    names = {segment.transform} if segment.transform in _PERIODS else _words(segment.column) & _PERIODS.keys()
+    names = {segment.transform} if segment.transform in _PERIODS else set(words(segment.column)) & _PERIODS.keys()
     return min((_PERIODS[name] for name in names if name), default=DAY)
 
 
@@ -76,13 +73,13 @@ def _of_files(segment: Segment, count: int, random: Array) -> Sequence[str]:
 
 def _of_ids(segment: Segment, ids: Sequence[str], column: str) -> Sequence[str] | None:
     """Return the text of each id in a segment; None where its column holds neither ids nor what is computed from them."""
-    match, words = _WIDTH.fullmatch(segment.transform or ""), _words(segment.column)
-    if match and match[1] == "bucket":
-        return [_bucket(id, int(match[2])) for id in ids]
-    if segment.column != column and not words & (_IDS | _REVERSED | _HASHES):
+    (function, width), in_name = function_and_width(segment.transform), set(words(segment.column))
+    if function == "bucket" and width:
+        return [_bucket(id, width) for id in ids]
+    if segment.column != column and not in_name & (IDS | REVERSED | HASHES):
         return None
-    values = hashed(ids) if words & _HASHES else [reversed_id(id) for id in ids] if words & _REVERSED else ids
-    return [_truncated(value, int(match[2])) for value in values] if match else values
+    values = hashed(ids) if in_name & HASHES else [reversed_id(id) for id in ids] if in_name & REVERSED else ids
+    return [_truncated(value, width) for value in values] if width else values
 
 
 def _bucket(id: str, count: int) -> str:
@@ -93,7 +90,3 @@ def _bucket(id: str, count: int) -> str:
 def _truncated(value: str, width: int) -> str:
     """Return a number without its rest of a division by the width, or the first characters of a text."""
     return str(int(value) // width * width) if width > 9 and value.isdecimal() else value[:width]
-
-
-def _words(name: str | None) -> set[str]:
-    return set(re.findall("[a-z0-9]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name or "").lower()))

@@ -7,7 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from glacierbase.heat.access_log import DamagedLine
-from glacierbase.model.text import Cell, Line, Mark, exponential, first_of, table, time_of
+from glacierbase.model.amounts import rate_text
+from glacierbase.model.text import Cell, Line, Mark, first_of, table, time_of
 
 # The hours that the text shows: those with the most 503s.
 _MOST_HOURS = 24
@@ -117,19 +118,15 @@ class LogComparison:
 
     def _rows(self) -> Iterator[Sequence[Cell]]:
         observed = self.observed
-        yield "observed: 503 Slow Down", f"{observed.slow_down:,}", self._rate_text(observed.rate), ""
+        yield "observed: 503 Slow Down", f"{observed.slow_down:,}", rate_text(observed.rate, self.requests), ""
         yield "observed: other 503", f"{observed.other:,}", "", ""
         for prediction in self.predicted:
             yield (
                 f"predicted: split by {_name(prediction)}",
                 f"{prediction.errors:,}",
-                self._rate_text(prediction.rate),
+                rate_text(prediction.rate, self.requests),
                 f"{prediction.partitions:,}",
             )
-
-    def _rate_text(self, rate: float) -> str:
-        """Return `1.3e-3`; without errors, what the number of requests proves: `< 2.0e-10`."""
-        return exponential(rate) if rate else f"< {exponential(1 / self.requests)}"
 
     def _hours(self) -> Sequence[Sequence[Cell]]:
         """Return rows of the hours with the most 503s, in order."""

@@ -3,6 +3,7 @@
 Key layouts decide which part of an object store a load reaches. Stores partition keys by their first characters; the order of
 partition fields is the order of the key.
 
+- `columns`: what names and types of columns, and transforms, imply about the values in a key.
 - `providers`: what one partition of an object store carries, by provider.
 - `template`: the template of a key, segment by segment, and what decides each segment.
 - `facts`: the facts that a template follows from, of a recorded shape and of statements.

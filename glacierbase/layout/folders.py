@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
+from glacierbase.layout.columns import HASHES, REVERSED, words
 from glacierbase.layout.partitions import folders, is_time, value_of
-from glacierbase.layout.template import VARIABLE, KeyTemplate, Segment, SegmentKind, TableFacts, constant, file_segment
+from glacierbase.layout.template import (
+    VARIABLE,
+    KeyTemplate,
+    Segment,
+    SegmentKind,
+    TableFacts,
+    constant,
+    file_segment,
+    is_true,
+)
 from glacierbase.layout.versions import at_least
 
 RANDOM_PREFIXES = "delta.randomizeFilePrefixes"
@@ -17,9 +27,6 @@ _SPARK_FILE = "part-00000-0b6c1d2e-3f40-4a51-8b62-7c8d9e0f1a2b.c000.snappy.parqu
 _HUDI_FILE = "0b6c1d2e-3f40-4a51-8b62-7c8d9e0f1a2b-0_0-17-42_20261124130000000.parquet"
 _GENERATORS = ("hoodie.table.keygenerator.class", "hoodie.datasource.write.keygenerator.class")
 _SIMPLE_GENERATORS = ("SimpleKeyGenerator", "ComplexKeyGenerator", "NonpartitionedKeyGenerator", "SqlKeyGenerator")
-# The words in the name of a column that say how its values vary.
-_HASHES = frozenset({"hash", "random", "uuid", "md5", "sha1", "sha256"})
-_REVERSED = frozenset({"reversed", "reverse", "rev"})
 _PREFIX = "Ab3dE5gH7jK9mN1pQ"
 _PREFIXED, _NOT_PREFIXED = "3.3.3", ("4.0.0", "4.1.0")
 
@@ -36,7 +43,7 @@ def ignores_random_prefixes(version: str) -> bool:
 
 def delta(facts: TableFacts) -> KeyTemplate:
     """Return the template of a Delta table. https://docs.delta.io/latest/table-properties.html"""
-    source = _random_source(facts)
+    source = random_source(facts.properties)
     is_ignored = facts.version is not None and ignores_random_prefixes(facts.version)
     file = file_segment(SegmentKind.LOW_ENTROPY, _SPARK_FILE)
     notes = tuple(_delta_notes(facts, source, is_ignored))
@@ -50,11 +57,11 @@ def delta(facts: TableFacts) -> KeyTemplate:
     return KeyTemplate(facts.table, (prefix, file), notes)
 
 
-def _random_source(facts: TableFacts) -> str | None:
+def random_source(properties: Mapping[str, str]) -> str | None:
     """Return the property that replaces the folders by random prefixes; None if none does."""
-    if facts.properties.get(RANDOM_PREFIXES, "").lower() == "true":
+    if is_true(properties, RANDOM_PREFIXES):
         return RANDOM_PREFIXES
-    return COLUMN_MAPPING if facts.properties.get(COLUMN_MAPPING, "none").lower() in ("name", "id") else None
+    return COLUMN_MAPPING if properties.get(COLUMN_MAPPING, "none").lower() in ("name", "id") else None
 
 
 def _delta_notes(facts: TableFacts, source: str | None, is_ignored: bool) -> Iterator[str]:
@@ -74,7 +81,7 @@ def hudi(facts: TableFacts) -> KeyTemplate:
 
     https://hudi.apache.org/docs/configurations
     """
-    is_named = facts.properties.get(HIVE_STYLE, "true").lower() == "true"
+    is_named = is_true(facts.properties, HIVE_STYLE, "true")
     # The name of a file begins with a random UUID.
     segments = (*folders(facts, named=is_named), file_segment(SegmentKind.HASHED, _HUDI_FILE))
     classes = (facts.properties.get(key, "") for key in _GENERATORS)
@@ -111,11 +118,11 @@ def _raw(text: str) -> Segment:
 
 def _named(match: re.Match[str]) -> tuple[SegmentKind, str]:
     """Return how the part of a pattern varies, and an example."""
-    name, words = match["name"], set(re.findall("[a-z0-9]+", match["name"].lower()))
-    if words & _HASHES:
+    name, in_name = match["name"], set(words(match["name"]))
+    if in_name & HASHES:
         sample = "0110" if match["unit"] == "bits" else "3fa8"
         return SegmentKind.HASHED, (sample * 8)[: int(match["length"] or 4)]
-    if words & _REVERSED:
+    if in_name & REVERSED:
         return SegmentKind.BALANCED, "71403"
     if name == "file":
         return SegmentKind.LOW_ENTROPY, _SPARK_FILE

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 from glacierbase.layout.murmur import base2_directories, base64_directory
 from glacierbase.layout.partitions import iceberg_partitions, skewed_buckets
-from glacierbase.layout.template import KeyTemplate, Segment, SegmentKind, TableFacts, constant, file_segment
+from glacierbase.layout.template import KeyTemplate, Segment, SegmentKind, TableFacts, constant, file_segment, is_true
 from glacierbase.layout.versions import at_least
 from glacierbase.model.names import name_parts
 
@@ -29,7 +29,7 @@ def iceberg(facts: TableFacts) -> KeyTemplate:
     """Return the template of an Iceberg table."""
     base = _Base(facts)
     partitions = tuple(iceberg_partitions(facts))
-    is_hashed = _is_true(facts, OBJECT_STORAGE)
+    is_hashed = is_true(facts.properties, OBJECT_STORAGE)
     rest = _hashed(facts, base, partitions) if is_hashed else (*partitions, _file())
     return KeyTemplate(facts.table, (*base.segments, *rest), (*base.notes, *_notes(facts, is_hashed)))
 
@@ -57,13 +57,13 @@ class _Base:
             if not (location and path.startswith(location)):
                 self.context = tuple(constant(name, "location of the table") for name in _last_names(facts))
             self.notes.append(f"data files are in {path}, outside the table's location")
-            if not location and _is_true(facts, OBJECT_STORAGE):
+            if not location and is_true(facts.properties, OBJECT_STORAGE):
                 self.notes.append("the table's location is not known: its last two names are those of the table")
 
     def _key(self, facts: TableFacts) -> str:
         """Return the property that sets the directory."""
         former = former_paths(facts.properties)
-        if former and (facts.version is None or at_least(facts.version, NO_FORMER_PATHS)):
+        if former and refuses_former_paths(facts.version):
             self.notes.append(f"Iceberg {NO_FORMER_PATHS} and newer refuse to write with {' and '.join(former)}")
             return DATA_PATH
         return next(iter(former), DATA_PATH)
@@ -71,16 +71,20 @@ class _Base:
 
 def former_paths(properties: Mapping[str, str]) -> list[str]:
     """Return the former properties for the directory of the data files that a writer reads; with `write.data.path`, none."""
-    is_hashed = properties.get(OBJECT_STORAGE, "false").lower() == "true"
-    read = FORMER_PATHS if is_hashed else FORMER_PATHS[1:]
+    read = FORMER_PATHS if is_true(properties, OBJECT_STORAGE) else FORMER_PATHS[1:]
     return [] if DATA_PATH in properties else [key for key in read if key in properties]
+
+
+def refuses_former_paths(version: str | None) -> bool:
+    """Return whether writers of a version of Iceberg refuse `FORMER_PATHS`; of the newest one if it is not known."""
+    return version is None or at_least(version, NO_FORMER_PATHS)
 
 
 def _hashed(facts: TableFacts, base: _Base, partitions: tuple[Segment, ...]) -> tuple[Segment, ...]:
     """Return the segments after the base directory, in object storage."""
     is_base2 = facts.version is None or at_least(facts.version, BASE2)
-    kept = partitions if _is_true(facts, PARTITIONED_PATHS, "true") or not is_base2 else ()
-    is_joined = is_base2 and not _is_true(facts, PARTITIONED_PATHS, "true") and not base.context
+    is_flat = is_base2 and not is_true(facts.properties, PARTITIONED_PATHS, "true")
+    kept = () if is_flat else partitions
     rest = (*kept, _file())
     hashed = "/".join(segment.example for segment in rest)
     if not is_base2:
@@ -94,7 +98,7 @@ def _hashed(facts: TableFacts, base: _Base, partitions: tuple[Segment, ...]) -> 
         Segment(SegmentKind.HASHED, f"{{hash:{len(text)} bits}}", text, f"property {OBJECT_STORAGE}")
         for text in base2_directories(hashed)
     ]
-    if not is_joined:
+    if not is_flat or base.context:
         return (*bits, *base.context, *rest)
     last = bits.pop()
     joined = replace(
@@ -117,10 +121,6 @@ def _notes(facts: TableFacts, is_hashed: bool) -> Iterator[str]:
         yield from skewed_buckets(facts)
     if not is_hashed and PARTITIONED_PATHS in facts.properties:
         yield f"{PARTITIONED_PATHS} has no effect without {OBJECT_STORAGE}"
-
-
-def _is_true(facts: TableFacts, key: str, default: str = "false") -> bool:
-    return facts.properties.get(key, default).lower() == "true"
 
 
 def _file() -> Segment:

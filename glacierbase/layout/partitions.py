@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping
 from urllib.parse import quote_plus
 
+from glacierbase.layout.columns import HOURS, function_and_width, is_number, words
 from glacierbase.layout.template import Segment, SegmentKind, TableFacts
 from glacierbase.model.differences import partition_text
 from glacierbase.model.shape import PartitionField
@@ -22,17 +23,13 @@ _TIME_TYPES = {
 # The last word of a column's name that contains a time, whatever its type, and a value.
 _TIME_WORDS = {
     **dict.fromkeys(("dt", "ds", "date", "day", "ymd", "yyyymmdd", "datestr", "dateint", "time", "ts", "timestamp"), "2026-11-24"),
-    **dict.fromkeys(("hour", "hr", "hh"), "13"), **dict.fromkeys(("month", "mon", "mm"), "11"), "week": "48",
+    **dict.fromkeys(HOURS, "13"), **dict.fromkeys(("month", "mon", "mm"), "11"), "week": "48",
     **dict.fromkeys(("year", "yr", "yyyy"), "2026"),
 }  # fmt: skip
-_NUMBERS = re.compile(r"tinyint|smallint|int|integer|bigint|long|decimal\(.*|float|double|real|numeric\(.*")
-_WIDTH = re.compile(r"(?P<function>\w+)\[(?P<width>\d+)\]")
 _NUMBER, _TEXT = 30417, "north"
 # Characters of Hive's directories that are written as % and two hexadecimal digits.
 # https://github.com/apache/spark: ExternalCatalogUtils.escapePathName
 _ESCAPED = re.compile(r"[\x01-\x1f\x7f\"#%'*/:=?\\{\[\]^]")
-
-
 _TIMESTAMP = re.compile(r"(\d{4}-\d\d-\d\d)T(\d\d:\d\d:\d\d).*")
 
 Escape = Callable[[str], str]
@@ -66,7 +63,7 @@ def folders(facts: TableFacts, *, named: bool = True) -> Iterator[Segment]:
 
 def is_time(name: str, type_: str | None = None) -> bool:
     """Return whether the values of a column are dates or times, by its type, else by its name."""
-    return type_ in _TIME_TYPES or (type_ not in ("boolean", "binary") and _words(name)[-1] in _TIME_WORDS)
+    return type_ in _TIME_TYPES or (type_ not in ("boolean", "binary") and words(name)[-1] in _TIME_WORDS)
 
 
 def value_of(name: str, type_: str | None = None) -> str:
@@ -75,23 +72,22 @@ def value_of(name: str, type_: str | None = None) -> str:
         return _TIME_TYPES[type_]
     if type_ == "boolean":
         return "true"
-    return _TIME_WORDS.get(_words(name)[-1]) or (str(_NUMBER) if _NUMBERS.fullmatch(type_ or "") else _TEXT)
+    return _TIME_WORDS.get(words(name)[-1]) or (str(_NUMBER) if is_number(type_) else _TEXT)
 
 
 def skewed_buckets(facts: TableFacts) -> Iterator[str]:
-    """Yield a note on each bucket field with numbers of several digits of which too many begin with the same one."""
-    for part in facts.partitioning:
-        match = _WIDTH.fullmatch(part.transform)
-        if match and match["function"] == "bucket" and (count := int(match["width"])) > 10:
-            shares = first_character_shares(count)
-            digit = max(shares, key=lambda digit: shares[digit])
-            if shares[digit] > _BALANCED:
-                yield f"{shares[digit]:.0%} of the numbers of {partition_text(part)} begin with {digit}"
+    """Yield a note on each bucket field with numbers of which too many begin with the same digit."""
+    return filter(None, map(bucket_skew, facts.partitioning))
 
 
-def _words(name: str) -> Sequence[str]:
-    """Return the words of a name: `eventDate` and `event_date` have two."""
-    return re.findall("[a-z]+", re.sub("(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()) or [""]
+def bucket_skew(part: PartitionField) -> str | None:
+    """Return by how much the first digits of bucket numbers are skewed: one has more than twice of an even share; else None."""
+    function, count = function_and_width(part.transform)
+    shares = first_character_shares(count) if function == "bucket" else {}
+    digit = max(shares, key=lambda digit: shares[digit], default="")
+    if not digit or shares[digit] * len(shares) <= 2:
+        return None
+    return f"{shares[digit] * 100:.0f} % of the numbers of {partition_text(part)} begin with {digit}"
 
 
 def _segment(facts: TableFacts, part: PartitionField, escape: Escape, *, named: bool = True) -> Segment:
@@ -111,8 +107,7 @@ def _segment(facts: TableFacts, part: PartitionField, escape: Escape, *, named: 
 
 def _varies(column: str, type_: str | None, transform: str) -> tuple[SegmentKind, str]:
     """Return how the values of a partition field vary, and an example of them."""
-    match = _WIDTH.fullmatch(transform)
-    function, width = (match["function"], int(match["width"])) if match else (transform, 0)
+    function, width = function_and_width(transform)
     if function in _OF_TIME:
         return SegmentKind.TIME, _OF_TIME[function]
     if function == "void":

@@ -6,7 +6,12 @@ import math
 from dataclasses import dataclass
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.model.text import did_you_mean
+from glacierbase.model.arguments import check_one_of
+
+# The share of the limit of a partition that a load is planned with: the other half is for bursts and uneven keys.
+UTILISATION = 0.5
+# Requests a second below which AWS advised in 2012 to leave keys as they are.
+QUIET = 50
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,6 +26,7 @@ class Provider:
         objects_per_prefix: the number of keys that a partition holds; None where no limit is known.
         source: of the limits.
         documented: whether the vendor documents the limits today.
+        utilisation: the share of a limit that a load is planned with.
     """
 
     name: str
@@ -29,6 +35,7 @@ class Provider:
     objects_per_prefix: int | None
     source: str
     documented: bool
+    utilisation: float = UTILISATION
 
 
 AWS = Provider(
@@ -46,13 +53,14 @@ AWS_2012 = Provider(
     objects_per_prefix=20_000_000,
     source="performance tips of S3 of 2012, which AWS withdrew in 2018: targets for a partition, not limits",
     documented=False,
+    utilisation=1.0,
 )
 PROVIDERS = {provider.name: provider for provider in (AWS, AWS_2012)}
 CUSTOM = "custom"
 
 
-def provider_of(name: str, put_limit: float | None = None, get_limit: float | None = None) -> Provider:
-    """Return the provider of this name.
+def provider_of(name: str | None, put_limit: float | None = None, get_limit: float | None = None) -> Provider:
+    """Return the provider of this name; default `AWS`.
 
     Args:
         put_limit, get_limit: requests per second that one partition carries; for `custom`, and required there.
@@ -60,9 +68,8 @@ def provider_of(name: str, put_limit: float | None = None, get_limit: float | No
     Raises:
         ConfigurationError: `INVALID_VALUE`, `CONFLICTING_OPTIONS`.
     """
-    if name not in (*PROVIDERS, CUSTOM):
-        hint = did_you_mean(name, (*PROVIDERS, CUSTOM), f"use one of {', '.join((*PROVIDERS, CUSTOM))}")
-        raise ConfigurationError("INVALID_VALUE", f"unknown provider {name}", hint)
+    name = name or AWS.name
+    check_one_of("provider", name, (*PROVIDERS, CUSTOM))
     if name != CUSTOM:
         if put_limit is not None or get_limit is not None:
             what = f"--put-limit and --get-limit are for --provider {CUSTOM}: {name} has its own limits"

@@ -57,6 +57,13 @@ class Segment:
     column: str | None = None
     transform: str | None = None
 
+    @property
+    def field(self) -> PartitionField | None:
+        """The partition field whose value it is, named as its column; None for another segment."""
+        if self.column is None or self.transform is None:
+            return None
+        return PartitionField(None, self.column, self.column, self.transform)
+
 
 @dataclass(frozen=True, slots=True)
 class KeyTemplate:
@@ -125,6 +132,11 @@ class TableFacts:
     properties: Mapping[str, str] = field(default_factory=dict)
     location: str | None = None
     notes: Sequence[str] = ()
+
+
+def is_true(properties: Mapping[str, str], key: str, default: str = "false") -> bool:
+    """Return whether a property of a table is true."""
+    return properties.get(key, default).lower() == "true"
 
 
 def constant(text: str, source: str) -> Segment:

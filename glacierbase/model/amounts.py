@@ -1,11 +1,11 @@
-"""Amounts as callers write them, `37.5M`, and as texts show them: `37.5 M`, `16.7 h`."""
+"""Amounts as callers write them, `37.5M`, and as texts show them: `37.5 M`, `16.7 h`, `35 %`, `1.3e-3`."""
 
 from __future__ import annotations
 
 import re
 
 _SUFFIXES = ("", "k", "M", "G", "T")
-_AMOUNT = re.compile(r"((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e\+?[0-9]+)?)\s*([kKMGT]?)(i?B)?")
+_AMOUNT = re.compile(r"((?:[0-9]+(?:\.[0-9]*)?|\.[0-9]+)(?:e[+-]?[0-9]+)?)\s*([kKMGT]?)(i?B)?")
 # Below, a number is shown with all its digits.
 _EXACT = 1_000_000
 _UNITS = (("days", 86400, 2), ("h", 3600, 2), ("min", 60, 2))
@@ -30,7 +30,7 @@ def amount(value: float) -> str:
     if value < _EXACT:
         return f"{value:,.0f}" if value >= 100 or value == int(value) else f"{value:.3g}"
     power = min(int(len(str(int(value))) - 1) // 3, len(_SUFFIXES) - 1)
-    return f"{float(f'{value:.3g}') / 1000**power:,.10g} {_SUFFIXES[power]}"
+    return f"{significant(value, 3) / 1000**power:,.10g} {_SUFFIXES[power]}"
 
 
 def bytes_amount(value: float) -> str:
@@ -48,3 +48,29 @@ def long_time(seconds: float) -> str:
         if seconds >= least * length:
             return f"{seconds / length:.1f} {unit}"
     return f"{seconds:.0f} s" if seconds >= 10 else f"{seconds:.1f} s"
+
+
+def significant(value: float, digits: int) -> float:
+    """Return a number rounded to so many significant digits."""
+    return float(f"{value:.{digits}g}")
+
+
+def percent(part: float, digits: int = 3) -> str:
+    """Return `35 %` or `0.012 %`, with so many significant digits."""
+    return f"{significant(part * 100, digits):g} %"
+
+
+def share_text(share: float) -> str:
+    """Return a share for a column of them, `30.1 %`; of one that would be shown as zero, `< 0.1 %`."""
+    return "< 0.1 %" if 0 < share < 0.0005 else f"{share * 100:.1f} %"
+
+
+def exponential(number: float) -> str:
+    """Return `1.3e-3`."""
+    mantissa, _, exponent = f"{number:.1e}".partition("e")
+    return f"{mantissa}e{int(exponent)}"
+
+
+def rate_text(rate: float, requests: int) -> str:
+    """Return a rate of errors, `1.3e-3`; without errors, what the number of requests proves: `< 2.0e-10`."""
+    return f"< {exponential(1 / requests)}" if requests and not rate else exponential(rate)

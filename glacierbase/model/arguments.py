@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import os
 import re
+from collections.abc import Collection
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.command import command
 from glacierbase.model.migration import REPEATABLE_NAME, Key, version_number
+from glacierbase.model.text import did_you_mean
 
-# The name of a table may end like that of a file: `lake.sql`.
-_MIGRATION = re.compile(r"(?s:.*/.*|[0-9]+_.*)\.sql")
+# The name of a table may end like that of a file, `lake.sql`, and a quoted one may have a slash.
+_MIGRATION = re.compile(r"(?s:[^`]*/[^`]*|.*/.*\.sql|[0-9]+_.*\.sql)")
 
 
 def given(name: str, value: str | Path | None, variable: str) -> str | None:
@@ -42,6 +44,22 @@ def check_not_empty(name: str, value: str | Path | None) -> None:
     """Refuse an empty value: it usually comes from a variable that is not set."""
     if value is not None and not str(value).strip():
         raise ConfigurationError("EMPTY_VALUE", f"{name} is empty", "give it a value, or leave it out")
+
+
+def check_one_of(what: str, name: str, known: Collection[str]) -> None:
+    """Refuse a name that is none of those known.
+
+    Raises:
+        ConfigurationError: `INVALID_VALUE`.
+    """
+    if name not in known:
+        hint = did_you_mean(name, known, f"use one of {', '.join(known)}")
+        raise ConfigurationError("INVALID_VALUE", f"unknown {what} {name}", hint)
+
+
+def option_of(name: str) -> str:
+    """Return the option of an argument: `--put-per-second`."""
+    return f"--{name.replace('_', '-')}"
 
 
 def check_reason(reason: str | None) -> None:

@@ -33,9 +33,14 @@ def escaped(line: str) -> str:
     return _COMMAND_ANYWHERE.sub(r"\\x23", _COMMAND_AT_START.sub(r"\1\\x3a", visible))
 
 
-def on_one_line(text: str) -> str:
-    """Return a value for a comment or a table cell, neither of which may contain a line break: masked and escaped."""
-    return escaped(mask(text).replace("\n", r"\n"))
+def on_one_line(text: str, most: int | None = None) -> str:
+    """Return a value for a comment or a table cell, neither of which may contain a line break: masked and escaped.
+
+    Args:
+        most: how many of its characters are shown; default all.
+    """
+    line = escaped(mask(text).replace("\n", r"\n"))
+    return line if most is None or len(line) <= most else f"{line[:most]} …"
 
 
 def printable_json(document: str) -> str:

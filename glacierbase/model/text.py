@@ -84,12 +84,6 @@ def in_seconds(milliseconds: int) -> str:
     return f"{milliseconds / 1000:.1f} s"
 
 
-def exponential(number: float) -> str:
-    """Return `1.3e-3`."""
-    mantissa, _, exponent = f"{number:.1e}".partition("e")
-    return f"{mantissa}e{int(exponent)}"
-
-
 def as_clock(seconds: float) -> str:
     """Return `00:41`, or `1:02:03` from an hour on."""
     minutes, rest = divmod(int(seconds), 60)

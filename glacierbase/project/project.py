@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import wraps
+from functools import partial, wraps
 from inspect import signature
 from pathlib import Path
 from threading import Event as Flag
@@ -49,9 +49,11 @@ if TYPE_CHECKING:
         UnlockResult,
         WarmResult,
     )
+    from glacierbase.heat.advise import AdviseResult
     from glacierbase.heat.explain import ExplainResult
+    from glacierbase.heat.load import Load
     from glacierbase.heat.profile import ProfileResult
-    from glacierbase.heat.simulate import Inputs
+    from glacierbase.heat.simulate import SimulationInputs
     from glacierbase.heat.simulation import Simulation
     from glacierbase.inspect.blame import BlameResult
     from glacierbase.inspect.compare.results import CompareResult
@@ -61,6 +63,7 @@ if TYPE_CHECKING:
     from glacierbase.inspect.results import DoctorResult, RenderResult, StatusResult, ValidateResult
     from glacierbase.inspect.schema import SchemaResult
     from glacierbase.inspect.show import ShowResult
+    from glacierbase.layout.providers import Provider
     from glacierbase.report.results import ReportResult
     from glacierbase.review.results import LintResult, ReviewResult
     from glacierbase.squash.squash import SquashResult
@@ -96,8 +99,8 @@ class Project:
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes
     `catalogs`, the names of the catalogs to run it for, or one name (default: `default_catalogs`), and returns one result per
     catalog, in order of name. If a catalog fails, also because a reference in its file has no value, the method still runs the
-    others, then raises the first error, with all results in the error's attribute `results`. `layout_profile` reads one
-    table: it takes one catalog, and returns one result.
+    others, then raises the first error, with all results in the error's attribute `results`. `layout_advise`,
+    `layout_profile` and `layout_simulate` are about one table, or none, and return one result.
 
     Attributes:
         held_locks: the locks that runs of this project hold now.
@@ -632,12 +635,46 @@ class Project:
         return search.check(self._catalogs.run(COMMANDS["layout-explain"], catalogs, spark, search=search))
 
     @_on_named_catalogs
+    def layout_advise(
+        self,
+        table: str,
+        load: Load,
+        catalogs: Collection[str] = (),
+        *, provider: Provider | None = None, table_format: str | None = None, column: str = "id", is_readable: bool = False,
+        write: bool = False, author: str | None = None, spark: Any = None,
+    ) -> AdviseResult:  # fmt: skip
+        """Return the key layout that a load on a table needs, or the advice to do nothing. Runs no statement.
+
+        Args:
+            table: as for `layout_explain`, but no file.
+            provider: whose limits count; default those that AWS documents.
+            table_format: of a table whose format is not known.
+            column: the column from which hashes and buckets are computed.
+            is_readable: whether keys with the column's value are preferred to hashes.
+            write: write the statements as the next migration of the catalog.
+            author: of that migration; default git's `user.name`.
+
+        Raises:
+            ConfigurationError: no catalog, or more than one, has that table; its format is not `table_format`.
+        """
+        from glacierbase.heat import advise
+        from glacierbase.heat.advised import advised_table
+
+        explain = partial(self.layout_explain, table, catalogs, spark=spark)
+        about, catalog = advised_table(explain, table, table_format, column, is_readable)
+        advice = advise.advise(load, provider, about)
+        if write:
+            folder = self.folder(catalog or next(iter(catalogs), None))
+            advice = advise.write(self.root, folder, advice, author)
+        return advise.AdviseResult(advice)
+
+    @_on_named_catalogs
     def layout_profile(
         self,
         table: str,
         column: str,
         catalogs: Collection[str] = (),
-        *, sample: int = 1_000_000, plot: str | None = None, spark: Any = None,
+        *, sample: int | None = None, plot: str | None = None, spark: Any = None,
     ) -> ProfileResult:  # fmt: skip
         """Return how evenly the ids of a column of a table are divided by their first and last characters. Changes nothing.
 
@@ -645,22 +682,24 @@ class Project:
 
         Args:
             catalogs: the one catalog of the table; default the only one of the project.
-            sample: read at most so many values, from the start.
+            sample: read at most so many values, from the start; default a million.
             plot: a PNG file to write; an existing one is replaced.
 
         Raises:
             ConfigurationError: there is no such table or column, or its values are no ids.
             EngineUnavailable: the table cannot be read.
         """
-        from glacierbase.heat.ids import ids_in_table
+        from glacierbase.heat.ids import MOST, ids_in_table
         from glacierbase.heat.profile import profile
 
-        target = replace(self._catalogs.only(catalogs), spark=spark)
-        with closing(ids_in_table(target, table, column, sample)) as batches:
-            return profile(batches, table, column, sample, plot)
+        target, most = replace(self._catalogs.only(catalogs), spark=spark), sample or MOST
+        with closing(ids_in_table(target, table, column, most)) as batches:
+            return profile(batches, table, column, most, plot)
 
     @_on_named_catalogs
-    def layout_simulate(self, inputs: Inputs, catalogs: Collection[str] = (), *, spark: Any = None) -> Simulation:
+    def layout_simulate(
+        self, inputs: SimulationInputs, catalogs: Collection[str] = (), *, spark: Any = None
+    ) -> Simulation:
         """Return the 503s of an object store that key schemes, and the keys of a table, lead to in a model. Changes nothing.
 
         Args:

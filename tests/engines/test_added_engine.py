@@ -14,7 +14,7 @@ import glacierbase
 from glacierbase import Project
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError
-from glacierbase.heat.simulate import Inputs
+from glacierbase.heat.simulate import SimulationInputs
 from glacierbase.run.packages import EXECUTORS, offered
 from glacierbase.sql import read
 from tests.docs.pages import blocks
@@ -50,7 +50,7 @@ def test_the_ids_of_a_table_are_read_through_the_engine(shop: ProjectFolder) -> 
     assert (profile.values, profile.nulls, profile.distinct, profile.is_sample) == (199, 1, 199, False)
     assert profile.last[9].count == 20
     assert project.layout_profile("ids", "user id", sample=50).profile.is_sample
-    simulation = project.layout_simulate(Inputs(("id-first",), days=1, ids="main.ids", column="user id"))
+    simulation = project.layout_simulate(SimulationInputs(("id-first",), days=1, ids="main.ids", column="user id"))
     assert simulation.runs[0].first_characters["1"] == pytest.approx(111 / 199)
     for table, column, code in (
         ("none", "id", "UNKNOWN_TABLE"),

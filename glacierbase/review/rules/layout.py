@@ -7,20 +7,36 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
+from glacierbase.layout.columns import function_and_width, is_number
 from glacierbase.layout.facts import of_known
-from glacierbase.layout.folders import COLUMN_MAPPING, PREFIX_LENGTH, RANDOM_PREFIXES, ignores_random_prefixes
-from glacierbase.layout.iceberg import DATA_PATH, FORMER_PATHS, OBJECT_STORAGE, PARTITIONED_PATHS
-from glacierbase.layout.partitions import first_character_shares
-from glacierbase.layout.providers import AWS
-from glacierbase.layout.template import KeyTemplate, Segment, SegmentKind
+from glacierbase.layout.folders import (
+    COLUMN_MAPPING,
+    PREFIX_LENGTH,
+    RANDOM_PREFIXES,
+    ignores_random_prefixes,
+    random_source,
+)
+from glacierbase.layout.iceberg import (
+    BASE2,
+    DATA_PATH,
+    FORMER_PATHS,
+    NO_FORMER_PATHS,
+    OBJECT_STORAGE,
+    PARTITIONED_PATHS,
+    refuses_former_paths,
+)
+from glacierbase.layout.partitions import bucket_skew
+from glacierbase.layout.providers import AWS, QUIET, UTILISATION
+from glacierbase.layout.template import KeyTemplate, Segment, SegmentKind, is_true
 from glacierbase.layout.templates import key_template
 from glacierbase.layout.versions import at_least
 from glacierbase.model.catalog import LayoutOptions, Peak
+from glacierbase.model.differences import partition_text
 from glacierbase.model.finding import Severity
 from glacierbase.model.names import completed_like
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, statement_rule
 from glacierbase.review.rules import texts
-from glacierbase.review.rules.properties import is_refused_path, properties_set, set_from
+from glacierbase.review.rules.properties import properties_set, set_from
 from glacierbase.sql.known import KnownTable, altered, created
 from glacierbase.sql.statement import AlterColumn, ColumnClause, Name, PartitionClause, Place, Property
 from glacierbase.sql.tokens import words
@@ -34,10 +50,6 @@ _MAKES = (
 _OF_KEYS = frozenset(
     {OBJECT_STORAGE, PARTITIONED_PATHS, DATA_PATH, *FORMER_PATHS, RANDOM_PREFIXES, PREFIX_LENGTH, COLUMN_MAPPING}
 )
-# Requests per second below which nothing needs to be done, by the performance tips of S3 of 2012.
-_LITTLE = 50
-# The share of the limit from which a rate is a warning.
-_HIGH = 0.5
 _CURES = {
     "iceberg": f"set {OBJECT_STORAGE} to true",
     "delta": f"set {RANDOM_PREFIXES} to true with Delta 3.3.3, 4.1.0 or newer",
@@ -133,11 +145,11 @@ def _severity_of(peak: Peak) -> Severity | None:
     """Return how severe a hot key is at a peak; None for not at all. Of one declared rate, the other one does not count."""
     rates = [rate for rate in (peak.put, peak.get) if rate is not None]
     used = max((peak.put or 0) / AWS.put_per_second, (peak.get or 0) / AWS.get_per_second)
-    if rates and max(rates) < _LITTLE:
+    if rates and max(rates) < QUIET:
         return None
     if used > 1:
         return Severity.ERROR
-    return Severity.WARNING if used >= _HIGH else Severity.NOTE
+    return Severity.WARNING if used >= UTILISATION else Severity.NOTE
 
 
 def _when(peak: Peak) -> str:
@@ -145,7 +157,7 @@ def _when(peak: Peak) -> str:
     put, get = AWS.put_per_second, AWS.get_per_second
     declared = [f"{rate:,.0f} {name}/s" for rate, name in ((peak.put, "PUT"), (peak.get, "GET")) if rate is not None]
     if not declared:
-        rates = f"{_HIGH * put:,.0f} PUT/s or {_HIGH * get:,.0f} GET/s"
+        rates = f"{UTILISATION * put:,.0f} PUT/s or {UTILISATION * get:,.0f} GET/s"
         return f"matters from about {rates} (the key `layout` of the catalog file declares them)"
     return f"declared: {' and '.join(declared)}; documented for one partition: {put:,.0f} PUT/s and {get:,.0f} GET/s"
 
@@ -163,10 +175,7 @@ def _place(step: Step, segment: Segment) -> Place | None:
 
 def _in_sql(segment: Segment) -> str:
     """Return the partition field of a segment in SQL: `bucket(16, id)`, `day(ts)`, `date`."""
-    match = re.fullmatch(r"(\w+)\[(\d+)\]", segment.transform or "")
-    if match:
-        return f"{match[1]}({match[2]}, {segment.column})"
-    return f"{segment.transform}({segment.column})" if segment.transform != "identity" else f"{segment.column}"
+    return partition_text(segment.field) if segment.field else segment.text
 
 
 def _hot_time_prefix(template: KeyTemplate, table_format: str) -> _Objection | None:
@@ -194,21 +203,20 @@ def _entropy_behind_time(template: KeyTemplate, table_format: str) -> _Objection
 
 def _spreads(segment: Segment) -> bool:
     """Return whether the values of a segment spread files that are written at the same time."""
-    is_bucket = (segment.transform or "").startswith("bucket[") and segment.transform not in ("bucket[0]", "bucket[1]")
-    return is_bucket or segment.kind in (SegmentKind.BALANCED, SegmentKind.HASHED)
+    function, width = function_and_width(segment.transform)
+    return (function == "bucket" and width > 1) or segment.kind in (SegmentKind.BALANCED, SegmentKind.HASHED)
 
 
 def _skewed_buckets(template: KeyTemplate, _table_format: str) -> _Objection | None:
     first = template.first_varying
-    match = re.fullmatch(r"bucket\[(\d{1,12})\]", (first and first.transform) or "")
-    shares = first_character_shares(int(match[1])) if match else {}
-    hottest = max(shares, key=lambda character: shares[character], default="")
-    # More than twice of an even share.
-    if first is None or not hottest or shares[hottest] * len(shares) <= 2:
+    skew = bucket_skew(first.field) if first and first.field else None
+    if first is None or skew is None:
         return None
-    share = f"{100 * shares[hottest]:.0f} %"
-    message = f"{share} of the numbers of {_in_sql(first)} begin with {hottest}, where the keys vary first"
-    return _Objection(message, first, f"For a high rate, use 10, 100 or 1000 buckets, or {_CURES['iceberg']}")
+    return _Objection(
+        f"{skew}, where the keys vary first",
+        first,
+        f"For a high rate, use 10, 100 or 1000 buckets, or {_CURES['iceberg']}",
+    )
 
 
 def _name_after_hash(template: KeyTemplate, _table_format: str) -> _Objection | None:
@@ -264,33 +272,29 @@ _Effects = Iterator[tuple[str, Severity | None]]
 
 
 def _in_iceberg(key: str, whole: dict[str, str], version: str | None) -> _Effects:
-    value, is_hashed = whole.get(key, "").lower(), whole.get(OBJECT_STORAGE, "").lower() == "true"
-    is_base64 = version is not None and not at_least(version, "1.7.0")
+    is_hashed, is_base64 = is_true(whole, OBJECT_STORAGE), version is not None and not at_least(version, BASE2)
     if key in FORMER_PATHS and DATA_PATH in whole:
         yield f"{key} has no effect beside {DATA_PATH}", None
     elif key == FORMER_PATHS[0] and not is_hashed:
         yield f"{key} has no effect without {OBJECT_STORAGE}", None
-    elif is_refused_path(key, version):
-        yield f"writers of Iceberg 1.9.0 and newer refuse {key}", Severity.ERROR if version else None
-    elif key == PARTITIONED_PATHS and value == "false" and (is_base64 or not is_hashed):
+    elif key in FORMER_PATHS and refuses_former_paths(version):
+        yield f"writers of Iceberg {NO_FORMER_PATHS} and newer refuse {key}", Severity.ERROR if version else None
+    elif key == PARTITIONED_PATHS and whole.get(key, "").lower() == "false" and (is_base64 or not is_hashed):
         yield f"{key} has no effect {f'in Iceberg {version}' if is_base64 else f'without {OBJECT_STORAGE}'}", None
-    elif key == OBJECT_STORAGE and value == "true" and is_base64:
-        yield f"Iceberg {version} writes the hash in base64; writers of 1.7.0 and newer write other keys", Severity.NOTE
+    elif key == OBJECT_STORAGE and is_hashed and is_base64:
+        message = f"Iceberg {version} writes the hash in base64; writers of {BASE2} and newer write other keys"
+        yield message, Severity.NOTE
 
 
 def _in_delta(key: str, whole: dict[str, str], version: str | None) -> _Effects:
-    is_random = whole.get(RANDOM_PREFIXES, "").lower() == "true"
-    is_mapped = whole.get(COLUMN_MAPPING, "none").lower() in ("name", "id")
-    if key == RANDOM_PREFIXES and is_random and version and ignores_random_prefixes(version):
+    source = random_source(whole)
+    if key == source == RANDOM_PREFIXES and version and ignores_random_prefixes(version):
         yield f"Delta {version} accepts {key} and ignores it", None
-    elif key == PREFIX_LENGTH and not (is_random or is_mapped):
+    elif key == PREFIX_LENGTH and source is None:
         yield f"{key} has no effect without {RANDOM_PREFIXES}", None
 
 
 _REVERSED_NAMES = re.compile(r"(?:\w+_)?reversed_(?:\w+_)?id|(?:\w+_)?id_(?:reversed|rev)")
-_NUMBERS = re.compile(
-    r"(?i)(?:tinyint|smallint|int|integer|bigint|long|short|decimal|dec|numeric|number|float|double|real)\b"
-)
 
 
 @statement_rule(
@@ -299,9 +303,7 @@ _NUMBERS = re.compile(
 def reversed_id_is_a_number(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns for reversed ids with the type of a number, and queries that convert a reversed text to a number."""
     typed = [part for part in step.parsed.parts if isinstance(part, (ColumnClause, AlterColumn))]
-    numbers = [
-        part for part in typed if _NUMBERS.match(part.type or "") and _REVERSED_NAMES.fullmatch(part.key[-1].lower())
-    ]
+    numbers = [part for part in typed if is_number(part.type) and _REVERSED_NAMES.fullmatch(part.key[-1].lower())]
     for part in numbers:
         yield RuleFinding(f"{'.'.join(part.path)} is of type {part.type}", step, part.place)
     if not numbers and (function := _converted(step.statement.text, file.facts.engine)):
@@ -318,9 +320,9 @@ def _converted(sql: str, dialect: str) -> str | None:
         end = closing[at + 1] + 1
         before, after = tokens[max(at - 2, 0) : at], tokens[end : end + 3]
         is_cast = before in (("CAST", "("), ("TRY_CAST", "(")) and after[:1] == ("AS",)
-        if is_cast and _NUMBERS.match("".join(after[1:2])):
+        if is_cast and is_number("".join(after[1:2])):
             return f"{before[0]} … AS {after[1]}"
-        if after[:2] == (":", ":") and _NUMBERS.match("".join(after[2:3])):
+        if after[:2] == (":", ":") and is_number("".join(after[2:3])):
             return f"… :: {after[2]}"
     return None
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
-from glacierbase.layout.iceberg import FORMER_PATHS
-from glacierbase.layout.versions import at_least
+from glacierbase.layout.iceberg import FORMER_PATHS, refuses_former_paths
 from glacierbase.model.finding import Severity
 from glacierbase.model.text import first_of
 from glacierbase.review import table_properties
@@ -233,18 +232,13 @@ short_history = _of_value("PR121", _is_short)
 def another_place_for_files(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties that move new files of an existing table to another place."""
     declared = (known := file.known(step)) and known.properties
-    version = file.facts.versions.get("iceberg")
+    refused = FORMER_PATHS if refuses_former_paths(file.facts.versions.get("iceberg")) else ()
     for part in step.parsed.parts:
-        if isinstance(part, Property) and part.key in _PLACES and not is_refused_path(part.key, version):
+        if isinstance(part, Property) and part.key in _PLACES and part.key not in refused:
             before = declared.get(part.key) if declared else None
             is_unset = part.operation == "unset_properties"
             if before is not None if is_unset else (before != part.value and part.value != "false"):
                 yield RuleFinding(f"{part.key} {'is removed' if is_unset else f'is {part.value}'}", step, part.place)
-
-
-def is_refused_path(key: str, version: str | None) -> bool:
-    """Return whether writers of a version of Iceberg refuse a former path property; of newer ones if it is not known."""
-    return key in FORMER_PATHS and (version is None or at_least(version, "1.9.0"))
 
 
 @statement_rule(

@@ -100,6 +100,7 @@ def test_times_are_converted_to_utc() -> None:
         record("a").replace("06/Feb/2019", "31/Feb/2019"),
         record("a").replace("06/Feb/2019", "06/Foo/2019"),
         record("a").replace("06/Feb/2019", "06/Feb/9999"),
+        record("a").replace("+0000", "+9900"),
         record("a").replace("[06/Feb/2019:00:00:38 +0000]", "06/Feb/2019:00:00:38"),
         record("a").replace(" 200 ", " OK "),
         record("a")[:150],

@@ -39,6 +39,9 @@ def test_65_536_prefixes_carry_millions_of_requests_and_over_a_trillion_keys() -
     assert advice.capacity == capacity(65_536, AWS_2012)
     assert advice.capacity.put_per_second == pytest.approx(6.55e6, rel=1e-3)
     assert advice.capacity.objects == pytest.approx(1.31e12, rel=1e-3)
+    by_rate = advise(Load(put_per_second=6.55e6), AWS_2012)
+    assert (by_rate.prefixes, by_rate.utilisation) == (65_536, 1)
+    assert "6.55 M PUT/s need 65,500 prefixes at 100" in by_rate.why
 
 
 def test_900_puts_a_second_need_nothing() -> None:
@@ -73,9 +76,10 @@ def test_a_prefix_is_planned_with_half_of_its_limit(load: dict[str, float], pref
 
 
 def test_below_50_requests_a_second_nothing_is_to_do() -> None:
-    """Even where a target of objects is exceeded; from 50 on, the target counts."""
+    """Even where a target of objects is exceeded, whose prefixes are shown all the same; from 50 on, the target counts."""
     objects = {"objects": 600e6, "objects_per_prefix": 2.5e6}
-    assert advise(Load(put_per_second=20, get_per_second=29, **objects)).verdict == "nothing"
+    quiet = advise(Load(put_per_second=20, get_per_second=29, **objects))
+    assert (quiet.verdict, quiet.prefixes, quiet.statements) == ("nothing", 256, ())
     assert advise(Load(put_per_second=20, get_per_second=30, **objects)).prefixes == 256
     assert advise(Load(put_per_second=49), provider_of("custom", 1, 1)).verdict == "nothing"
 
@@ -176,6 +180,23 @@ def test_a_bucket_replaces_other_buckets_of_its_column(fields: list[tuple[str, s
     changes = [*drops, "ADD bucket(100, id)", "ADD days(`ts`)"]
     expected = [f"ALTER TABLE my_table {change.replace(' ', ' PARTITION FIELD ', 1)}" for change in changes]
     assert list(advice.statements) == (expected if drops else [OBJECT_STORAGE])
+
+
+@pytest.mark.parametrize(
+    ("table", "made"),
+    [
+        (AdvisedTable("hive", is_readable=True), 10),
+        (AdvisedTable("delta"), 62),
+        (AdvisedTable(is_readable=True), 100),
+        (AdvisedTable(), 16),
+        (AdvisedTable("hudi"), 16),
+    ],
+)
+def test_the_capacity_is_that_of_the_prefixes_that_the_statements_make(table: AdvisedTable, made: int) -> None:
+    """Ten last digits are fewer prefixes than the power of 16, and 62 letters are more; so is the text."""
+    advice = advise(Load(put_per_second=9000, objects=1e9), AWS, table)
+    assert (advice.prefixes, advice.capacity, advice.listing) == (16, capacity(made, AWS), listing(1e9, made))
+    assert any(sentence.startswith(f"{made} prefixes carry ") for sentence in advice.why)
 
 
 def test_new_names_are_quoted_where_they_must_be() -> None:
@@ -305,7 +326,7 @@ def test_the_text_begins_with_the_verdict(capsys: pytest.CaptureFixture[str]) ->
     code, text = run(capsys, "--put-per-second", "900")
     assert code == 0
     assert text.startswith("Do nothing: one prefix carries this load.\n")
-    assert "- 900 PUT/s need 0.514 prefixes: one carries 3,500, planned with 1,750\n" in text
+    assert "- 900 PUT/s need 0.514 prefixes at 1,750, 50% of the limit\n" in text
 
 
 @pytest.mark.parametrize(

@@ -95,6 +95,14 @@ def test_the_format_is_the_recorded_one() -> None:
     assert caught.value.code == "CONFLICTING_OPTIONS"
 
 
+def test_the_partition_fields_are_those_of_one_environment() -> None:
+    """A number of buckets may be a variable: the statements name that of the environment that was read."""
+    sentence = "whether its partition fields are the same in other environments than prod"
+    assert sentence in advise(HOT, AWS, recorded(explained(), is_readable=True)).unknown
+    unpartitioned = replace(SHAPE, partitioning=())
+    assert sentence not in advise(HOT, AWS, recorded(explained(unpartitioned))).unknown
+
+
 def test_a_version_that_ignores_the_properties_is_named() -> None:
     """The version of Delta is that of the catalog file."""
     delta = replace(SHAPE, format="delta")
@@ -103,6 +111,14 @@ def test_a_version_that_ignores_the_properties_is_named() -> None:
         in advise(HOT, AWS, recorded(explained(delta, "4.0.1"))).warnings
     )
     assert not any("ignores" in warning for warning in advise(HOT, AWS, recorded(explained(delta, "4.1.0"))).warnings)
+
+
+def test_what_is_known_of_the_keys_is_not_listed_as_unknown() -> None:
+    """The note of `layout explain` on skewed bucket numbers is a reason."""
+    bucket = PartitionField(None, "id_bucket", "id", "bucket[16]")
+    advice = advise(HOT, AWS, recorded(explained(replace(SHAPE, partitioning=(bucket,)))))
+    assert "44 % of the numbers of bucket(16, id) begin with 1" in advice.why
+    assert not any("bucket" in sentence for sentence in advice.unknown)
 
 
 def unknown() -> list[ExplainResult]:
@@ -181,6 +197,19 @@ def test_write_writes_a_migration_that_lint_accepts(ask: Callable[..., Any], pro
     assert severities(bucket.read_text().replace("hours", "days"), hashed.read_text()) == {Severity.WARNING}
     assert ask(*rates)["verdict"] == "nothing"
     assert len(files(project)) == 3
+
+
+def test_a_migration_that_is_not_applied_yet_is_not_written_again(
+    ask: Callable[..., Any], project: ProjectFolder
+) -> None:
+    """The advice on a recorded table is the same until its migration is applied; other statements get a file."""
+    arguments = ("--put-per-second", "9k", "--type", "iceberg", "--write", "--author", "Ann")
+    first = ask(*arguments)["written"]
+    second = ask(*arguments)
+    assert second["written"] is None
+    assert f"{Path(first).name} has these statements: no file was written" in second["warnings"]
+    assert files(project) == [Path(first)]
+    assert ask(*arguments, "--readable")["written"]
 
 
 def severities(*files: str, table_format: str = "iceberg") -> set[Severity]:

@@ -74,7 +74,7 @@ def test_a_migration_is_explained_in_every_environment_and_contacts_nothing(
     assert (day["kind"], day["text"], day["source"]) == ("time", "ts_day={ts_day}", "partition field day(ts)")
     assert (bucket["kind"], bucket["source"]) == ("low-entropy", "partition field bucket(16, id)")
     assert found[-1]["example"].startswith("data/ts_day=2026-11-24/id_bucket=7/")
-    assert found[-1]["notes"] == ["44% of the numbers of bucket(16, id) begin with 1"]
+    assert found[-1]["notes"] == ["44 % of the numbers of bucket(16, id) begin with 1"]
     assert (found[-1]["format"], found[-1]["version"], found[-1]["basis"]) == ("iceberg", "1.12.0", "declared")
     text = explained(shop, "1").stdout
     assert "lake.sales.orders in dev, test\n" in text
@@ -98,10 +98,19 @@ def test_a_file_that_is_absent_or_changes_no_table_is_an_error(shop: ProjectFold
     absent = explained(shop, "9")
     assert absent.code == USAGE
     assert "UNKNOWN_VERSION: there is no migration 9" in absent.stderr
+    folder = explained(shop, "migrations/shop")
+    assert "UNKNOWN_VERSION: there is no migration migrations/shop" in folder.stderr
     nothing = explained(shop, "0003")
     assert nothing.code == USAGE
     assert "NO_TABLE: migrations/shop/0003_read.sql creates or changes no table" in nothing.stderr
     assert "next: `glacierbase render 0003" in nothing.stderr
+
+
+def test_an_environment_of_no_catalog_is_an_error_with_those_that_exist(shop: ProjectFolder) -> None:
+    unknown = explained(shop, "1", "--env", "nope")
+    assert unknown.code == USAGE
+    assert "UNKNOWN_ENVIRONMENT: no catalog has an environment nope\nnext: there are: " in unknown.stderr
+    assert "prod" in unknown.stderr
 
 
 # What a statement creates: the format, and the template; none where its keys are not known.

@@ -153,6 +153,10 @@ def test_a_missing_column_names_those_that_exist(write: Write, parquet: Callable
         assert refusal(path, "userid").code == "UNKNOWN_COLUMN"
     error = refusal(write("a.csv", "user_id;at\n1;2\n"), "userid")
     assert (error.message.partition("; ")[2], error.hint) == ("there are: user_id, at", "did you mean user_id?")
+    error = refusal(write("a.csv", "1\n2\n"), "id")
+    assert "the header of " in error.message
+    assert "there are: 1" in error.message
+    assert refusal(write("empty.csv", "")).hint == "name a source that has columns"
     assert "there are: id, other" in refusal(parquet(pa.array([1])), "ident").message
 
 
@@ -165,9 +169,10 @@ def test_values_that_no_key_can_hold_are_refused(write: Write, parquet: Callable
 
 @pytest.mark.parametrize("rows", ["", ",1\n,2\n"])
 def test_a_column_without_values_is_refused(write: Write, rows: str) -> None:
-    """The message counts the nulls."""
+    """The message counts the nulls, or says that there are no rows."""
     error = refusal(write("a.csv", f"id,x\n{rows}"))
-    assert (error.code, error.message[-9:]) == ("NO_IDS", f": {len(rows) // 3} nulls")
+    expected = f"{len(rows) // 3} nulls" if rows else "there are no rows"
+    assert (error.code, error.message.rpartition(": ")[2]) == ("NO_IDS", expected)
 
 
 def test_a_path_or_a_known_ending_is_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

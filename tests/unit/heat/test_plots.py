@@ -7,7 +7,8 @@ import sys
 import pytest
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.heat.plots import Panel, bars, percent, picture, share_plot, visible
+from glacierbase.heat.plots import Panel, bars, picture, share_plot, visible
+from glacierbase.model.amounts import share_text
 from glacierbase.model.printable import printable
 
 BENFORD = Panel("first", {"1": 0.301, "2": 0.176, "9": 0.0004, "0": 0.0}, 0.25)
@@ -37,7 +38,7 @@ def test_characters_that_cannot_be_shown_are_code_points() -> None:
 
 def test_shares_are_percent() -> None:
     """A share that is not zero is not shown as zero."""
-    assert [percent(share) for share in (0, 1e-9, 0.0005, 0.1234, 1)] == [
+    assert [share_text(share) for share in (0, 1e-9, 0.0005, 0.1234, 1)] == [
         "0.0 %",
         "< 0.1 %",
         "0.1 %",

@@ -228,6 +228,14 @@ def test_nothing_is_read_if_the_plot_cannot_be_written(tmp_path: Path) -> None:
     assert caught.value.code == "UNREADABLE_FILE"
 
 
+def test_a_plot_with_another_suffix_is_refused(tmp_path: Path) -> None:
+    """The hint names the file with the suffix of a PNG file."""
+    with pytest.raises(ConfigurationError) as caught:
+        profile(iter([["1"]]), "a", "id", 9, str(tmp_path / "a.jpg"))
+    assert (caught.value.code, caught.value.hint) == ("INVALID_VALUE", f"use --plot {tmp_path / 'a.png'}")
+    assert list(tmp_path.iterdir()) == []
+
+
 Run = Callable[..., tuple[int, str, str]]
 
 

@@ -13,9 +13,10 @@ import pytest
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.schemes import drawn
-from glacierbase.heat.simulate import Inputs, simulate
+from glacierbase.heat.simulate import SimulationInputs, simulate
 from glacierbase.heat.simulation import PeriodLoad, SensitivityRow, SimulatedRun, Simulation, Split
 from glacierbase.heat.traffic import DAY, Demand, noise_of, traffic
+from glacierbase.model.amounts import rate_text
 from glacierbase.model.codec import to_json
 from glacierbase.model.printable import printable
 
@@ -23,7 +24,7 @@ from glacierbase.model.printable import printable
 @pytest.fixture(scope="module")
 def default() -> Simulation:
     """The simulation with all defaults."""
-    return simulate(Inputs())
+    return simulate(SimulationInputs())
 
 
 def run_of(simulation: Simulation, scheme: str, split: Split = Split.CHARACTER, warm: bool = False) -> SimulatedRun:
@@ -117,13 +118,13 @@ def test_the_text_has_at_most_100_columns(default: Simulation) -> None:
 def test_a_load_without_errors_has_no_nines() -> None:
     """A rate of 0 is shown as what the number of requests proves."""
     assert PeriodLoad.of(5e9, 0) == PeriodLoad(5_000_000_000, 0, 0.0, None)
-    assert PeriodLoad.of(5e9, 0).rate_text == "< 2.0e-10"
-    assert PeriodLoad.of(1e6, 1300).rate_text == "1.3e-3"
+    assert rate_text(0.0, 5_000_000_000) == "< 2.0e-10"
+    assert rate_text(PeriodLoad.of(1e6, 1300).rate, 10**6) == "1.3e-3"
     assert PeriodLoad.of(1e6, 1000).nines == 3
 
 
 def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
-    """Another seed gives other numbers; the order of sets and dicts of another process changes nothing."""
+    """Another seed gives other numbers; the order of sets and dicts of another process changes nothing. 2k is 2000."""
     command = [
         sys.executable,
         "-m",
@@ -136,10 +137,12 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
         "json",
         "--seed",
         "3",
+        "--put-per-second",
+        "2k",
     ]
     command += ["--scheme", "date-first", "--scheme", "reversed-id"]
     done = subprocess.run(command, env={**os.environ, "PYTHONHASHSEED": "7"}, capture_output=True, check=True)
-    inputs = Inputs(schemes=("date-first", "reversed-id"), days=1, seed=3)
+    inputs = SimulationInputs(schemes=("date-first", "reversed-id"), days=1, seed=3, put_per_second=2000.0)
     head = {"schema": "glacierbase/layout-simulate/1", "ok": True, "error": None, "catalogs": []}
     assert json.dumps(json.loads(done.stdout)) == json.dumps({**head, **to_json(simulate(inputs))})
     assert not np.array_equal(noise_of(1, 3), noise_of(1, 4))
@@ -163,6 +166,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
         {"delay": 1.0},
         {"merge_after": 0.0},
         {"seed": -1},
+        {"seed": 10**12},
         {"provider": "azure"},
         {"provider": "custom"},
         {"provider": "custom", "put_limit": 0.0},
@@ -174,7 +178,7 @@ def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
 def test_a_wrong_option_is_refused(wrong: dict[str, object]) -> None:
     """The message names the option or its value, and what is allowed."""
     with pytest.raises(ConfigurationError) as refused:
-        simulate(Inputs(**wrong))  # type: ignore[arg-type]
+        simulate(SimulationInputs(**wrong))  # type: ignore[arg-type]
     assert (refused.value.code, refused.value.exit_code) == ("INVALID_VALUE", 2)
     assert refused.value.hint
 
@@ -183,7 +187,7 @@ def test_a_pattern_of_keys_is_a_scheme(monkeypatch: pytest.MonkeyPatch) -> None:
     """Keys that begin with a date are those of date-first; columns without known values are named."""
     monkeypatch.setattr("glacierbase.heat.schemes.MOST_IDS", 2000)
     pattern = "date={date}/region={region}/id={id}/{file}"
-    simulation = simulate(Inputs(layout=pattern, schemes=("date-first",), days=2))
+    simulation = simulate(SimulationInputs(layout=pattern, schemes=("date-first",), days=2))
     ours, same = run_of(simulation, "layout"), run_of(simulation, "date-first")
     assert (ours.steady, ours.burst, ours.timeline) == (same.steady, same.burst, same.timeline)
     assert f"keys of the pattern: {pattern}" in simulation.assumptions
@@ -194,11 +198,12 @@ def test_ids_are_read_from_a_file(tmp_path: Path) -> None:
     """Each id has the share of the rows that contain it."""
     path = tmp_path / "ids.csv"
     path.write_text("user,day\n10,1\n10,2\n2,1\n,1\n10,3\n")
-    simulation = simulate(Inputs(schemes=("id-first",), ids=str(path), column="user", days=1))
+    simulation = simulate(SimulationInputs(schemes=("id-first",), ids=str(path), column="user", days=1))
     assert run_of(simulation, "id-first").first_characters == {"1": 0.75, "2": 0.25}
+    assert any(sentence.startswith(f"ids: {path}, 200,000 values at most") for sentence in simulation.assumptions)
     path.write_text("user,day\n,1\n")
     with pytest.raises(ConfigurationError, match="has no values"):
-        simulate(Inputs(schemes=("id-first",), ids=str(path), column="user", days=1))
+        simulate(SimulationInputs(schemes=("id-first",), ids=str(path), column="user", days=1))
 
 
 @pytest.mark.parametrize("peak", [1.0, 1.5, 2.5, 10.0])

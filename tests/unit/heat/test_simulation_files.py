@@ -140,6 +140,8 @@ def test_a_file_that_cannot_be_written_is_refused_before(name: str, code: str, t
     with pytest.raises(GlacierbaseError) as caught:
         check_outputs([str(tmp_path / "ok.png"), str(tmp_path / name)])
     assert caught.value.code == code
+    if code == "INVALID_VALUE":
+        assert caught.value.hint == f"use --output {tmp_path / 'a.html'}"
     assert list(tmp_path.iterdir()) == []
 
 

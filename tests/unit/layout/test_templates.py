@@ -71,7 +71,7 @@ def test_an_unknown_version_gives_the_newest_layout_and_a_note() -> None:
     template = of(HASHED, None)
     assert template.text == of(HASHED).text
     assert "the version of Iceberg is not known" in template.notes[0]
-    assert of({}, None).notes == of({}).notes == ("44% of the numbers of bucket(16, id) begin with 1",)
+    assert of({}, None).notes == of({}).notes == ("44 % of the numbers of bucket(16, id) begin with 1",)
 
 
 @pytest.mark.parametrize(

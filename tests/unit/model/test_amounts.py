@@ -9,7 +9,10 @@ from glacierbase.model.amounts import amount, bytes_amount, long_time, parse_amo
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("600M", 600e6), ("37.5M", 37.5e6), ("150K", 150e3), ("2G", 2e9), ("1.31e12", 1.31e12), (" 7 ", 7), (".5", 0.5)],
+    [
+        ("600M", 600e6), ("37.5M", 37.5e6), ("150K", 150e3), ("2G", 2e9),
+        ("1.31e12", 1.31e12), ("5e-1", 0.5), (" 7 ", 7), (".5", 0.5),
+    ],
 )  # fmt: skip
 def test_suffixes_are_thousands(text: str, value: float) -> None:
     """A number without a suffix is taken as it is."""
