@@ -70,6 +70,8 @@ def _options(command: click.Command) -> list[click.Option]:
 def _argument(param: click.Parameter) -> str:
     if not isinstance(param, click.Argument):
         return ""
+    if param.metavar and param.nargs == 1:
+        return param.metavar
     name = (param.name or "").upper() + ("..." if param.nargs == -1 else "")
     return name if param.required else f"[{name}]"
 

@@ -129,6 +129,7 @@ class Simulation(StandaloneResult):
             *self._periods(),
             "",
             *table(_RUN_HEADER, map(_run_row, self.runs)),
+            *_RUN_LEGEND,
             "",
             Mark("if one assumption is another: 503s in the steady state, in the burst; split by character, cold"),
             *_sensitivity_tables(self.sensitivity),
@@ -145,6 +146,11 @@ class Simulation(StandaloneResult):
 _RUN_HEADER = (
     "scheme", "split by", "start", "503s", "rate", "nines", "in burst", "of it", "partitions", "max/min",
 )  # fmt: skip
+
+_RUN_LEGEND = (
+    "503s, rate, nines: of the steady state; in burst, of it: 503s of the burst, and their share",
+    "partitions: the most at a time; max/min: requests of the most and least frequent first character",
+)
 
 
 def _run_row(run: SimulatedRun) -> tuple[str, ...]:

@@ -93,7 +93,7 @@ def _of_keys(code: str, find: _Find, formats: Sequence[str], *, by_rate: bool = 
         elif new and step.target and (not old or step.parsed.operation in CREATES):
             peak = _peak(step.target, file)
             severity = _severity_of(peak) if by_rate else Severity.NOTE
-            message = f"{new.message}; {_when(peak)}" if by_rate else new.message
+            message = f"{new.message}; {_when(peak, _qualified(step.target, file))}" if by_rate else new.message
             if severity:
                 yield RuleFinding(message, step, _place(step, new.segment), f"{new.fix}.", severity=severity)
 
@@ -138,7 +138,12 @@ def _template(step: Step, table: KnownTable | None, file: File) -> KeyTemplate |
 def _peak(name: Name, file: File) -> Peak:
     """Return the declared peak of a table in this environment."""
     options = LayoutOptions(tuple((pattern, Peak(put, get)) for pattern, put, get in file.facts.peaks))
-    return options.peak_of(completed_like(name.recorded, file.facts.beginning))
+    return options.peak_of(_qualified(name, file))
+
+
+def _qualified(name: Name, file: File) -> str:
+    """Return the name that the patterns of `layout` are compared with."""
+    return completed_like(name.recorded, file.facts.beginning)
 
 
 def _severity_of(peak: Peak) -> Severity | None:
@@ -152,13 +157,13 @@ def _severity_of(peak: Peak) -> Severity | None:
     return Severity.WARNING if used >= UTILISATION else Severity.NOTE
 
 
-def _when(peak: Peak) -> str:
-    """Return from which rate a finding matters, or the declared rate and the limit."""
+def _when(peak: Peak, table: str) -> str:
+    """Return from which rate a finding matters, and for which name to declare it; or the declared rate and the limit."""
     put, get = AWS.put_per_second, AWS.get_per_second
     declared = [f"{rate:,.0f} {name}/s" for rate, name in ((peak.put, "PUT"), (peak.get, "GET")) if rate is not None]
     if not declared:
         rates = f"{UTILISATION * put:,.0f} PUT/s or {UTILISATION * get:,.0f} GET/s"
-        return f"matters from about {rates} (the key `layout` of the catalog file declares them)"
+        return f"matters from about {rates} (the key `layout` of the catalog file declares them for {table})"
     return f"declared: {' and '.join(declared)}; documented for one partition: {put:,.0f} PUT/s and {get:,.0f} GET/s"
 
 

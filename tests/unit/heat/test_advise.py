@@ -59,6 +59,10 @@ def test_listing_600_m_keys_takes_less_side_by_side(prefixes: int, text: str) ->
     assert long_time(found.parallel_seconds) == text
 
 
+def test_a_listing_of_one_call_is_in_the_singular() -> None:
+    assert "- listing: 1 call, 0.1 s in series" in AdviseResult(advise(Load(objects=5))).lines()
+
+
 @pytest.mark.parametrize(
     ("load", "prefixes"),
     [

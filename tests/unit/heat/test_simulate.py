@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -112,6 +113,8 @@ def test_the_text_has_at_most_100_columns(default: Simulation) -> None:
     text = printable(default.lines())
     assert max(map(len, text.splitlines())) <= 100
     assert "< 2.0e-10" in text
+    for column in ("nines", "of it", "partitions", "max/min"):
+        assert re.search(f"^.*{column}.*: ", text, re.MULTILINE), f"the text does not say what {column} is"
     assert "unknown: how S3 splits and merges partitions" in text
 
 

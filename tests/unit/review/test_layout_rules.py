@@ -51,6 +51,16 @@ def test_the_originals_example_has_two_notes_that_object_storage_silences() -> N
     assert codes(f"{ORIGINAL} TBLPROPERTIES ({HASHED})") == []
 
 
+def test_a_note_has_the_name_for_which_a_rate_is_declared() -> None:
+    """A short name in a file is completed, as it is for the patterns of `layout`."""
+    facts = replace(FACTS, beginning=("spark_catalog", "default", ""))
+    created = "CREATE TABLE raw.events (id BIGINT, ts TIMESTAMP) USING iceberg PARTITIONED BY (day(ts))"
+    [note] = found(created, facts=facts)
+    assert note.message.endswith("of the catalog file declares them for spark_catalog.raw.events)")
+    [error] = found(created, facts=replace(facts, peaks=[("spark_catalog.raw.*", 9000, None)]))
+    assert error.severity.value == "error"
+
+
 @pytest.mark.parametrize(
     ("put", "get", "severity"),
     [
