@@ -321,7 +321,7 @@ def ls(
 
     About 250,000 keys are kept in memory for their turn. Listings side by side therefore help while a prefix has some ten thousand
     keys; where it has more, divide further. The processor is the limit at about 100,000 keys a second. In text, control characters
-    are escaped; jsonl has the exact keys.
+    are escaped; --format json has the exact keys.
 
     Example: glacierbase layout ls s3://lake/db/t/data/ --prefixes base2:8 --format json
     """

@@ -8,6 +8,7 @@ The room `layout` makes the templates of keys. numpy, matplotlib and boto3, the 
 - `ahead`: read several sources side by side, in order.
 - `counting`, `safety`: count ids while they are read; what the counts mean for the key schemes.
 - `declared`: the templates of the tables that migrations declare, in a sandbox.
+- `explained`: the keys of a table: template, and what decides it, or why it is not known.
 - `explain`: the templates of a table, and of the tables of a migration.
 - `extra`: import what the extra `layout` installs.
 - `ids`: read the ids of a column of a file or a table, in batches.

@@ -249,7 +249,7 @@ def _consequences(load: Load, provider: Provider, prefixes: int) -> Iterator[str
         times = f"{long_time(cost.series_seconds)} in series"
         if many:
             times += f", {long_time(cost.parallel_seconds)} over {amount(prefixes)} side by side"
-        yield f"listing: {amount(cost.calls)} calls, {times}"
+        yield f"listing: {amount(cost.calls)} call{'' if cost.calls == 1 else 's'}, {times}"
 
 
 def _source(provider: Provider) -> str:

@@ -6,7 +6,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.heat.explain import ExplainedKeys, ExplainResult
+from glacierbase.heat.explain import ExplainResult
+from glacierbase.heat.explained import ExplainedKeys
 from glacierbase.heat.remedies import FORMATS, SNOWFLAKE, AdvisedTable
 from glacierbase.layout.facts import layout_format
 from glacierbase.layout.template import SegmentKind
@@ -18,7 +19,7 @@ _UNKNOWN_FIELDS = "the fields before a bucket must be dropped, and added again a
 def advised_table(
     read: Callable[[], Sequence[ExplainResult]], name: str, table_format: str | None, column: str, is_readable: bool
 ) -> tuple[AdvisedTable, str | None]:
-    """Return a table with what is known of its keys, and its catalog; None where only the caller knows the table.
+    """Return a table with what is known of its keys, and its catalog; None where no catalog has the table.
 
     Args:
         read: returns the keys of the table in each catalog that has it; `Project.layout_explain`.

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
 
 from glacierbase.catalogs.table_formats import default_catalog, defaults, formats, versions
+from glacierbase.heat.explained import ExplainedKeys
 from glacierbase.layout.facts import layout_format, of_known
-from glacierbase.layout.template import KeyTemplate
 from glacierbase.layout.templates import key_template
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.sandbox import Sandbox
@@ -32,23 +32,6 @@ _NEEDED = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class DeclaredKeys:
-    """The keys of a table as files declare it.
-
-    Attributes:
-        format, version: of the library that writes; None where they are not known.
-        template: None where it is not known.
-        why: the reason why it is not known; empty where it is.
-    """
-
-    table: str
-    format: str | None = None
-    version: str | None = None
-    template: KeyTemplate | None = None
-    why: str = ""
-
-
 @dataclass(slots=True)
 class _Chain:
     """What the files of a catalog in one environment declare, up to the file of this number."""
@@ -60,7 +43,7 @@ class _Chain:
 
 def declared_keys(
     sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration], last: Migration, *, every_table: bool = False
-) -> tuple[DeclaredKeys, ...]:
+) -> tuple[ExplainedKeys, ...]:
     """Return the keys of the tables that a file creates or changes, after it and the files before it.
 
     Args:
@@ -84,7 +67,7 @@ def declared_keys(
         return Examiner(_FUNCTION, {**facts, "number": number, "is_last": migration is last})
 
     answers = list(sandbox.examine_all(files, catalog, catalog.dialect, examiner))
-    return tuple(from_stored(DeclaredKeys, keys) for _, answer in answers if answer for keys in answer)
+    return tuple(from_stored(ExplainedKeys, keys) for _, answer in answers if answer for keys in answer)
 
 
 def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> list[Any] | None:
@@ -130,23 +113,25 @@ def _changed(catalog: Catalog, statements: Sequence[Named]) -> Sequence[Name]:
     return tuple(changed.values())
 
 
-def _keys(catalog: Catalog, name: Name, declared: Declared | None) -> DeclaredKeys:
+def _keys(catalog: Catalog, name: Name, declared: Declared | None) -> ExplainedKeys:
     table = (declared.whole if declared else name).recorded
+    keys = ExplainedKeys(table, catalog.environment, "declared", None, None)
     if catalog.dialect != SPARK.name:
-        return DeclaredKeys(table, catalog.dialect, why=f"keys of tables of {catalog.dialect} are not modelled")
+        why = f"keys of tables of {catalog.dialect} are not modelled"
+        return replace(keys, format=catalog.dialect, why=why)
     if declared is None:
-        return DeclaredKeys(table, why="no migration up to this one creates it")
+        return replace(keys, why="no migration up to this one creates it")
     if declared.known is None:
-        return DeclaredKeys(table, why=f"its declaration is not known: {declared.why}")
+        return replace(keys, why=f"its declaration is not known: {declared.why}")
     own = name.parts[0] if len(name.parts) > 2 else default_catalog(catalog)
     table_format = _format(formats(catalog).get(own), declared.known.using)
     version = versions(catalog).get(table_format)
     facts = of_known(table, declared.known, table_format, version, defaults(catalog, own))
     if facts:
-        return DeclaredKeys(table, facts.format, version, key_template(facts))
+        return replace(keys, format=facts.format, version=version).with_template(key_template(facts))
     is_modelled = layout_format(declared.known.using or table_format)
     why = "its partition fields are not known" if is_modelled else f"keys of the format {table_format} are not modelled"
-    return DeclaredKeys(table, table_format, version, why=why)
+    return replace(keys, format=table_format, version=version, why=why)
 
 
 def _format(of_catalog: str | None, using: str | None) -> str:

@@ -9,12 +9,12 @@ from pathlib import Path
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.table_formats import versions
 from glacierbase.errors import ConfigurationError, GlacierbaseError, joined, raise_all
-from glacierbase.heat.declared import DeclaredKeys, declared_keys
+from glacierbase.heat.declared import declared_keys
+from glacierbase.heat.explained import ExplainedKeys
 from glacierbase.history.opening import Target
 from glacierbase.history.state import current_state
 from glacierbase.inspect.table_search import ChosenTable, TableSearch
 from glacierbase.layout.facts import layout_format, of_shape
-from glacierbase.layout.template import KeyTemplate, Segment
 from glacierbase.layout.templates import key_template
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.sandbox import Sandbox
@@ -26,36 +26,6 @@ from glacierbase.model.result import Result, Results, raise_first
 from glacierbase.model.text import Line, Mark, Verbatim, table
 
 _RECORDED, _DECLARED = "as recorded in the history", "as the files declare it"
-
-
-@dataclass(frozen=True, slots=True)
-class ExplainedKeys:
-    """The keys of a table in an environment.
-
-    Attributes:
-        basis: `recorded` in the history, or `declared` by the files.
-        format, version: of the library that writes; None where they are not known.
-        segments: of the template, without the bucket and the table's location; none where it is not known.
-        text, example: the template, and the key of one file; empty where they are not known.
-        notes: further facts, such as a property without effect at this version.
-        why: the reason why the template is not known; None where it is.
-    """
-
-    table: str
-    environment: str
-    basis: str
-    format: str | None
-    version: str | None
-    segments: tuple[Segment, ...] = ()
-    text: str = ""
-    example: str = ""
-    notes: tuple[str, ...] = ()
-    why: str | None = None
-
-    @property
-    def template(self) -> KeyTemplate | None:
-        """The template, for what computes with it."""
-        return KeyTemplate(self.table, self.segments, self.notes) if self.segments else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,13 +87,13 @@ def explain(target: Target, result: ExplainResult, search: TableSearch) -> Expla
     chosen = search.find(state.history)
     if chosen and chosen.timelines:
         return replace(result, templates=(_recorded(catalog, chosen),))
-    keys = _declared(target)
-    named = search.find_declared([declared.table for declared in keys])
+    every = _declared(target)
+    named = search.find_declared([keys.table for keys in every])
     if named is None and chosen:
-        nothing = DeclaredKeys(chosen.name, why="the history has no record of it, and no file declares it")
-        return replace(result, templates=(_explained(nothing, catalog.environment),))
-    meant = (_explained(declared, catalog.environment) for declared in keys if declared.table == named)
-    return replace(result, templates=tuple(meant))
+        why = "the history has no record of it, and no file declares it"
+        every = (ExplainedKeys(chosen.name, catalog.environment, "declared", None, None, why=why),)
+        named = chosen.name
+    return replace(result, templates=tuple(keys for keys in every if keys.table == named))
 
 
 def _recorded(catalog: Catalog, chosen: ChosenTable) -> ExplainedKeys:
@@ -139,22 +109,13 @@ def _recorded(catalog: Catalog, chosen: ChosenTable) -> ExplainedKeys:
     if facts is None:
         return replace(keys, why=f"keys of the format {shape.format} are not modelled")
     notes = [f"version {version} changed it later, and recorded nothing" for version in then.gaps]
-    return _with_template(keys, key_template(replace(facts, notes=notes)))
+    return keys.with_template(key_template(replace(facts, notes=notes)))
 
 
-def _declared(target: Target) -> Sequence[DeclaredKeys]:
+def _declared(target: Target) -> Sequence[ExplainedKeys]:
     files = target.files
     with Sandbox(len(files)) as sandbox:
         return declared_keys(sandbox, target.catalog, files, files[-1], every_table=True) if files else ()
-
-
-def _explained(keys: DeclaredKeys, environment: str) -> ExplainedKeys:
-    explained = ExplainedKeys(keys.table, environment, "declared", keys.format, keys.version, why=keys.why or None)
-    return _with_template(explained, keys.template) if keys.template else explained
-
-
-def _with_template(keys: ExplainedKeys, template: KeyTemplate) -> ExplainedKeys:
-    return replace(keys, segments=template.segments, text=template.text, example=template.example, notes=template.notes)
 
 
 def explain_file(root: Path, choice: CatalogChoice, catalogs: Collection[str], file: str) -> Results[ExplainResult]:
@@ -173,8 +134,7 @@ def explain_file(root: Path, choice: CatalogChoice, catalogs: Collection[str], f
         for migration in migrations:
             if _is_meant(migration, file):
                 paths[catalog.name] = migration.location
-                for keys in declared_keys(sandbox, catalog, migrations, migration):
-                    yield _explained(keys, catalog.environment)
+                yield from declared_keys(sandbox, catalog, migrations, migration)
 
     outcomes, errors = in_environments(root, choice.in_every_environment(catalogs), False, explained)
     if not paths:

@@ -9,7 +9,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.model.amounts import amount, bytes_amount
 from glacierbase.model.arguments import option_of
 
-# What is assumed of rows and files where the caller says nothing.
+# What is assumed of rows and files unless the caller states others.
 ROW_SIZE = 1024
 FILE_SIZE = 128 * 1024**2
 MONTHS = 12
@@ -20,7 +20,7 @@ _MOST_MONTHS = 120
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """The load today and its growth. None is what the caller does not know, or what does not occur; 0 is refused.
+    """The load today and its growth. None is what is not known, or does not occur; 0 is refused.
 
     Attributes:
         objects: the number of objects.

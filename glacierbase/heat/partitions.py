@@ -176,7 +176,7 @@ def _merged(share: float, store: StoreModel, traffic: Traffic, divided: int, end
 
 
 def _spans(start: int, end: int) -> Iterator[tuple[int, int]]:
-    """Yield consecutive periods, each twice as long as the one before: a search costs as much as the way to what it finds."""
+    """Yield consecutive periods, each twice as long as the one before: the cost of a search is linear in the distance."""
     length = DAY
     while start < end:
         yield start, min(start + length, end)

@@ -9,6 +9,7 @@ from itertools import pairwise, product
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.layout.murmur import in_directories
 from glacierbase.model.command import command
 
 _HEX = "0123456789abcdef"
@@ -57,17 +58,12 @@ def prefix_set(name: str) -> Sequence[str]:
     if match := re.fullmatch(r"hex([1-4])", name):
         return _words(_HEX, int(match[1]))
     if match := re.fullmatch(r"base2:([1-9]|1[0-6])", name):
-        return [_in_folders(bits) for bits in _words("01", int(match[1]))]
+        return ["/".join(in_directories(bits)) for bits in _words("01", int(match[1]))]
     return _lines(name)
 
 
 def _words(alphabet: str, length: int) -> Sequence[str]:
     return ["".join(letters) for letters in product(alphabet, repeat=length)]
-
-
-def _in_folders(bits: str) -> str:
-    """Return bits as Iceberg writes them (`LocationProviders`): `0101/0011/1010/00001111`."""
-    return "/".join(filter(None, (bits[:4], bits[4:8], bits[8:12], bits[12:])))
 
 
 def _lines(path: str) -> Sequence[str]:

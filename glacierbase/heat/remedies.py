@@ -58,7 +58,7 @@ class AdvisedTable:
         format: one of `FORMATS`.
         name: as a statement writes it.
         column: the column that identifies a row or an object; a hash or a bucket is computed from it.
-        is_readable: whether people find keys by that column, so that a hash is the second choice.
+        is_readable: whether people identify keys by that column, so that a hash is the second choice.
         partitioning: its partition fields; None where they are not known.
         version: of the library that writes; None where it is not known.
         hashed_by: what puts a hash into its keys already; None where nothing does.

@@ -1,7 +1,7 @@
 """Key schemes: from ids, and how often they are requested, to the sorted keys of a table.
 
 A key is modelled up to the last part that divides a load for longer than a day. What is the same for all keys is left out, and what
-follows a time behind an id: it begins anew with each period.
+follows a time after an id: each period begins anew.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _HEX_DIGITS = 8
 _BASE2_BITS = 20
 ALPHANUMERIC = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 _PREFIX_LENGTH = 2
-# Bytes of a key: what is behind them divides no partition.
+# Bytes of a key: later ones divide no partition.
 _LONGEST = 64
 
 

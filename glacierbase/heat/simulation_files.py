@@ -43,7 +43,7 @@ def check_outputs(paths: Sequence[str]) -> None:
 
 
 def write_outputs(paths: Sequence[str], simulation: Simulation) -> None:
-    """Write a simulation as the suffix of each file says. An existing file is replaced as a whole.
+    """Write a simulation in the format of each file's suffix. An existing file is replaced as a whole.
 
     Raises:
         ConfigurationError: `UNREADABLE_FILE`.

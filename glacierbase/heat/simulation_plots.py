@@ -128,7 +128,7 @@ def _draw_run(panel: Any, count: Any, run: SimulatedRun, days: int) -> dict[str,
     hours, errors, partitions = _hours(run, days)
     at = [hour / _HOURS for hour in hours]
     start = "split by a backfill before (warm)" if run.warm else "from one partition (cold)"
-    # The narrower line of warm partitions leaves that of cold ones visible behind it.
+    # The narrower line of warm partitions leaves that of cold ones visible below.
     color, style, width = (_WARM, "--", 0.7) if run.warm else (_ERRORS, "-", 2.2)
     area = panel.fill_between(at, errors, step="post", color=color, linewidth=width, zorder=2 + run.warm)
     [line] = count.step(at, partitions, where="post", color=_PARTITIONS, linestyle=style, linewidth=1.2)

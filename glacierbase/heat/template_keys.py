@@ -59,7 +59,7 @@ def _period(segment: Segment) -> int:
 
 
 def _is_of_file(segment: Segment) -> bool:
-    """Return whether the text is another one for each file: its name, or a hash or random text that a property asks for."""
+    """Return whether the text is another one for each file: its name, or a hash or random text that a property adds."""
     match = VARIABLE.search(segment.text)
     return match is not None and (match["length"] is not None or match["name"] == "file")
 

@@ -12,7 +12,7 @@ partition fields is the order of the key.
 - `keys`: keys from ids, in Python.
 - `expressions`: the same as SQL, which the key macros of migration files render.
 - `murmur`: the hash in Iceberg's keys.
-- `partitions`: how the values of partition fields vary, and what they look like in a key.
+- `partitions`: how the values of partition fields vary, and their text in a key.
 - `templates`: the template of a table, by its format.
 - `versions`: comparing versions of formats.
 """

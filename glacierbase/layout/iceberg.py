@@ -5,9 +5,9 @@ https://iceberg.apache.org/docs/latest/aws/#object-store-file-layout; the class 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from glacierbase.layout.murmur import base2_directories, base64_directory
 from glacierbase.layout.partitions import iceberg_partitions, skewed_buckets
@@ -20,6 +20,8 @@ PARTITIONED_PATHS = "write.object-storage.partitioned-paths"
 DATA_PATH = "write.data.path"
 # They are read where `write.data.path` is not set, the first one only with object storage. Since 1.9.0 a writer refuses them there.
 FORMER_PATHS = ("write.object-storage.path", "write.folder-storage.path")
+# What precedes the path in an address: scheme and bucket. An address need not be a valid URL.
+_BUCKET = re.compile(r"(?:[A-Za-z][\w+.-]*:)?//[^/]*|[A-Za-z][\w+.-]*:(?=/)")
 _PROVIDER = "write.location-provider.impl"
 _FILE = "00000-7-0b6c1d2e-3f40-4a51-8b62-7c8d9e0f1a2b-0-00001.parquet"
 BASE2, NO_FORMER_PATHS = "1.7.0", "1.9.0"
@@ -39,7 +41,7 @@ class _Base:
 
     Attributes:
         segments: of the directory; where it is outside the table's location, after the bucket.
-        context: the segments after the hash that tell the tables in a shared directory apart.
+        context: the segments after the hash by which tables in a shared directory differ.
     """
 
     def __init__(self, facts: TableFacts) -> None:
@@ -52,7 +54,7 @@ class _Base:
         elif location and f"{path}/".startswith(f"{location}/"):
             self.segments = _constants(path[len(location) :], f"property {key}")
         else:
-            self.segments = _constants(urlsplit(path).path, f"property {key}")
+            self.segments = _constants(_path(path), f"property {key}")
             # Iceberg compares texts: a path such as `…/orders2` counts as inside of `…/orders`.
             if not (location and path.startswith(location)):
                 self.context = tuple(constant(name, "location of the table") for name in _last_names(facts))
@@ -133,5 +135,10 @@ def _constants(path: str, source: str) -> tuple[Segment, ...]:
 
 def _last_names(facts: TableFacts) -> list[str]:
     """Return the last two names of the table's location."""
-    location = urlsplit(facts.location or "").path.strip("/")
+    location = _path(facts.location or "").strip("/")
     return (location.split("/") if location else list(name_parts(facts.table)))[-2:]
+
+
+def _path(address: str) -> str:
+    bucket = _BUCKET.match(address)
+    return address[bucket.end() :] if bucket else address

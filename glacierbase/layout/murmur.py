@@ -9,8 +9,6 @@ from base64 import urlsafe_b64encode
 
 _ALL = 0xFFFFFFFF
 _BITS = 20
-# The lengths of the directories that the bits are split into.
-_CUTS = (4, 4, 4, 8)
 
 
 def murmur3_32(data: bytes) -> int:
@@ -31,8 +29,12 @@ def base2_directories(path: str) -> tuple[str, ...]:
     Args:
         path: `PARTITION PATH/FILE`, or the name of the file where the key has no partition path.
     """
-    bits = f"{murmur3_32(path.encode()):032b}"[-_BITS:]
-    return tuple(bits[sum(_CUTS[:number]) :][:length] for number, length in enumerate(_CUTS))
+    return in_directories(f"{murmur3_32(path.encode()):032b}"[-_BITS:])
+
+
+def in_directories(bits: str) -> tuple[str, ...]:
+    """Return bits, at most 20, as directories: `0101`, `0011`, `1010` and `00001111`."""
+    return tuple(filter(None, (bits[:4], bits[4:8], bits[8:12], bits[12:])))
 
 
 def base64_directory(path: str) -> str:

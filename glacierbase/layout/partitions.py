@@ -1,4 +1,4 @@
-"""The segments of partition fields: how their values vary, and what they look like in a key."""
+"""The segments of partition fields: how their values vary, and their text in a key."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ _TIME_WORDS = {
     **dict.fromkeys(HOURS, "13"), **dict.fromkeys(("month", "mon", "mm"), "11"), "week": "48",
     **dict.fromkeys(("year", "yr", "yyyy"), "2026"),
 }  # fmt: skip
+# Words that may follow: `date_key`, `event_date_utc`.
+_AFTER_TIME = frozenset({"key", "sk", "utc", "str"})
 _NUMBER, _TEXT = 30417, "north"
 # Characters of Hive's directories that are written as % and two hexadecimal digits.
 # https://github.com/apache/spark: ExternalCatalogUtils.escapePathName
@@ -63,7 +65,7 @@ def folders(facts: TableFacts, *, named: bool = True) -> Iterator[Segment]:
 
 def is_time(name: str, type_: str | None = None) -> bool:
     """Return whether the values of a column are dates or times, by its type, else by its name."""
-    return type_ in _TIME_TYPES or (type_ not in ("boolean", "binary") and words(name)[-1] in _TIME_WORDS)
+    return type_ in _TIME_TYPES or (type_ not in ("boolean", "binary") and _last_word(name) in _TIME_WORDS)
 
 
 def value_of(name: str, type_: str | None = None) -> str:
@@ -72,7 +74,7 @@ def value_of(name: str, type_: str | None = None) -> str:
         return _TIME_TYPES[type_]
     if type_ == "boolean":
         return "true"
-    return _TIME_WORDS.get(words(name)[-1]) or (str(_NUMBER) if is_number(type_) else _TEXT)
+    return _TIME_WORDS.get(_last_word(name)) or (str(_NUMBER) if is_number(type_) else _TEXT)
 
 
 def skewed_buckets(facts: TableFacts) -> Iterator[str]:
@@ -88,6 +90,11 @@ def bucket_skew(part: PartitionField) -> str | None:
     if not digit or shares[digit] * len(shares) <= 2:
         return None
     return f"{shares[digit] * 100:.0f} % of the numbers of {partition_text(part)} begin with {digit}"
+
+
+def _last_word(name: str) -> str:
+    """Return the last word of a name that may mean a time: that of `eventDate`, `event_date` and `date_key` is `date`."""
+    return next((word for word in reversed(words(name)) if word not in _AFTER_TIME), "")
 
 
 def _segment(facts: TableFacts, part: PartitionField, escape: Escape, *, named: bool = True) -> Segment:

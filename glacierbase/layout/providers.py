@@ -8,8 +8,6 @@ from dataclasses import dataclass
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.arguments import check_one_of
 
-# The share of the limit of a partition that a load is planned with: the other half is for bursts and uneven keys.
-UTILISATION = 0.5
 # Requests a second below which AWS advised in 2012 to leave keys as they are.
 QUIET = 50
 
@@ -26,7 +24,7 @@ class Provider:
         objects_per_prefix: the number of keys that a partition holds; None where no limit is known.
         source: of the limits.
         documented: whether the vendor documents the limits today.
-        utilisation: the share of a limit that a load is planned with.
+        utilisation: the share of a limit that a load is planned with: the other half is for bursts and uneven keys.
     """
 
     name: str
@@ -35,7 +33,7 @@ class Provider:
     objects_per_prefix: int | None
     source: str
     documented: bool
-    utilisation: float = UTILISATION
+    utilisation: float = 0.5
 
 
 AWS = Provider(

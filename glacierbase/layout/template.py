@@ -14,7 +14,7 @@ from enum import Enum
 from glacierbase.model.shape import PartitionField
 
 # What varies in the text of a segment; of a hash or a random text also its length and the characters: `{hash:4 bits}`.
-VARIABLE = re.compile(r"\{(?P<name>[^{}:]*)(?::(?P<length>\d+) (?P<unit>bits|characters))?\}")
+VARIABLE = re.compile(r"\{(?P<name>[^{}:]*)(?::(?P<length>\d{1,3}) (?P<unit>bits|characters))?\}")
 _CHARACTERS = {"bits": "[01]", "characters": "[A-Za-z0-9_-]"}
 
 

@@ -12,5 +12,5 @@ def at_least(version: str, least: str) -> bool:
 
 def numbers(version: str) -> tuple[int, ...]:
     """Return the first three numbers of a version."""
-    parts = [int(part) for part in re.findall("[0-9]+", version)[:3]]
+    parts = [int(part) for part in re.findall("[0-9]{1,18}", version)[:3]]
     return (*parts, *[0] * (3 - len(parts)))

@@ -26,7 +26,7 @@ class KeyMacro(Missing):
         self._name = name
         self._dialect = dialect
 
-    def __call__(self, *arguments: Any, **keywords: Any) -> str:  # type: ignore[override]
+    def __call__(self, /, *arguments: Any, **keywords: Any) -> str:  # type: ignore[override]
         if any(_is_reported(argument, self._name) for argument in (*arguments, *keywords.values())):
             return _AFTER_ERROR
         if self._dialect not in DIALECTS:

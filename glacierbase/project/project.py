@@ -647,6 +647,7 @@ class Project:
 
         Args:
             table: as for `layout_explain`, but no file.
+            load: objects and requests at the peak, and their growth.
             provider: whose limits count; default those that AWS documents.
             table_format: of a table whose format is not known.
             column: the column from which hashes and buckets are computed.

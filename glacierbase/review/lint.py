@@ -119,7 +119,8 @@ def _check_codes(catalog: Catalog, rules: Mapping[str, Rule]) -> None:
 def _facts(catalog: Catalog) -> dict[str, object]:
     """Return the attributes of `Facts` that follow from the catalog file."""
     return {
-        **_spark_catalogs(catalog),
+        "formats": formats(catalog),
+        "default_catalog": default_catalog(catalog),
         "versions": versions(catalog),
         "given_parts": type_of(catalog).given_parts(catalog),
         "overwrites_partitions": catalog.spark_conf.get(_OVERWRITE_MODE, "").lower() == "dynamic",
@@ -131,15 +132,10 @@ def _facts(catalog: Catalog) -> dict[str, object]:
     }
 
 
-def _spark_catalogs(catalog: Catalog) -> dict[str, object]:
-    """Return the format of the tables in each Spark catalog, and the default catalog."""
-    return {"formats": formats(catalog), "default_catalog": default_catalog(catalog)}
-
-
 def context_facts(catalog: Catalog) -> dict[str, object]:
     """Return the attributes of `cost.Context` that follow from the catalog file."""
     kinds = ((match[1], value) for key, value in catalog.spark_conf.items() if (match := _KIND.fullmatch(key)))
-    return {**_spark_catalogs(catalog), "kinds": dict(kinds)}
+    return {"formats": formats(catalog), "default_catalog": default_catalog(catalog), "kinds": dict(kinds)}
 
 
 def _result(

@@ -152,7 +152,7 @@ def _why(parsed: ParsedStatement, dialect: str) -> str:
             if parsed.options.kind.endswith("view")
             else f"Snowflake adds columns or maps types of an {parsed.options.kind}"
         )
-    if parsed.operation in ("create_table", "replace_table") and parsed.sources:
+    if parsed.operation in ("create_table", "replace_table") and parsed.sources and parsed.query is None:
         return f"a copy of {parsed.sources[0]}"
     return ""
 

@@ -254,7 +254,8 @@ def _keeps_columns(table: KnownTable, statement: ParsedStatement) -> bool:
 def _is_copied(statement: ParsedStatement) -> bool:
     """Return whether the columns are those of another table or of a query."""
     has_columns = any(isinstance(part, ColumnClause) for part in statement.parts)
-    return not has_columns and statement.operation != "create_table_as" and statement.sources != ()
+    is_query = statement.query is not None or statement.operation == "create_table_as"
+    return not has_columns and not is_query and statement.sources != ()
 
 
 def _declared(parts: Iterable[Part]) -> dict[str, KnownColumn]:
@@ -467,9 +468,9 @@ def _drop_constraint(table: KnownTable, part: Part) -> KnownTable:
     return replace(table, identifiers=() if part.text.upper().startswith("PRIMARY") else None)
 
 
-def _called(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, Call)
-    return table if part.procedure[-1].lower() in _OF_FILES else NOTHING
+def _is_of_files(part: Part) -> bool:
+    """Return whether a clause calls a procedure that changes no shape; the name of its table may lack the catalog."""
+    return isinstance(part, Call) and part.procedure[-1].lower() in _OF_FILES
 
 
 def _set_identifiers(table: KnownTable, part: Part) -> KnownTable:
@@ -518,7 +519,7 @@ _CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
     "set_write_order": _order, "set_distribution": _order, "set_identifier_fields": _set_identifiers,
     "drop_identifier_fields": _drop_identifiers, "set_properties": _set_property, "unset_properties": _unset_property,
     "alter_column_comment": _alter_column, "alter_column_position": _alter_column, "alter_column_default": _alter_column,
-    "add_constraint": _add_constraint, "drop_constraint": _drop_constraint, "call": _called,
+    "add_constraint": _add_constraint, "drop_constraint": _drop_constraint,
     **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag"), _same), "cluster_by": _cluster, "other": _other,
 }  # fmt: skip
 
@@ -556,9 +557,12 @@ class KnownTables:
         self._tables: dict[str, dict[_Key, KnownTable]] = {}
         self._objects: tuple[Subject, ...] = ()
         self._is_switched = False
+        # The short names since the last USE: what they mean is known up to the next one.
+        self._of_session: set[_Key] = set()
 
     def start_file(self) -> None:
         """Begin a file: the effect of USE in the file before has ended."""
+        self._forget_session()
         self._is_switched = False
 
     def before(self, name: Name) -> KnownTable | None:
@@ -568,7 +572,7 @@ class KnownTables:
 
     def or_dropped(self, name: Name) -> KnownTable | None:
         """Return what is known of a table, also that a statement dropped it."""
-        return self._get(name.key) if self._is_clear(name.key) else None
+        return self._get(name.key)
 
     def inside(self, namespace: Name) -> tuple[str, ...]:
         """Return the last names of the tables and views that are known in a namespace."""
@@ -589,9 +593,12 @@ class KnownTables:
         """Add what a statement declares; nothing is known of the tables of one that may not run."""
         operation, names = statement.operation, statement.targets
         is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names) or _is_apart(statement)
+        is_harmless = is_harmless or any(map(_is_of_files, statement.parts))
         self._follow_object(statement.subject)
         if operation in ("use", "set"):
-            self._is_switched = self._is_switched or bool(statement.moves)
+            if statement.moves:
+                self._forget_session()
+                self._is_switched = True
         elif not statement.understood or (not names and not is_harmless) or _empties_namespace(statement):
             self._tables.clear()
         elif is_harmless:
@@ -619,17 +626,17 @@ class KnownTables:
     def _create(self, key: _Key, statement: ParsedStatement) -> None:
         before = self._get(key)
         before = None if before and before.is_dropped else before
-        if statement.options.if_not_exists and (before or not self.is_complete):
+        if statement.options.if_not_exists and (before or self._may_exist(key)):
             return
         table = created(statement, before)
-        is_whole = self.is_complete or before or statement.operation != "replace_table"
+        is_whole = before or not self._may_exist(key) or statement.operation != "replace_table"
         # The replaced table, which is not known, may have had properties.
         self._put(key, table if is_whole else replace(table, properties=None))
 
     def _define(self, key: _Key, statement: ParsedStatement) -> None:
         """Add a view, with its columns where the statement lists them."""
         options, is_altered = statement.options, statement.operation == "alter_view" and statement.query is None
-        if options.temporary or is_altered or (options.if_not_exists and (self._get(key) or not self.is_complete)):
+        if options.temporary or is_altered or (options.if_not_exists and (self._get(key) or self._may_exist(key))):
             return
         columns = view_columns(statement)
         known = {name: KnownColumn(None, required=False) for name in columns or ()}
@@ -651,19 +658,31 @@ class KnownTables:
             self._put(key, altered(table, statement))
 
     def _get(self, key: _Key) -> KnownTable | None:
-        return self._tables.get(key[-1], {}).get(key)
+        is_clear = self._is_lasting(key) or key in self._of_session
+        return self._tables.get(key[-1], {}).get(key) if is_clear else None
 
     def _put(self, key: _Key, table: KnownTable | None) -> None:
         """Replace what is known of a table, and forget every other table that the name may mean."""
         others = self._tables.setdefault(key[-1], {})
         for other in [other for other in others if _may_be_same(other, key)]:
             del others[other]
-        if table is not None and table != replace(NOTHING, using=table.using) and self._is_clear(key):
+        if table is not None and table != replace(NOTHING, using=table.using):
             others[key] = table
+            if not self._is_lasting(key):
+                self._of_session.add(key)
 
-    def _is_clear(self, key: _Key) -> bool:
+    def _may_exist(self, key: _Key) -> bool:
+        """Return whether there may be a table of this name of which nothing is known."""
+        return not self.is_complete or not self._is_lasting(key)
+
+    def _is_lasting(self, key: _Key) -> bool:
         """Return whether a name means the same table wherever it is written."""
         return len(key) >= _WHOLE_NAME or not self._is_switched
+
+    def _forget_session(self) -> None:
+        for key in self._of_session:
+            self._tables.get(key[-1], {}).pop(key, None)
+        self._of_session.clear()
 
 
 def _is_apart(statement: ParsedStatement) -> bool:

@@ -26,14 +26,14 @@ from glacierbase.layout.iceberg import (
     refuses_former_paths,
 )
 from glacierbase.layout.partitions import bucket_skew
-from glacierbase.layout.providers import AWS, QUIET, UTILISATION
+from glacierbase.layout.providers import AWS, QUIET
 from glacierbase.layout.template import KeyTemplate, Segment, SegmentKind, is_true
 from glacierbase.layout.templates import key_template
 from glacierbase.layout.versions import at_least
 from glacierbase.model.catalog import LayoutOptions, Peak
 from glacierbase.model.differences import partition_text
 from glacierbase.model.finding import Severity
-from glacierbase.model.names import completed_like
+from glacierbase.model.names import completed_like, name_of
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, statement_rule
 from glacierbase.review.rules import texts
 from glacierbase.review.rules.properties import properties_set, set_from
@@ -46,6 +46,7 @@ _FORMATS = ("iceberg", "delta", "hudi", "parquet")
 # The operations after which new files may have other keys.
 _MAKES = (
     *CREATES, "add_partition_field", "drop_partition_field", "replace_partition_field", "set_properties", "unset_properties",
+    "drop_table",
 )  # fmt: skip
 _OF_KEYS = frozenset(
     {OBJECT_STORAGE, PARTITIONED_PATHS, DATA_PATH, *FORMER_PATHS, RANDOM_PREFIXES, PREFIX_LENGTH, COLUMN_MAPPING}
@@ -86,9 +87,11 @@ def _of_keys(code: str, find: _Find, formats: Sequence[str], *, by_rate: bool = 
         *_MAKES, formats=formats, severity=Severity.NOTE, is_of_state=True, proof=Proof.CITED, **_TEXTS[code]
     )
     def rule(step: Step, file: File) -> Iterator[RuleFinding]:
-        before, after = file.once(_templates).get(step.number, (None, None))
+        if step.number not in file.once(_templates):
+            return
+        before, after = file.once(_templates)[step.number]
         old, new = (template and find(template, file.format_of(step)) for template in (before, after))
-        if old and after and not new:
+        if not new and (old or not before):  # What is not known any more is not objected to.
             yield RuleFinding("", step)
         elif new and step.target and (not old or step.parsed.operation in CREATES):
             peak = _peak(step.target, file)
@@ -112,9 +115,9 @@ def _templates(file: File) -> dict[int, tuple[KeyTemplate | None, KeyTemplate | 
 
 
 def _makes_keys(step: Step) -> bool:
-    """Return whether a statement creates a table, or changes its partition fields or a property that its keys depend on."""
+    """Return whether a statement creates or drops a table, or changes its partition fields or a property of its keys."""
     return step.target is not None and (
-        step.parsed.operation in CREATES
+        step.parsed.operation in (*CREATES, "drop_table")
         or any(
             part.key in _OF_KEYS if isinstance(part, Property) else isinstance(part, PartitionClause)
             for part in step.parsed.parts
@@ -154,15 +157,15 @@ def _severity_of(peak: Peak) -> Severity | None:
         return None
     if used > 1:
         return Severity.ERROR
-    return Severity.WARNING if used >= UTILISATION else Severity.NOTE
+    return Severity.WARNING if used >= AWS.utilisation else Severity.NOTE
 
 
 def _when(peak: Peak, table: str) -> str:
     """Return from which rate a finding matters, and for which name to declare it; or the declared rate and the limit."""
-    put, get = AWS.put_per_second, AWS.get_per_second
+    put, get, part = AWS.put_per_second, AWS.get_per_second, AWS.utilisation
     declared = [f"{rate:,.0f} {name}/s" for rate, name in ((peak.put, "PUT"), (peak.get, "GET")) if rate is not None]
     if not declared:
-        rates = f"{UTILISATION * put:,.0f} PUT/s or {UTILISATION * get:,.0f} GET/s"
+        rates = f"{part * put:,.0f} PUT/s or {part * get:,.0f} GET/s"
         return f"matters from about {rates} (the key `layout` of the catalog file declares them for {table})"
     return f"declared: {' and '.join(declared)}; documented for one partition: {put:,.0f} PUT/s and {get:,.0f} GET/s"
 
@@ -171,7 +174,9 @@ def _place(step: Step, segment: Segment) -> Place | None:
     """Return the place of the partition field or property that is the cause, if the statement has it."""
     for part in step.parsed.parts:
         if isinstance(part, PartitionClause):
-            if segment.column and segment.column in (column.lower() for column in part.transform.columns):
+            if segment.column and segment.column in (
+                name_of(column.lower().split(".")) for column in part.transform.columns
+            ):
                 return part.place
         elif isinstance(part, Property) and part.key in _OF_KEYS:
             return part.place
@@ -184,26 +189,33 @@ def _in_sql(segment: Segment) -> str:
 
 
 def _hot_time_prefix(template: KeyTemplate, table_format: str) -> _Objection | None:
-    first = template.first_varying
-    if first is None or first.kind is not SegmentKind.TIME:
+    first = _leading_time(template)
+    if first is None:
         return None
     field, together = _in_sql(first), _UNITS.get(first.transform or "", f"one value of {first.column}")
-    cure = f", or {_CURES[table_format]}" if table_format in _CURES else ""
     message = f"keys begin with {field}: all writes of {together} reach one partition of the store until it splits"
-    return _Objection(message, first, f"For a high rate, put a field with many values before {field}{cure}")
+    fix = f"For a high rate, put a field with many values before {field}{_or_cure(table_format)}"
+    return _Objection(message, first, fix)
+
+
+def _leading_time(template: KeyTemplate) -> Segment | None:
+    """Return the first segment that varies if it is a time."""
+    first = template.first_varying
+    return first if first and first.kind is SegmentKind.TIME else None
+
+
+def _or_cure(table_format: str) -> str:
+    return f", or {_CURES[table_format]}" if table_format in _CURES else ""
 
 
 def _entropy_behind_time(template: KeyTemplate, table_format: str) -> _Objection | None:
-    first = template.first_varying
-    if first is None or first.kind is not SegmentKind.TIME:
-        return None
+    first = _leading_time(template)
     later = next((segment for segment in template.segments if segment.column and _spreads(segment)), None)
-    if later is None:
+    if first is None or later is None:
         return None
     field, time = _in_sql(later), _in_sql(first)
-    cure = f", or {_CURES[table_format]}" if table_format in _CURES else ""
     message = f"{field} is after {time}, so that it does not spread writes of the same time"
-    return _Objection(message, later, f"For a high rate, write {field} before {time}{cure}")
+    return _Objection(message, later, f"For a high rate, write {field} before {time}{_or_cure(table_format)}")
 
 
 def _spreads(segment: Segment) -> bool:
@@ -232,8 +244,10 @@ def _name_after_hash(template: KeyTemplate, _table_format: str) -> _Objection | 
     names = [segment.text for segment in rest if segment.kind is SegmentKind.CONSTANT and not segment.column]
     if not names:
         return None
-    begin = "/".join(segment.text for segment in takewhile(lambda segment: segment is not hashed, template.segments))
-    message = f"keys are {begin}/<hash>/{'/'.join(names)}/…: no prefix has the files of this table and of no other"
+    begin = [segment.text for segment in takewhile(lambda segment: segment is not hashed, template.segments)]
+    message = (
+        f"keys are {'/'.join((*begin, '<hash>', *names))}/…: no prefix has the files of this table and of no other"
+    )
     fix = "Restrict access and expiry by table in the catalog, or set write.data.path to a folder of this table alone"
     return _Objection(message, hashed, fix)
 
@@ -299,7 +313,11 @@ def _in_delta(key: str, whole: dict[str, str], version: str | None) -> _Effects:
         yield f"{key} has no effect without {RANDOM_PREFIXES}", None
 
 
-_REVERSED_NAMES = re.compile(r"(?:\w+_)?reversed_(?:\w+_)?id|(?:\w+_)?id_(?:reversed|rev)")
+# In accounting, `reversed_payment_id` is the id of a payment that was reversed.
+_REVERSED_NAMES = re.compile(
+    r"(?!.*reversed_(?:payment|transaction|txn|transfer|entry|journal|posting|booking|charge|invoice|order|line|document)_)"
+    r"(?:(?:\w+_)?reversed_(?:\w+_)?id|(?:\w+_)?id_(?:reversed|rev))"
+)
 
 
 @statement_rule(

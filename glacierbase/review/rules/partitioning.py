@@ -119,7 +119,7 @@ def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
         kind = _ALIASES.get(declared[0], declared[0]) if declared else ""
         if function not in _KNOWN_TRANSFORMS:
             yield RuleFinding(f"Iceberg has no transform {function}", step, part.place)
-        elif function in ("bucket", "truncate") and not any(int(width) for width in transform.widths):
+        elif function in ("bucket", "truncate") and not any(width.strip("0") for width in transform.widths):
             yield RuleFinding(f"{transform.text} has no width above 0", step, part.place)
         elif kind and kind not in _ACCEPTED.get(function, (kind,)):
             yield RuleFinding(f"{transform.text}: {column} is of type {kind}", step, part.place)

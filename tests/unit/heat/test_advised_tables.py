@@ -15,7 +15,8 @@ from glacierbase.cli.program import main
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.advise import advise
 from glacierbase.heat.advised import advised_table
-from glacierbase.heat.explain import ExplainedKeys, ExplainResult
+from glacierbase.heat.explain import ExplainResult
+from glacierbase.heat.explained import ExplainedKeys
 from glacierbase.heat.load import Load
 from glacierbase.heat.remedies import AdvisedTable
 from glacierbase.layout.facts import of_shape

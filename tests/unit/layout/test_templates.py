@@ -81,6 +81,7 @@ def test_an_unknown_version_gives_the_newest_layout_and_a_note() -> None:
         ("s3://hot/all", "s3://lake/sales/orders", "all/HASH/sales/orders/ts_day"),
         ("s3://lake/sales/orders2", "s3://lake/sales/orders", "sales/orders2/HASH/ts_day"),
         ("s3://hot", None, "HASH/sales/orders/ts_day"),
+        ("s3://[hot/all#1?", "hdfs:/lake]/sales/orders", "all#1?/HASH/sales/orders/ts_day"),
     ],
 )  # fmt: skip
 def test_a_data_path_outside_the_location_has_database_and_table_after_the_hash(
@@ -218,3 +219,12 @@ def test_names_and_values_are_encoded_as_the_writer_does() -> None:
     delta = key_template(replace(FACTS, format="delta", partitioning=odd))
     assert delta.segments[0].text == "a b%2F%7Bc={a b%2F%7Bc}"
     assert delta.segments[0].example == "a b%2F%7Bc=2026-11-24 13%3A00%3A00"
+
+
+def test_numbers_without_end_are_no_error() -> None:
+    """A width or a version with thousands of digits is one that is not understood."""
+    many = "9" * 5000
+    fields = [PartitionField(None, "id_bucket", "id", f"{function}[{many}]") for function in ("bucket", "truncate")]
+    template = of(HASHED, f"1.{many}", partitioning=fields)
+    assert (template.text.startswith("data/{hash:4 bits}"), template.notes) == (True, ())
+    assert raw_template(f"{{hash:{many} bits}}/{{file}}").segments[0].kind is SegmentKind.CONSTANT

@@ -127,6 +127,7 @@ def test_a_severity_of_the_catalog_file_has_priority() -> None:
         ("PARTITIONED BY (bucket(4, id), day(ts))", []),
         ("PARTITIONED BY (bucket(32, id), day(ts))", ["KL103"]),
         ("PARTITIONED BY (bucket(256, id))", ["KL103"]),
+        (f"PARTITIONED BY (bucket({'9' * 5000}, id), day(ts))", []),
     ],
 )
 def test_the_first_field_that_varies_decides(partitioning: str, expected: list[str]) -> None:
@@ -146,6 +147,11 @@ def test_the_first_field_that_varies_decides(partitioning: str, expected: list[s
         ),
         ("CREATE TABLE spark_catalog.a.t (id INT, dt STRING) USING hudi PARTITIONED BY (dt)", HUDI, ["KL101"]),
         ("CREATE TABLE spark_catalog.a.t (id INT, dt STRING) USING parquet PARTITIONED BY (dt)", DELTA, ["KL101"]),
+        (
+            "CREATE TABLE spark_catalog.a.t (id INT, date_key INT) USING parquet PARTITIONED BY (date_key)",
+            DELTA,
+            ["KL101"],
+        ),
         ("CREATE TABLE a.b.t (d DATE) CLUSTER BY (d)", Facts(engine="snowflake"), []),
     ],
 )
@@ -165,6 +171,9 @@ def test_every_format_with_folders_of_partitions_has_the_note(sql: str, facts: F
         ("ALTER TABLE lake.a.t DROP PARTITION FIELD day(ts)", []),
         (SET.format(HASHED), []),
         (f"CREATE OR REPLACE TABLE lake.a.t {COLUMNS}", []),
+        ("DROP TABLE lake.a.t", []),
+        (f"DROP TABLE lake.a.t; CREATE TABLE lake.a.t {COLUMNS} PARTITIONED BY (bucket(100, id), day(ts))", []),
+        ("CREATE OR REPLACE TABLE lake.a.t USING iceberg PARTITIONED BY (id) AS SELECT * FROM lake.a.s", []),
         (ORIGINAL.replace("CREATE", "CREATE OR REPLACE"), [("0002", "KL101"), ("0002", "KL102")]),
         (DAYS.replace("CREATE TABLE", "CREATE TABLE IF NOT EXISTS"), [("0001", "KL101")]),
     ],
@@ -174,6 +183,28 @@ def test_only_the_statement_that_makes_the_keys_has_the_finding(change: str, exp
     placed = [(finding.path.split("/")[-1][:4], finding.code) for finding in found(DAYS, change)]
     assert sorted(placed) == expected
     assert sorted(codes(f"{DAYS};\n{change}")) == [code for _, code in expected]
+
+
+def test_short_names_after_use_are_one_table_up_to_the_next_use() -> None:
+    """A note at a short name ends where the same session changes the keys, or where they are no longer known."""
+    use, create, change = ("USE lake.a", ORIGINAL.replace("lake.a.t", "t"), SET.format(HASHED).replace("lake.a.t", "t"))
+    assert codes(f"{use}; {create}") == ["KL101", "KL102"]
+    assert codes(f"{use}; {create}; {change}") == []
+    assert codes(f"{use}; {create}", f"{use}; {change}") == []
+
+
+def test_a_table_that_a_query_replaces_has_the_keys_of_its_partition_fields() -> None:
+    """CREATE OR REPLACE TABLE … AS copies nothing of the table that it reads."""
+    replaced = "CREATE OR REPLACE TABLE lake.a.t USING iceberg PARTITIONED BY (days(ts)) AS SELECT * FROM lake.a.s"
+    assert codes("CREATE TABLE lake.a.t (ts timestamp) USING iceberg", replaced) == ["KL101"]
+
+
+def test_the_place_of_any_column_is_its_partition_field() -> None:
+    """A name may be quoted, and a field may be inside a struct."""
+    create = "CREATE TABLE lake.a.t (`Time Stamp` timestamp, m struct<ts: timestamp>) USING iceberg PARTITIONED BY (days({}))"
+    for quoted in (create.format("`Time Stamp`"), create.format("m.ts")):
+        [finding] = found(quoted)
+        assert quoted[finding.column - 1 :].startswith("days(")
 
 
 def test_partitioning_that_comes_later_is_found_where_it_comes() -> None:
@@ -259,7 +290,7 @@ def test_random_prefixes_that_delta_ignores_are_a_warning(version: str | None, e
         ("CREATE TABLE lake.a.t (reversed_user_id bigint) USING iceberg", "reversed_user_id is of type bigint"),
         ("ALTER TABLE lake.a.t ADD COLUMN user_id_rev decimal(20, 0)", "user_id_rev is of type decimal(20, 0)"),
         ("ALTER TABLE lake.a.t ALTER COLUMN id_reversed TYPE bigint", "id_reversed is of type bigint"),
-        ("CREATE TABLE lake.a.t (id_reversed string, rev_id bigint, reviewer_id int) USING iceberg", ""),
+        ("CREATE TABLE lake.a.t (id_reversed string, rev_id bigint, reversed_payment_id int) USING iceberg", ""),
         (
             "CREATE TABLE lake.a.t USING iceberg AS SELECT CAST(reverse(CAST(id AS string)) AS bigint) AS key FROM lake.a.s",
             "CAST … AS BIGINT of a reversed text",
@@ -274,7 +305,7 @@ def test_random_prefixes_that_delta_ignores_are_a_warning(version: str | None, e
     ],
 )
 def test_a_reversed_id_that_is_a_number_is_a_warning(sql: str, message: str) -> None:
-    """`rev_id` is the id of a revision. A text that is reversed last keeps its zeros."""
+    """A text that is reversed last keeps its zeros. `reversed_payment_id` is the id of a payment that was reversed."""
     assert [(finding.code, finding.severity.value, finding.message) for finding in found(sql)] == (
         [("KL105", "warning", message)] if message else []
     )

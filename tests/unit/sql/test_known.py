@@ -176,6 +176,20 @@ def test_a_name_after_use_is_not_known() -> None:
     assert tables.before(short) is None
 
 
+def test_a_short_name_after_use_is_one_table_up_to_the_next_use() -> None:
+    """The table may exist: IF NOT EXISTS declares nothing, and the properties of a replaced table are not known."""
+    tables, short, whole = KnownTables(), Name(("t",), ("t",), ("t",)), Name(("lake", "a", "t"), ("lake", "a", "t"), ())
+    create = "CREATE{} TABLE t (id INT) USING iceberg"
+    for sql in (CREATE, "USE lake.a", create.format("").replace("TABLE", "TABLE IF NOT EXISTS")):
+        tables.follow(read(sql, "spark"))
+    assert (tables.before(short), tables.before(whole) is None) == (None, False)
+    tables.follow(read(create.format(" OR REPLACE"), "spark"))
+    known = tables.before(short)
+    assert (known and known.has(("id",)), known and known.properties, tables.before(whole)) == (True, None, None)
+    tables.follow(read("USE lake.b", "spark"))
+    assert tables.before(short) is None
+
+
 def test_an_existing_table_is_not_known_where_files_are_missing() -> None:
     """IF NOT EXISTS declares a table only if no earlier statement can have created it."""
     create = CREATE.replace("TABLE", "TABLE IF NOT EXISTS")
@@ -217,3 +231,9 @@ def test_a_partition_column_that_is_declared_in_its_clause_partitions() -> None:
         ["id", "day"],
         [("day",)],
     )
+
+
+def test_a_procedure_for_files_changes_nothing_that_is_known() -> None:
+    """The argument of the procedure may lack the catalog, by which the name of the table would be another one."""
+    assert after(CREATE, "CALL lake.system.rewrite_data_files('a.t')") == after(CREATE)
+    assert after(CREATE, "CALL lake.system.set_up('a.t')") is None
