@@ -263,7 +263,7 @@ BREAKS = (
     Break(
         "the keys of object storage have no hash",
         "layout/iceberg.py",
-        "is_hashed = _is_true(facts, OBJECT_STORAGE)",
+        "is_hashed = is_true(facts.properties, OBJECT_STORAGE)",
         "is_hashed = False",
         "unit/layout/test_templates.py::test_object_storage_writes_twenty_bits_of_the_hash_before_the_partition_path",
     ),

@@ -234,6 +234,6 @@ def test_a_partition_column_that_is_declared_in_its_clause_partitions() -> None:
 
 
 def test_a_procedure_for_files_changes_nothing_that_is_known() -> None:
-    """The argument of the procedure may lack the catalog, by which the name of the table would be another one."""
+    """The name that a call has for the table may lack the catalog, by which it would be another one."""
     assert after(CREATE, "CALL lake.system.rewrite_data_files('a.t')") == after(CREATE)
     assert after(CREATE, "CALL lake.system.set_up('a.t')") is None
