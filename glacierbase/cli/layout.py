@@ -127,7 +127,10 @@ _with_put_limit, _with_get_limit = (
 @click.option(
     "--table", metavar="NAME", help="A table of the project: its format and its layout, as `layout explain` shows them."
 )
-@click.option("--column", default="id", help="The column by which hashes and buckets spread the keys. [id]")
+@click.option(
+    "--column",
+    help="The column by which hashes and buckets spread the keys. Default: that of the table's bucket field, or id.",
+)
 @click.option(
     "--readable", is_flag=True, help="Prefer keys that contain the column's value, or a bucket of it, in readable form."
 )
@@ -140,7 +143,7 @@ def advise(
     get_limit: float | None,
     table_format: str | None,
     table: str | None,
-    column: str,
+    column: str | None,
     readable: bool,
     write: bool,
     author: str | None,
@@ -163,12 +166,12 @@ def advise(
         from glacierbase.heat.advise import AdviseResult
         from glacierbase.heat.advise import advise as advice_on
         from glacierbase.heat.load import Load
-        from glacierbase.heat.remedies import FORMATS, AdvisedTable
+        from glacierbase.heat.remedies import DEFAULT_COLUMN, FORMATS, AdvisedTable
         from glacierbase.layout.providers import provider_of
 
         given, limits = Load(**load), provider_of(provider, put_limit, get_limit)
         if table is None:
-            about = AdvisedTable(table_format or FORMATS[0], column=column, is_readable=readable)
+            about = AdvisedTable(table_format or FORMATS[0], column=column or DEFAULT_COLUMN, is_readable=readable)
             report.answer = AdviseResult(advice_on(given, limits, about))
         else:
             with options.loaded() as project:
@@ -228,7 +231,12 @@ def profile(options: CommandOptions, source: str, column: str, sample: int | Non
     help="The ids: benford, uniform, sequential, even, zipf, or read from a CSV file, a Parquet file or a table. [benford]",
 )
 @click.option("--column", help="The column with the ids. [id]")
-@click.option("--put-per-second", metavar="X", type=_Amount(), help="The mean of PUT requests a second. [1929]")
+@click.option(
+    "--put-per-second",
+    metavar="X",
+    type=_Amount(),
+    help="The mean of PUT requests a second, not the peak as for `layout advise`. [1929]",
+)
 @click.option("--peak-to-mean", type=float, help="The peak of a day by its mean. [1.9]")
 @click.option("--noise", type=float, help="The standard deviation of the rate by the rate. [0.05]")
 @click.option("--burst", type=float, help="The rate of the burst by the mean. [10]")
@@ -280,8 +288,7 @@ def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str],
                 simulation = project.layout_simulate(inputs, options.catalogs)
         else:
             simulation = simulate(inputs)
-        write_outputs(paths, simulation)
-        report.answer = simulation
+        report.answer = write_outputs(paths, simulation)
 
 
 @layout.command("ls")

@@ -8,7 +8,7 @@ from dataclasses import replace
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.explain import ExplainResult
 from glacierbase.heat.explained import ExplainedKeys
-from glacierbase.heat.remedies import FORMATS, SNOWFLAKE, AdvisedTable
+from glacierbase.heat.remedies import DEFAULT_COLUMN, FORMATS, SNOWFLAKE, AdvisedTable
 from glacierbase.layout.facts import layout_format
 from glacierbase.layout.template import SegmentKind
 from glacierbase.sql.render import table_name
@@ -17,18 +17,23 @@ _UNKNOWN_FIELDS = "the fields before a bucket must be dropped, and added again a
 
 
 def advised_table(
-    read: Callable[[], Sequence[ExplainResult]], name: str, table_format: str | None, column: str, is_readable: bool
+    read: Callable[[], Sequence[ExplainResult]],
+    name: str,
+    table_format: str | None,
+    column: str | None,
+    is_readable: bool,
 ) -> tuple[AdvisedTable, str | None]:
     """Return a table with what is known of its keys, and its catalog; None where no catalog has the table.
 
     Args:
         read: returns the keys of the table in each catalog that has it; `Project.layout_explain`.
         name, table_format: as the caller wrote them.
+        column: the column that identifies a row; None for that of the table's bucket field, or else `id`.
 
     Raises:
         ConfigurationError: `UNKNOWN_TABLE`, `AMBIGUOUS_TABLE`, `CONFLICTING_OPTIONS`: the table has another format.
     """
-    wanted = AdvisedTable(table_format or FORMATS[0], name, column, is_readable)
+    wanted = AdvisedTable(table_format or FORMATS[0], name, column or DEFAULT_COLUMN, is_readable)
     try:
         tables = [(keys, result.catalog) for result in read() for keys in result.templates]
     except ConfigurationError as error:
@@ -40,7 +45,9 @@ def advised_table(
         what = f"{name} may be {' or '.join(candidates)}"
         raise ConfigurationError("AMBIGUOUS_TABLE", what, "add --catalog, or the qualified name", candidates=candidates)
     [(keys, catalog)] = tables
-    return _known(keys, wanted, table_format), catalog
+    table = _known(keys, wanted, table_format)
+    bucketed = [field.source for field in table.partitioning or () if field.transform.startswith("bucket[")]
+    return (replace(table, column=bucketed[0]) if bucketed and column is None else table), catalog
 
 
 def _known(keys: ExplainedKeys, wanted: AdvisedTable, table_format: str | None) -> AdvisedTable:

@@ -50,6 +50,9 @@ _PATH_LAYOUT = (
 )
 
 
+DEFAULT_COLUMN = "id"
+
+
 @dataclass(frozen=True, slots=True)
 class AdvisedTable:
     """The table that an advice is about.
@@ -68,7 +71,7 @@ class AdvisedTable:
 
     format: str = ICEBERG
     name: str = "my_table"
-    column: str = "id"
+    column: str = DEFAULT_COLUMN
     is_readable: bool = False
     partitioning: Sequence[PartitionField] | None = None
     version: str | None = None

@@ -110,6 +110,7 @@ class Simulation(StandaloneResult):
         seed: None of a log.
         assumptions: what is modelled, and what is unknown, in sentences.
         trace: the log; None of a load for key schemes. A log has no runs.
+        written: the paths of the page and the pictures.
     """
 
     days: int | None
@@ -118,11 +119,13 @@ class Simulation(StandaloneResult):
     sensitivity: tuple[SensitivityRow, ...]
     assumptions: tuple[str, ...]
     trace: LogComparison | None = None
+    written: tuple[str, ...] = ()
 
     def lines(self) -> Sequence[Line]:
         """Return the runs and the sensitivity, or the log and its predictions; and the assumptions."""
         shown = self.trace.text() if self.trace else self._simulated()
-        return [*shown, "", Mark("assumptions"), *(f"- {sentence}" for sentence in self.assumptions)]
+        files = [f"written: {', '.join(self.written)}"] if self.written else []
+        return [*shown, "", Mark("assumptions"), *(f"- {sentence}" for sentence in self.assumptions), *files]
 
     def _simulated(self) -> Sequence[Line]:
         return [

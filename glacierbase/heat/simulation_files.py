@@ -6,6 +6,7 @@ import hashlib
 import re
 from base64 import b64encode
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from importlib.resources import files
 from pathlib import Path
 
@@ -42,8 +43,8 @@ def check_outputs(paths: Sequence[str]) -> None:
             check_replaceable(Path(path))
 
 
-def write_outputs(paths: Sequence[str], simulation: Simulation) -> None:
-    """Write a simulation in the format of each file's suffix. An existing file is replaced as a whole.
+def write_outputs(paths: Sequence[str], simulation: Simulation) -> Simulation:
+    """Write a simulation in the format of each file's suffix, and return it with the paths. Existing files are replaced as a whole.
 
     Raises:
         ConfigurationError: `UNREADABLE_FILE`.
@@ -54,6 +55,7 @@ def write_outputs(paths: Sequence[str], simulation: Simulation) -> None:
         content = page(simulation, plots) if form == ".html" else drawn(list(plots.values()), form[1:])
         with writing(path):
             replace_file(Path(path), content)
+    return replace(simulation, written=tuple(paths))
 
 
 def page(simulation: Simulation, plots: Mapping[str, Plot]) -> str:

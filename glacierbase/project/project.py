@@ -640,7 +640,7 @@ class Project:
         table: str,
         load: Load,
         catalogs: Collection[str] = (),
-        *, provider: Provider | None = None, table_format: str | None = None, column: str = "id", is_readable: bool = False,
+        *, provider: Provider | None = None, table_format: str | None = None, column: str | None = None, is_readable: bool = False,
         write: bool = False, author: str | None = None, spark: Any = None,
     ) -> AdviseResult:  # fmt: skip
         """Return the key layout that a load on a table needs, or the advice to do nothing. Runs no statement.
@@ -650,7 +650,7 @@ class Project:
             load: objects and requests at the peak, and their growth.
             provider: whose limits count; default those that AWS documents.
             table_format: of a table whose format is not known.
-            column: the column from which hashes and buckets are computed.
+            column: the column from which hashes and buckets are computed; default that of the table's bucket field, or `id`.
             is_readable: whether keys with the column's value are preferred to hashes.
             write: write the statements as the next migration of the catalog.
             author: of that migration; default git's `user.name`.

@@ -50,10 +50,12 @@ def explained(shape: Shape = SHAPE, version: str | None = None) -> ExplainedKeys
     return replace(keys, segments=template.segments, text=template.text, notes=template.notes)
 
 
-def recorded(keys: ExplainedKeys, table_format: str | None = None, is_readable: bool = False) -> AdvisedTable:
+def recorded(
+    keys: ExplainedKeys, table_format: str | None = None, is_readable: bool = False, column: str | None = "id"
+) -> AdvisedTable:
     """Return the table of an advice, which one of two catalogs has."""
     results = [ExplainResult("shop", "prod", templates=(keys,)), ExplainResult("other", "prod")]
-    table, catalog = advised_table(lambda: results, "events", table_format, "id", is_readable)
+    table, catalog = advised_table(lambda: results, "events", table_format, column, is_readable)
     assert catalog == "shop"
     return table
 
@@ -68,6 +70,13 @@ def test_statements_are_about_the_recorded_table_and_its_partition_fields() -> N
         "ALTER TABLE lake.web.`my events` ADD PARTITION FIELD hours(`ts`)",
         "ALTER TABLE lake.web.`my events` ADD PARTITION FIELD `region`",
     )
+
+
+@pytest.mark.parametrize(("given", "expected"), [(None, "user_id"), ("device", "device")])
+def test_the_column_is_that_of_the_bucket_field(given: str | None, expected: str) -> None:
+    """A column that the caller names comes first."""
+    shape = replace(SHAPE, partitioning=(PartitionField(1000, "user_id_bucket", "user_id", "bucket[16]"),))
+    assert recorded(explained(shape), column=given).column == expected
 
 
 @pytest.mark.parametrize(

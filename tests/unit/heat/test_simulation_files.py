@@ -122,7 +122,7 @@ def test_files_are_the_same_each_time(tmp_path: Path) -> None:
     paths = [str(tmp_path / name) for name in ("a.png", "a.svg", "a.HTML")]
     (tmp_path / "a.png").write_text("before")
     check_outputs(paths)
-    write_outputs(paths, made)
+    assert write_outputs(paths, made).written == tuple(paths)
     first = [Path(path).read_bytes() for path in paths]
     write_outputs(paths, made)
     assert [Path(path).read_bytes() for path in paths] == first
