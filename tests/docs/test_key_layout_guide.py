@@ -27,7 +27,7 @@ def test_the_guide_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
     with s3_server([f"web/events/data/{number:08b}/a" for number in range(256)]) as server:
         monkeypatch.setenv("AWS_ENDPOINT_URL", server.address)
-        assert run_page(_PAGE, tmp_path) == 6
+        assert run_page(_PAGE, tmp_path) == 7
         assert len(server.requests) > 256
     assert (tmp_path / "lakehouse" / "schemes.png").read_bytes().startswith(b"\x89PNG")
 
