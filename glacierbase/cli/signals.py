@@ -11,8 +11,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from types import FrameType
 
-import click
-
 from glacierbase.executors.cancel import GRACE_SECONDS
 from glacierbase.model.printable import printable
 from glacierbase.run.held import HeldLocks
@@ -23,6 +21,7 @@ logger = logging.getLogger("glacierbase")
 # Windows has no SIGHUP, which programs get when their terminal is closed.
 _HANGUP = getattr(signal, "SIGHUP", None)
 _STANDARD_OUTPUTS = (1, 2)
+_STOPPING = "stopping: the running statement is cancelled after %.0f s; a second signal ends the process at once"
 
 
 class Signals:
@@ -52,10 +51,8 @@ class Signals:
 
         def stop() -> None:
             cancel.set()
-            logger.warning(
-                "stopping: the running statement is cancelled after %.0f s; a second signal ends the process at once",
-                GRACE_SECONDS,
-            )
+            # The signal may interrupt a write to stderr, in which this thread cannot write again.
+            threading.Thread(target=logger.warning, args=(_STOPPING, GRACE_SECONDS), name="stopping").start()
 
         with self._handled(stop):
             yield cancel
@@ -92,7 +89,11 @@ class Signals:
         kill_running()
         self._before_exit()
         for description in (description for locks in self._locks for description in locks.descriptions()):
-            click.echo(printable([f"a lock is left behind: {description}"]), err=True)
+            with suppress(OSError):
+                # Not through `sys.stderr`: the signal may interrupt a write to it.
+                os.write(
+                    2, f"{printable([f'a lock is left behind: {description}'])}\n".encode(errors="backslashreplace")
+                )
         os._exit(128 + number)
 
 

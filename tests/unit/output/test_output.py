@@ -9,6 +9,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -304,7 +305,7 @@ def test_a_prompt_is_printed_without_obeying_the_name_in_it(
 
 
 def test_a_lock_that_is_left_behind_is_named_without_obeying_it(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """The second signal ends the process and names the locks that it held, in escapes."""
     run = replace(Run.here(tmp_path), id=PAYLOAD, os_user=PAYLOAD, host=PAYLOAD)
@@ -312,12 +313,51 @@ def test_a_lock_that_is_left_behind_is_named_without_obeying_it(
     store.create(free_row(terms))
     Lock(store, terms, run, {}).acquire(None, 0, 0, lambda: False)
     monkeypatch.setattr(os, "_exit", sys.exit)
+    monkeypatch.setattr(signals.logger, "handlers", [logging.NullHandler()])
     received = signals.Signals()
     received.watch(run.held)
     with received.cancelling():
         signal.raise_signal(signal.SIGINT)
         with pytest.raises(SystemExit):
             signal.raise_signal(signal.SIGINT)
-    output = capsys.readouterr().err
+    join_notices()
+    output = capfd.readouterr().err
     assert "is left behind" in output
     check_safe(output)
+
+
+def join_notices() -> None:
+    """Wait until the threads that report a first signal have ended."""
+    for thread in threading.enumerate():
+        if thread.name == "stopping":
+            thread.join()
+
+
+class _Interrupted(io.StringIO):
+    """A stream whose first write a signal interrupts; as stderr, it refuses a write inside another of the same thread."""
+
+    writer: int | None = None
+
+    def write(self, text: str) -> int:
+        if self.writer == threading.get_ident():
+            raise RuntimeError("reentrant call")
+        is_first, self.writer = self.writer is None, threading.get_ident()
+        if is_first:
+            signal.raise_signal(signal.SIGINT)
+        self.writer = 0
+        return super().write(text)
+
+
+def test_a_signal_inside_a_write_to_the_log_is_reported(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The line that the signal interrupts is written, and after it what the signal does."""
+    stream = _Interrupted()
+    monkeypatch.setattr(signals.logger, "handlers", [logging.StreamHandler(stream)])
+    with signals.Signals().cancelling():
+        signals.logger.warning("a line")
+    join_notices()
+    first, second = stream.getvalue().splitlines()
+    assert first == "a line"
+    assert second.startswith("stopping: the running statement is cancelled after")
+    assert "Logging error" not in capsys.readouterr().err
