@@ -133,6 +133,8 @@ def advise(load: Load, provider: Provider | None = None, table: AdvisedTable | N
         depth = 0
     prefixes = _BASE**depth
     made = (remedy and remedy.prefixes) or prefixes
+    carried = capacity(made, provider)
+    cost = listing(load.grown_objects, made) if load.grown_objects is not None else None
     return Advice(
         verdict=remedy.verdict if remedy else "nothing",
         title=remedy.title if remedy else f"Do nothing: {reason}",
@@ -147,15 +149,15 @@ def advise(load: Load, provider: Provider | None = None, table: AdvisedTable | N
         get_per_second=load.peak_get,
         objects=load.grown_objects,
         objects_per_prefix=target,
-        capacity=capacity(made, provider),
-        listing=listing(load.grown_objects, made) if load.grown_objects is not None else None,
+        capacity=carried,
+        listing=cost,
         why=(
             *needs,
             *_rounded(needed, depth),
             *_sizes(load, provider),
             *table.facts,
             *(remedy.why if remedy else ()),
-            *_consequences(load, provider, made),
+            *_consequences(made, carried, cost),
         ),
         statements=remedy.statements if remedy else (),
         alternatives=remedy.alternatives if remedy else (),
@@ -238,14 +240,13 @@ def _sizes(load: Load, provider: Provider) -> Iterator[str]:
     yield f"{rate}: large files rarely reach the limit"
 
 
-def _consequences(load: Load, provider: Provider, prefixes: int) -> Iterator[str]:
+def _consequences(prefixes: int, carried: Capacity, cost: ListingCost | None) -> Iterator[str]:
     """Yield what prefixes carry, and what listing them takes."""
-    many, carried = prefixes > 1, capacity(prefixes, provider)
+    many = prefixes > 1
     keys = f", and {amount(carried.objects)} keys" if carried.objects else ""
     rates = f"{amount(carried.put_per_second)} PUT/s and {amount(carried.get_per_second)} GET/s"
     yield f"{_prefixes(prefixes)} {'carry' if many else 'carries'} {rates} at the limit{keys}"
-    if load.grown_objects is not None:
-        cost = listing(load.grown_objects, prefixes)
+    if cost:
         times = f"{long_time(cost.series_seconds)} in series"
         if many:
             times += f", {long_time(cost.parallel_seconds)} over {amount(prefixes)} side by side"

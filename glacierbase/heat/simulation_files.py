@@ -49,9 +49,9 @@ def write_outputs(paths: Sequence[str], simulation: Simulation) -> Simulation:
     Raises:
         ConfigurationError: `UNREADABLE_FILE`.
     """
+    plots = plots_of(simulation)
     for path in paths:
         form = Path(path).suffix.lower()
-        plots = plots_of(simulation)
         content = page(simulation, plots) if form == ".html" else drawn(list(plots.values()), form[1:])
         with writing(path):
             replace_file(Path(path), content)
