@@ -63,9 +63,7 @@ def check_layouts(lake: LakeBed, layouts: Mapping[str, tuple[Sequence[str], str]
         session.execute(f"CREATE NAMESPACE lake.{namespace}")
         for number, (statements, text) in enumerate(layouts.values()):
             table = f"lake.{namespace}.t{number}"
-            made = [
-                each.replace("TABLE TABLE", f"TABLE {table}").replace("ELSEWHERE", elsewhere) for each in statements
-            ]
+            made = [sql.replace("TABLE TABLE", f"TABLE {table}").replace("ELSEWHERE", elsewhere) for sql in statements]
             for statement in (*made, f"INSERT INTO {table} {ROW}"):
                 session.execute(statement)
             shape = shapes.read(table)

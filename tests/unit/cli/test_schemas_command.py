@@ -46,7 +46,7 @@ def test_its_own_document_holds_the_schemas() -> None:
     assert found["name"] == "status"
     assert found["json_schema"] == json.loads(printed("status"))
     everything = checked(json.loads(printed("--format", "json")))["schemas"]
-    assert {each["name"] for each in everything} == {*DOCUMENTED, "usage", "catalog-file"}
+    assert {schema["name"] for schema in everything} == {*DOCUMENTED, "usage", "catalog-file"}
 
 
 def test_an_unknown_name_has_a_suggestion(capsys: pytest.CaptureFixture[str]) -> None:

@@ -21,7 +21,11 @@ EVERYTHING = Scope("../my lake", "prod", "analytics")
 
 def options_of(name: str) -> set[str]:
     """The options of a command that choose project, environment and catalog."""
-    return {each for param in cli.by_words()[name].params for each in param.opts} & {"--project", "--env", "--catalog"}
+    return {option for param in cli.by_words()[name].params for option in param.opts} & {
+        "--project",
+        "--env",
+        "--catalog",
+    }
 
 
 def test_a_command_is_complete_and_quoted() -> None:
@@ -49,7 +53,7 @@ def test_nothing_is_added_that_was_not_given() -> None:
 def test_a_command_has_the_options_that_the_program_accepts(name: str) -> None:
     """A command gets each of the three options that it has, and no other."""
     with EVERYTHING.in_use():
-        given = {each for each in shlex.split(command(*name.split())) if each.startswith("--")}
+        given = {word for word in shlex.split(command(*name.split())) if word.startswith("--")}
     assert given == options_of(name)
 
 

@@ -197,7 +197,7 @@ def test_documents_of_the_program_fit_their_schemas(
         for call, succeeds in CALLS:
             command, *arguments = re.findall(r"'[^']*'|\S+", call)
             with pytest.raises(SystemExit) as caught:
-                main([command, *(each.strip("'") for each in arguments), "--format", "json"])
+                main([command, *(argument.strip("'") for argument in arguments), "--format", "json"])
             document = json.loads(capsys.readouterr().out)
             checked(document)
             assert (caught.value.code == 0, document["ok"]) == (succeeds, succeeds), (call, document["error"])

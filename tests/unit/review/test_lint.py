@@ -221,7 +221,7 @@ def test_the_declared_peak_of_an_environment_decides_how_severe_a_hot_key_is(sho
     shop.file("2_b.sql", "CREATE TABLE lake.a.b (id bigint, at timestamp) USING iceberg PARTITIONED BY (days(at))")
     done = shop.ask("lint")
     assert done.code == FAILED
-    findings = [(each["code"], each["severity"], each["environments"]) for each in done.entry()["findings"]]
+    findings = [(item["code"], item["severity"], item["environments"]) for item in done.entry()["findings"]]
     assert findings == [("KL101", "error", ["prod"]), ("KL101", "note", ["dev"])]
     shop.file("3_c.sql", "ALTER TABLE lake.a.b SET TBLPROPERTIES ('write.object-storage.enabled'='true')")
     assert [finding["code"] for finding in found(shop)] == ["PR120"]
