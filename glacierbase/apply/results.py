@@ -67,12 +67,26 @@ class FailedFile(Identified):
 
 
 @dataclass(frozen=True, slots=True)
+class EngineVersion:
+    """The engine of a run. `java` is the version of its Java, None where it is not known."""
+
+    name: str
+    version: str
+    java: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class MigrateResult(Result):
-    """What `migrate` did. `not_run` are the versions and names of what was pending, neither applied nor failed."""
+    """What `migrate` did. `not_run` are the versions and names of what was pending, neither applied nor failed.
+
+    Attributes:
+        engine: None if no engine was started.
+    """
 
     applied: tuple[AppliedFile, ...] = ()
     failed: FailedFile | None = None
     not_run: tuple[str, ...] = ()
+    engine: EngineVersion | None = None
 
     PARTIAL: ClassVar[bool] = True
 

@@ -73,6 +73,8 @@ class EnvironmentReader:
             drift_rules=self._drift_rules(),
             management=self._management(),
             probe_as=self._probe_as(),
+            python=self._option("migrationExecutor.python"),
+            packages=self._words("migrationExecutor.packages"),
         )
         raise_all(with_unset_joined(self._errors)[:MOST_ERRORS])
         return catalog

@@ -281,6 +281,19 @@ def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
         Key("type", "The engine that runs the migrations; required.", type=one_of(*names)),
         Key("conf", "The engine's configuration.", Kind.GROUP, keys=tuple(conf.values())),
         *(conf[name] for name in BESIDE_CONF),
+        Key(
+            "python",
+            "The Python that the engine runs with, where it is not that of glacierbase: a path.",
+            secrets=False,
+        ),
+        Key(
+            "packages",
+            "The packages that the engine runs with, where they are not those of glacierbase, such as `pyspark==3.5.*`: "
+            "`glacierbase env` installs them in a virtual environment.",
+            Kind.LIST,
+            type=WORDS,
+            secrets=False,
+        ),
     )
 
 

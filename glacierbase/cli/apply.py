@@ -51,9 +51,22 @@ def _with_selection(function: F) -> F:
     "--plan", metavar="PATH", help="Apply the plan in this file, or nothing if anything changed since it was made."
 )
 @click.option("--dry-run", is_flag=True, help="Show what would run, as `plan` does.")
+@click.option(
+    "--parallel",
+    metavar="N",
+    type=click.IntRange(min=1),
+    default=1,
+    help="How many catalogs run at the same time (default 1).",
+)
 @click.option("--yes", is_flag=True, help="Do not ask for the name of a protected environment.")
 def migrate(
-    options: CommandOptions, lock_timeout: float, plan: str | None, dry_run: bool, yes: bool, **selection: Any
+    options: CommandOptions,
+    lock_timeout: float,
+    plan: str | None,
+    dry_run: bool,
+    parallel: int,
+    yes: bool,
+    **selection: Any,
 ) -> None:
     """Apply pending migrations in order, under the lock.
 
@@ -78,7 +91,7 @@ def migrate(
             given, selection = given or planned, {}
         with options.terminal.signals.cancelling() as cancel:
             report.results = project.migrate(
-                catalogs, **selection, plan=given, lock_timeout=lock_timeout, cancel=cancel
+                catalogs, **selection, plan=given, lock_timeout=lock_timeout, cancel=cancel, parallel=parallel
             )
 
 

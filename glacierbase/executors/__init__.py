@@ -337,6 +337,10 @@ class EngineType:
         """Work in a SparkSession of the caller. Raises as `open_executor` does."""
         raise self._not_spark(catalog, "a Spark session was given", "omit `spark=`, or name only Spark catalogs")
 
+    def needs(self, catalog: Catalog) -> Sequence[Any] | None:  # noqa: ARG002 (the port's)
+        """Return what the catalogs of one engine process have in common, in JSON's types; None where no process is started."""
+        return None
+
     def check_installed(self, catalog: Catalog) -> None:
         """Check, without a start, that the installed engine is compatible with the catalog.
 

@@ -164,6 +164,8 @@ class Catalog:
         management: which tables its migrations manage.
         probe_as: for Spark, how another identity logs in to a REST catalog, with which `doctor` tries what it may change.
         fixtures: the path of an SQL file with tables that no migration creates, relative to the project; None without one.
+        python: the Python that the engine runs with, as a path; None for this one, or for that of `packages`.
+        packages: the requirements, by PEP 508, of the virtual environment that the engine runs with; empty without one.
     """
 
     name: str
@@ -194,3 +196,5 @@ class Catalog:
     drift_rules: tuple[DriftRule, ...] = ()
     management: Management = field(default_factory=Management)
     probe_as: Mapping[str, str] = field(default_factory=dict, repr=False)
+    python: str | None = None
+    packages: tuple[str, ...] = ()

@@ -20,6 +20,7 @@ from glacierbase.model.result import Result, Results, raise_first
 from glacierbase.project.commands import Command
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
+from glacierbase.run.shared import Shared
 from glacierbase.run.waiting import Caller, result
 from glacierbase.stores.choice import opens_without_engine
 
@@ -53,6 +54,7 @@ class Catalogs:
         catalogs: Collection[str],
         spark: Any = None,
         cancelled: Callable[[], bool] = lambda: False,
+        parallel: int = 1,
         **options: Any,
     ) -> Results[Any]:
         """Run a command on the named catalogs, or on all, and return a result for each, in order of name.
@@ -62,6 +64,7 @@ class Catalogs:
         Args:
             command: its function completes an empty result.
             spark, cancelled: as for `Target`.
+            parallel: how many catalogs run at the same time.
             options: arguments of the function.
 
         Raises:
@@ -74,12 +77,16 @@ class Catalogs:
         targets, failed = self._targets(chosen, unreadable, not command.reads_files, command.needs_values)
         results = [kind(file.name, environment, skipped=_LACKS_ENVIRONMENT) for file in skipped]
         results += [kind(name, environment, error=error) for (name, environment), error in failed.items()]
-        for target in targets:
-            empty = kind(target.catalog.name, target.catalog.environment)
-            with self._collecting(results, empty, catalogs, _planned(target, targets)):
-                results.append(function(replace(target, spark=spark, cancelled=cancelled), empty, **options))
-            if isinstance(results[-1].error, Interrupted):
-                break
+        with Shared(is_parallel=parallel > 1) as shared:
+            for target in targets:
+                empty = kind(target.catalog.name, target.catalog.environment)
+                run = replace(target.run, shared=shared)
+                with self._collecting(results, empty, catalogs, _planned(target, targets)):
+                    results.append(
+                        function(replace(target, run=run, spark=spark, cancelled=cancelled), empty, **options)
+                    )
+                if isinstance(results[-1].error, Interrupted):
+                    break
         return raise_first(sorted(results, key=lambda result: self.choice.names.index(result.catalog)))
 
     def run_in_environments(

@@ -150,7 +150,7 @@ class Project:
         catalogs: Collection[str] = (),
         *, to: str | None = None, only: str | None = None, reason: str | None = None,
         allow_out_of_order: Collection[str] = (), plan: str | Path | Collection[PlanResult] | None = None,
-        lock_timeout: float = 0, spark: Any = None, cancel: Flag | None = None,
+        lock_timeout: float = 0, spark: Any = None, cancel: Flag | None = None, parallel: int = 1,
     ) -> tuple[MigrateResult, ...]:  # fmt: skip
         """Apply what is pending, under each catalog's lock.
 
@@ -163,6 +163,7 @@ class Project:
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
             cancel: set it from a signal handler or another thread to stop the run. A statement that takes longer is cancelled.
+            parallel: how many catalogs run at the same time.
 
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.
@@ -176,8 +177,9 @@ class Project:
             catalogs = catalogs or given.catalogs
         cancelled = cancel.is_set if cancel else lambda: False
         return self._catalogs.run(
-            COMMANDS["migrate"], catalogs, spark, cancelled, selection=selection, lock_timeout=lock_timeout, given=given
-        )
+            COMMANDS["migrate"], catalogs, spark, cancelled, parallel,
+            selection=selection, lock_timeout=lock_timeout, given=given,
+        )  # fmt: skip
 
     @_on_named_catalogs
     def pending(self, catalogs: Collection[str] = (), *, spark: Any = None) -> tuple[PendingResult, ...]:

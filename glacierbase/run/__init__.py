@@ -2,6 +2,7 @@
 
 - `run`: the id, user, host, CI job and git commit of a run.
 - `processes`, `held`: processes and the proof that one has ended; the locks that a run holds.
+- `shared`: what the runs of one command share.
 - `clock`, `waiting`: the clock of leases; threads and waits with a time limit.
 - `activity`: the current activities of a command.
 - `files`, `cache`: read and write files safely; the user's cache folder.

@@ -16,6 +16,7 @@ import glacierbase
 from glacierbase.run.git import GitFailed, git
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.processes import this_process
+from glacierbase.run.shared import Shared
 from glacierbase.secrets import masked
 
 _JOB_URL = ("CI_JOB_URL", "BUILD_URL", "CIRCLE_BUILD_URL", "BUILDKITE_BUILD_URL", "TRAVIS_BUILD_WEB_URL")
@@ -36,6 +37,7 @@ class Run:
     Attributes:
         ci_actor: who started the CI job.
         held: the locks that the run holds now.
+        shared: what it shares with the other runs of its command; None if it shares nothing.
     """
 
     id: str
@@ -46,13 +48,15 @@ class Run:
     tool_version: str
     project: str
     held: HeldLocks = field(default_factory=HeldLocks, compare=False, repr=False)
+    shared: Shared | None = field(default=None, compare=False, repr=False)
 
     @classmethod
-    def here(cls, project: Path, held: HeldLocks | None = None) -> Run:
+    def here(cls, project: Path, held: HeldLocks | None = None, shared: Shared | None = None) -> Run:
         """Return a new run of this process on the files of `project`.
 
         Args:
             held: the collection in which the run lists its locks; default a new one.
+            shared: as the attribute.
         """
         return cls(
             id=uuid.uuid4().hex,
@@ -63,6 +67,7 @@ class Run:
             tool_version=glacierbase.__version__,
             project=str(project),
             held=held if held is not None else HeldLocks(),
+            shared=shared,
         )
 
     @cached_property
