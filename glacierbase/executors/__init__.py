@@ -7,6 +7,7 @@ consequences of a failure are decided in the layers above. Every implementation 
 - `engine`: the engine of one catalog, started only when a statement has to run.
 - `cancel`: cancel a statement that runs.
 - `spark/`, `snowflake/`: the two engines of glacierbase.
+- `worker/`: an engine in a process of its own.
 """
 
 from __future__ import annotations
@@ -169,7 +170,8 @@ class Executor(Protocol):
         dialect: the SQL dialect, of migrations and of the history and lock tables.
         engine: name and version, for the history: `spark 4.1.4`.
         principal: the user as the engine authenticated it.
-        process: values that identify the engine (`engine_pid`, `application`), for the history and the lock.
+        process: values that identify the engine (`engine_pid`, `application`), for the history and the lock; and the version
+            of its `java`, if it has one.
     """
 
     dialect: str

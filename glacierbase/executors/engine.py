@@ -66,6 +66,14 @@ class Engine:
         return self._opened.engine if self._opened else None
 
     @property
+    def described(self) -> tuple[str, str, str | None] | None:
+        """Name and version of the engine, and the version of its Java if it has one; None before it is open."""
+        if self._opened is None:
+            return None
+        name, _, version = self._opened.engine.partition(" ")
+        return name.rstrip(","), version, self._opened.process.get("java")
+
+    @property
     def principal(self) -> str | None:
         """The identity under which the engine runs statements; None before it is open."""
         return self._opened.principal if self._opened else None

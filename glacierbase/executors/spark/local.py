@@ -56,7 +56,8 @@ class LocalExecutor(SparkExecutor):
                 if jars is None:
                     resolved = spark.sparkContext.getConf().get("spark.jars", "")
                     record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, resolved.split(","))))
-                process = {**engine_process(self._gateway.pid), "application": application_id(spark)}
+                java = str(spark._jvm.java.lang.System.getProperty("java.version"))
+                process = {**engine_process(self._gateway.pid), "application": application_id(spark), "java": java}
                 super().__init__(catalog, spark, process, spark.sparkContext.sparkUser())
             except Exception as error:
                 try:  # Before the JVM ends, which holds the message.
