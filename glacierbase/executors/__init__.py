@@ -6,6 +6,7 @@ consequences of a failure are decided in the layers above. Every implementation 
 
 - `engine`: the engine of one catalog, started only when a statement has to run.
 - `cancel`: cancel a statement that runs.
+- `environments`, `lockfile`: the virtual environments of `packages`, and the lock files of what they contain.
 - `spark/`, `snowflake/`: the two engines of glacierbase.
 """
 
