@@ -7,11 +7,13 @@ share it. A file that is written last marks it as complete.
 from __future__ import annotations
 
 import sys
+import sysconfig
 from dataclasses import dataclass
+from importlib.metadata import distributions
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.lockfile import Section, canonical, lock_path, platform, read_sections
+from glacierbase.executors.lockfile import Section, canonical, lock_path, normalized, platform, read_sections
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.run.cache import cache_folder, digest, is_own
@@ -46,6 +48,19 @@ class Environment:
         """Return whether `glacierbase env` of this user completed it, and its Python is still installed."""
         return is_own(self.complete) and self.python.exists()
 
+    def difference(self, section: Section) -> str | None:
+        """Return how the installed packages differ from a section of a lock file; None if they do not."""
+        base = str(self.folder / "venv")
+        place = sysconfig.get_path("purelib", "posix_prefix", {"base": base, "platbase": base})
+        installed = {normalized(found.name): found.version for found in distributions(path=[place])}
+        expected = section.versions()
+        for name in sorted({*installed, *expected}):
+            if installed.get(name) != expected.get(name):
+                return (
+                    f"{name} {installed.get(name, 'is missing')}, where the lock file has {expected.get(name, 'none')}"
+                )
+        return None
+
     def user_files(self) -> set[str]:
         """Return the paths of the catalog files that use it."""
         return set(self.users.read_text(errors="replace").splitlines()) if is_own(self.users) else set()
@@ -79,6 +94,19 @@ def environment_python(catalog: Catalog) -> Path:
     if environment.is_complete():
         return environment.python
     raise _stale(catalog, "its lock file or this Python changed") if _had_one(catalog) else _missing(catalog)
+
+
+def checked_python(catalog: Catalog) -> Path:
+    """Return the Python as `environment_python` does, after a comparison of the installed packages with the lock file.
+
+    Raises:
+        ConfigurationError: as `environment_python`, which compares nothing.
+    """
+    python = environment_python(catalog)
+    section = locked_section(catalog)
+    if difference := environment_of(section).difference(section):
+        raise _stale(catalog, difference)
+    return python
 
 
 def locked_section(catalog: Catalog) -> Section:
