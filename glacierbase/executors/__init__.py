@@ -6,6 +6,8 @@ consequences of a failure are decided in the layers above. Every implementation 
 
 - `engine`: the engine of one catalog, started only when a statement has to run.
 - `cancel`: cancel a statement that runs.
+- `environments`, `lockfile`: the virtual environments of `packages`, and the lock files of what they contain.
+- `installing`: make environments with uv or pip, and delete old ones.
 - `spark/`, `snowflake/`: the two engines of glacierbase.
 - `worker/`: an engine in a process of its own.
 """

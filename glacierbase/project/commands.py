@@ -86,6 +86,7 @@ COMMANDS: Mapping[str, Command] = {
     "completion": Command(Section.CHECK),
     "migrate": Command(Section.APPLY, "apply.migrator:migrate", "apply.results:MigrateResult"),
     "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),
+    "env": Command(Section.APPLY, "apply.env:env", "apply.results:EnvResult", reads_files=False, needs_values=False),
     "warm": Command(Section.APPLY, "apply.warm:warm", "apply.results:WarmResult"),
     "pending": Command(Section.READ, "apply.migrator:pending", "apply.results:PendingResult"),
     "plan": Command(Section.READ, "apply.migrator:plan", "apply.results:PlanResult"),
