@@ -2,6 +2,7 @@
 
 The path of `migrate`, which `pending` and `plan` share:
 - `migrator`: the path, and the three commands; `pending` and `plan` stop after planning and compiling.
+- `several`: what `migrate` checks before the first of several catalogs runs; the result of one that is not run.
 - `plan`: files and history to a plan, or the error that explains why there is none.
 - `preview`: the files of a plan, as `pending` and `plan` list them.
 - `planfile`, `approved`: plan files; whether what would run is what was approved.

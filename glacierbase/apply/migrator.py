@@ -21,7 +21,7 @@ from glacierbase.apply.locked import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, check_substitutions, make_plan
 from glacierbase.apply.preview import pending_files, plan_result
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.results import MigrateResult, PendingResult, PlanResult
+from glacierbase.apply.results import EngineVersion, MigrateResult, PendingResult, PlanResult
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import check_installed
 from glacierbase.executors.engine import Engine
@@ -57,7 +57,7 @@ def migrate(
     """
     progress, error = Progress(), None
     try:
-        Migrator(target).migrate(_chosen(target, selection, given), progress, lock_timeout)
+        Migrator(target).migrate(chosen(target, selection, given), progress, lock_timeout)
     except GlacierbaseError as caught:
         error = caught
     result = replace(
@@ -65,6 +65,7 @@ def migrate(
         applied=tuple(progress.applied),
         failed=progress.failed,
         not_run=progress.not_run,
+        engine=progress.engine,
         warnings=(*renaming_warnings(target.catalog), *progress.warnings),
         error=error,
     )
@@ -82,8 +83,12 @@ def plan(target: Target, _: PlanResult, *, selection: Selection) -> PlanResult:
     return plan_result(target, Migrator(target).plan(_by_policy(target, selection)))
 
 
-def _chosen(target: Target, selection: Selection, given: GivenPlan | None) -> Selection:
-    """Return what to run: the plan that was given, else the selection, where the environment does not require a plan."""
+def chosen(target: Target, selection: Selection, given: GivenPlan | None) -> Selection:
+    """Return what to run: the plan that was given, else the selection, where the environment does not require a plan.
+
+    Raises:
+        GlacierbaseError: as `GivenPlan.selection`; `PLAN_REQUIRED`: the environment requires a plan.
+    """
     if given is not None:
         selection = given.selection(target)
     elif target.catalog.plan_required:
@@ -130,23 +135,31 @@ class Migrator:
         if self._target.cancelled():
             raise stopped_before(f"catalog {self._target.catalog.name}", "nothing of it ran")
         with self._target.opened() as opened:
-            state = self._settled(opened, read_state(opened), selection, progress, lock_timeout)
-            plan = self._plan(selection, state, progress.warnings)
-            progress.expect(plan)
-            plan = self._compiled(plan)
-            if not plan.pending:
-                return
-            from glacierbase.apply.runner import Runner  # Commands that run nothing do not need it.
+            try:
+                self._migrate(opened, selection, progress, lock_timeout)
+            finally:
+                described = opened.engine.described
+                progress.engine = EngineVersion(*described) if described else None
 
-            if self._target.spark is None:
-                check_installed(self._target.catalog, self._target.run)
-            hooks.before(self._target, plan)
-            if state.lock is None and not state.history.events:
-                self._begin(opened, plan, progress)
-            _start_early(opened.engine, state.lock)
-            with locked(opened, state, lock_timeout) as locked_catalog:
-                held, plan = self._plan_again(locked_catalog, selection, progress, plan.files)
-                Runner(held, progress).run(plan)
+    def _migrate(self, opened: OpenCatalog, selection: Selection, progress: Progress, lock_timeout: float) -> None:
+        """Apply what is pending on the open catalog."""
+        state = self._settled(opened, read_state(opened), selection, progress, lock_timeout)
+        plan = self._plan(selection, state, progress.warnings)
+        progress.expect(plan)
+        plan = self._compiled(plan)
+        if not plan.pending:
+            return
+        from glacierbase.apply.runner import Runner  # Commands that run nothing do not need it.
+
+        if self._target.spark is None:
+            check_installed(self._target.catalog, self._target.run)
+        hooks.before(self._target, plan)
+        if state.lock is None and not state.history.events:
+            self._begin(opened, plan, progress)
+        _start_early(opened.engine, state.lock)
+        with locked(opened, state, lock_timeout) as locked_catalog:
+            held, plan = self._plan_again(locked_catalog, selection, progress, plan.files)
+            Runner(held, progress).run(plan)
 
     def _begin(self, opened: OpenCatalog, plan: Plan, progress: Progress) -> None:
         """Check, before the first run creates the history, that there was none."""

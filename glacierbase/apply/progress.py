@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from glacierbase.apply.plan import Plan
-from glacierbase.apply.results import AppliedFile, FailedFile
+from glacierbase.apply.results import AppliedFile, EngineVersion, FailedFile
 
 
 @dataclass(slots=True)
@@ -17,6 +17,7 @@ class Progress:
 
     Attributes:
         had_pending: whether there was something to apply when the run was first planned.
+        engine: None if no engine was started.
     """
 
     applied: list[AppliedFile] = field(default_factory=list)
@@ -24,6 +25,7 @@ class Progress:
     not_run: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     had_pending: bool = False
+    engine: EngineVersion | None = None
 
     def expect(self, plan: Plan) -> None:
         """Set what the run is about to do."""

@@ -75,6 +75,10 @@ class EngineVersion:
     java: str | None
 
 
+# How `skipped` of a catalog begins that `migrate` would have run.
+NOT_RUN = "not run, because "
+
+
 @dataclass(frozen=True, slots=True)
 class MigrateResult(Result):
     """What `migrate` did. `not_run` are the versions and names of what was pending, neither applied nor failed.
@@ -100,6 +104,11 @@ class MigrateResult(Result):
         if self.not_run:
             lines.append(f"not run  {', '.join(self.not_run)}")
         return lines or ([] if self.error else ["nothing to do: every migration is applied"])
+
+    def skipping(self) -> Sequence[Line]:
+        if not (self.skipped or "").startswith(NOT_RUN):
+            return Result.skipping(self)
+        return [self.skipped or "", *(f"  {line}" for line in self.lines() if self.not_run)]
 
     def summary(self) -> Sequence[Line]:
         """Return the lines of the text form where the log has shown the applied files: their number in place of a line each."""

@@ -1,6 +1,7 @@
 """The display of a terminal: the current activity of a command, and results in the terminal's width.
 
-The activity is a live line on a terminal, a line per minute in a log, and not shown with JSON.
+The activity is a live line on a terminal, a line per minute in a log, and not shown with JSON. Of catalogs that run at the same
+time, each has a line.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import os
 import sys
 import threading
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager, suppress
@@ -28,12 +30,14 @@ logger = logging.getLogger("glacierbase")
 _SHORT_SECONDS = 1.0
 # The interval of log lines about one activity.
 _LINE_SECONDS = 60.0
-# How long a line waits for the engine's answer; without an answer it shows the last one.
+# How long the lines wait for the engines' answers; without an answer a line shows the last one.
 _ANSWER_SECONDS = 0.3
 # How long the end of a command waits for a terminal that accepts no output.
 _BLOCKED_SECONDS = 0.5
-_ERASE = "\r\x1b[K"
-_USUAL_WIDTH = 80
+_ERASE, _ERASE_BELOW = "\x1b[K", "\x1b[J"
+_UP = "\x1b[{}A"
+_MOST_LINES = 10
+_USUAL_WIDTH, _USUAL_HEIGHT = 80, 24
 
 
 def open_display(form: str) -> Display:
@@ -73,7 +77,7 @@ class _Poller(Display):
 
     def __init__(self) -> None:
         self._closed = threading.Event()
-        self._details = _Details()
+        self._details: defaultdict[int, _Details] = defaultdict(_Details)  # By the line of the activity.
 
     @contextmanager
     def watching(self) -> Iterator[None]:
@@ -87,17 +91,24 @@ class _Poller(Display):
     def _poll(self, activities: Sequence[Activity]) -> None:
         wait = _SHORT_SECONDS
         while not self._closed.wait(wait):
-            newest = next(iter(activities[-1:]), None)
+            newest = _newest(activities)
             with suppress(OSError, ValueError):  # The terminal or the pipe was closed.
                 self._show(newest, activities)
-            # Just after the next full second of the activity, so that no second is left out.
-            wait = 1.02 - (_age(newest) % 1 if newest else 0.02)
+            # Just after the next full second of the first activity, so that no second of it is left out.
+            wait = 1.02 - (_age(newest[0]) % 1 if newest else 0.02)
 
-    def _show(self, newest: Activity | None, activities: Sequence[Activity]) -> None:
+    def _show(self, newest: Sequence[Activity], activities: Sequence[Activity]) -> None:
         raise NotImplementedError
 
-    def _text(self, activity: Activity) -> str:
-        detail = self._details.of(activity)
+    def _texts(self, activities: Sequence[Activity]) -> list[str]:
+        """Return the lines of activities, each of a different line."""
+        deadline = time.monotonic() + _ANSWER_SECONDS
+        for activity in activities:
+            self._details[activity.line].request(activity)
+        return [self._text(activity, max(0, deadline - time.monotonic())) for activity in activities]
+
+    def _text(self, activity: Activity, seconds: float) -> str:
+        detail = self._details[activity.line].read(activity, seconds)
         text = f"{activity.what} {as_clock(_age(activity))}"
         return on_one_line(f"{text}, {detail}" if detail else text)
 
@@ -107,25 +118,40 @@ class _Poller(Display):
 
 
 class LiveLine(_Poller):
-    """One line of a terminal that is rewritten in place."""
+    """The last lines of a terminal, usually one, which are rewritten in place."""
 
     def __init__(self, stream: TextIO) -> None:
         super().__init__()
         self._stream = stream
-        self._is_shown = False
+        self._shown = 0  # The number of lines.
         # Reentrant: a signal handler logs in the main thread, which may be inside `paused`.
         self._lock = threading.RLock()
 
-    def _show(self, newest: Activity | None, activities: Sequence[Activity]) -> None:
-        if newest is None or _age(newest) < _SHORT_SECONDS:
+    def _show(self, newest: Sequence[Activity], activities: Sequence[Activity]) -> None:
+        if max(map(_age, newest), default=0) < _SHORT_SECONDS:
             self.clear()
             return
-        line = _cut(self._text(newest), width_of(self._stream) - 1)
+        most = min(_MOST_LINES, _height_of(self._stream) - 1)
+        shown = newest if len(newest) <= most else newest[: max(1, most - 1)]
+        texts = dict(zip(shown, self._texts(shown), strict=True))
         with self._lock:
-            # The activity may have ended, and other output may be on the line.
-            if newest in activities and not self._closed.is_set() and self._is_foreground():
-                self._is_shown = True
-                self._write(f"\r{line}{_ERASE[1:]}")
+            # An activity may have ended, and other output may be on its line.
+            lines = [text for activity, text in texts.items() if activity in activities]
+            if lines and not self._closed.is_set() and self._is_foreground():
+                left_out = len(newest) - len(shown)
+                self._rewrite([*lines, *([f"…and {left_out} more"] if left_out else [])])
+
+    def _rewrite(self, lines: Sequence[str]) -> None:
+        """Write the lines over those that are shown. The cursor stays in the last one, so that the terminal does not scroll."""
+        width = width_of(self._stream) - 1
+        below = _ERASE_BELOW if len(lines) < self._shown else ""
+        text = "\n".join(f"{_cut(line, width)}{_ERASE}" for line in lines)
+        text, self._shown = f"{self._to_first()}{text}{below}", len(lines)
+        self._write(text)
+
+    def _to_first(self) -> str:
+        """Return what moves the cursor to the beginning of the first line that is shown."""
+        return "\r" + (_UP.format(self._shown - 1) if self._shown > 1 else "")
 
     def _is_foreground(self) -> bool:
         """Return whether this is the shell's foreground job; a background job must not overwrite the prompt."""
@@ -148,10 +174,11 @@ class LiveLine(_Poller):
                 self._lock.release()
 
     def _erase(self) -> None:
-        if self._is_shown:
-            self._is_shown = False
+        if self._shown:
+            text = f"{self._to_first()}{_ERASE if self._shown == 1 else _ERASE_BELOW}"
+            self._shown = 0
             with suppress(OSError, ValueError):
-                self._write(_ERASE)
+                self._write(text)
 
     def _write(self, text: str) -> None:
         self._stream.write(text)
@@ -165,16 +192,14 @@ class LogLines(_Poller):
         super().__init__()
         self._due: dict[Activity, float] = {}  # The age at which the next line is due.
 
-    def _show(self, newest: Activity | None, activities: Sequence[Activity]) -> None:  # noqa: ARG002 (the port's)
-        if newest is None:
-            return
-        first = _SHORT_SECONDS if newest.announce else _LINE_SECONDS
-        age = _age(newest)
-        if age < self._due.get(newest, first):
-            return
-        announces = newest.announce and newest not in self._due
-        logger.info("%s", on_one_line(newest.what) if announces else self._text(newest))
-        self._due[newest] = age + _LINE_SECONDS
+    def _show(self, newest: Sequence[Activity], activities: Sequence[Activity]) -> None:  # noqa: ARG002 (the port's)
+        for activity in newest:
+            age = _age(activity)
+            if age < self._due.get(activity, _SHORT_SECONDS if activity.announce else _LINE_SECONDS):
+                continue
+            announces = activity.announce and activity not in self._due
+            logger.info("%s", on_one_line(activity.what) if announces else self._texts([activity])[0])
+            self._due[activity] = age + _LINE_SECONDS
 
 
 class _Details:
@@ -186,14 +211,18 @@ class _Details:
         self._answer: Future[str | None] | None = None
         self._last = ""
 
-    def of(self, activity: Activity) -> str:
-        """Return the detail, or the last one if there is no answer within a moment."""
+    def request(self, activity: Activity) -> None:
+        """Request the detail, unless the engine still owes an answer for the same activity."""
         if activity is not self._activity:
             self._begin(activity)
         self._caller = self._caller or Caller()
         self._answer = self._answer or self._caller.submit(activity.detail)
+
+    def read(self, activity: Activity, seconds: float) -> str:
+        """Return the requested detail, or the last one if there is no answer in this time."""
+        assert self._answer
         try:
-            self._last = result(self._answer, _ANSWER_SECONDS) or self._last
+            self._last = result(self._answer, seconds) or self._last
         except NoAnswer:
             return self._last
         except Exception as error:
@@ -208,12 +237,18 @@ class _Details:
         self._activity, self._answer, self._last = activity, None, ""
 
 
+def _newest(activities: Sequence[Activity]) -> list[Activity]:
+    """Return the newest activity of each line, in the order of the lines."""
+    newest = {activity.line: activity for activity in tuple(activities)}
+    return [newest[line] for line in sorted(newest)]
+
+
 def _age(activity: Activity) -> float:
     return time.monotonic() - activity.since
 
 
 def _cut(line: str, columns: int) -> str:
-    """Return the line cut to a width; it must not wrap, because only the last line of a terminal is rewritten."""
+    """Return the line cut to a width; it must not wrap, because the lines that are rewritten are counted."""
     used = 0
     for index, character in enumerate(line):
         used += 2 if east_asian_width(character) in "WF" else 1
@@ -259,3 +294,10 @@ def width_of(stream: TextIO) -> int:
         return os.get_terminal_size(stream.fileno()).columns or _USUAL_WIDTH
     except (OSError, ValueError):
         return _USUAL_WIDTH
+
+
+def _height_of(stream: TextIO) -> int:
+    try:
+        return os.get_terminal_size(stream.fileno()).lines or _USUAL_HEIGHT
+    except (OSError, ValueError):
+        return _USUAL_HEIGHT

@@ -72,6 +72,22 @@ def check_reason(reason: str | None) -> None:
         )
 
 
+def check_parallel(parallel: int, *, is_session: bool) -> None:
+    """Refuse a number of catalogs at a time that is none, or more than one in the caller's session.
+
+    Raises:
+        ConfigurationError: `INVALID_VALUE`, `CONFLICTING_OPTIONS`.
+    """
+    if parallel < 1:
+        raise ConfigurationError("INVALID_VALUE", f"parallel is {parallel}", "use 1 or more")
+    if parallel > 1 and is_session:
+        raise ConfigurationError(
+            "CONFLICTING_OPTIONS",
+            f"parallel is {parallel}, but a given Spark session runs one catalog at a time",
+            "omit `parallel=`, or omit `spark=` so that each catalog starts its engine",
+        )
+
+
 def check_role(name: str, role: str) -> None:
     """Refuse what is no name of a role: it becomes part of a statement that somebody runs.
 

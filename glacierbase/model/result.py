@@ -49,6 +49,10 @@ class Result(ABC):
     def lines(self) -> Sequence[Line]:
         """Return the lines and tables of the text form, not escaped. A line break inside a line belongs to a value."""
 
+    def skipping(self) -> Sequence[Line]:
+        """Return the lines of a catalog that was skipped. The first one continues the title."""
+        return [f"skipped, {self.skipped}"]
+
     def script(self) -> str | None:
         """Return a text that is printed in place of the lines, without indentation, for use as a file; or None."""
         return None
@@ -71,7 +75,8 @@ class Result(ABC):
     def _block(self, lines: Sequence[Line], show: Show) -> str:
         title = f"{self.catalog} ({self.environment})" if self.environment else self.catalog
         if self.skipped:
-            return show([f"{title}: skipped, {self.skipped}"])
+            first, *more = self.skipping()
+            return show([f"{title}: {first}", *more])
         if script := self.script():
             return printable([f"-- {title}", *split_lines(script.rstrip())])
         if self.error and not (self.PARTIAL and lines and self != self._without_content()):
@@ -229,9 +234,13 @@ class LockHolder:
         return f"lock: {self.run}"
 
 
-def raise_first(results: Sequence[R]) -> Results[R]:
-    """Return the results, or raise the first error in them, with all results in its attribute `results`."""
-    first = next((result.error for result in results if result.error), None)
+def raise_first(results: Sequence[R], first: GlacierbaseError | None = None) -> Results[R]:
+    """Return the results, or raise the first error in them, with all results in its attribute `results`.
+
+    Args:
+        first: the one to raise, where the first one in time is another.
+    """
+    first = first or next((result.error for result in results if result.error), None)
     if first:
         first.results = tuple(results)
         raise first

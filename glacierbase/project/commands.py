@@ -32,6 +32,10 @@ class Command(NamedTuple):
         needs_values: whether it contacts the catalog, so that every reference in the catalog file must have a value.
         answer: `module:name` of the type of its answer, where its document is about no catalog.
         reads_files: whether an error in a migration file ends the command; otherwise files are read when they are needed.
+        check: `module:name` of the function that checks each of several catalogs before any of them runs. It returns the result
+            of one that cannot run, which prevents all of them, else None. Its arguments are those of `function`.
+        not_run: `module:name` of the function that completes the result of a catalog that does not run, because another one
+            failed; its third argument says why. None where an error of one catalog does not stop the others.
     """
 
     section: Section | None
@@ -41,22 +45,25 @@ class Command(NamedTuple):
     needs_values: bool = True
     is_group: bool = False
     answer: str | None = None
+    check: str | None = None
+    not_run: str | None = None
 
     def load(self) -> Callable[..., Any]:
         """Import the function, and return it."""
-        function: Callable[..., Any] = _imported(self.function)
+        function: Callable[..., Any] = imported(self.function)
         return function
 
     def result_type(self) -> Any:
         """Import the type of the results, and return it."""
-        return _imported(self.result)
+        return imported(self.result)
 
     def answer_type(self) -> Any:
         """Import the type of the answer, and return it."""
-        return _imported(self.answer)
+        return imported(self.answer)
 
 
-def _imported(path: str | None) -> Any:
+def imported(path: str | None) -> Any:
+    """Import an object of this package that is named as `module:name`, and return it."""
     module, _, name = (path or "").partition(":")
     return getattr(import_module(f"glacierbase.{module}"), name)
 
@@ -84,7 +91,13 @@ COMMANDS: Mapping[str, Command] = {
     "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
     "schemas": Command(Section.CHECK),
     "completion": Command(Section.CHECK),
-    "migrate": Command(Section.APPLY, "apply.migrator:migrate", "apply.results:MigrateResult"),
+    "migrate": Command(
+        Section.APPLY,
+        "apply.migrator:migrate",
+        "apply.results:MigrateResult",
+        check="apply.several:check",
+        not_run="apply.several:not_run",
+    ),
     "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),
     "env": Command(Section.APPLY, "apply.env:env", "apply.results:EnvResult", reads_files=False, needs_values=False),
     "warm": Command(Section.APPLY, "apply.warm:warm", "apply.results:WarmResult"),

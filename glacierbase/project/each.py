@@ -1,9 +1,9 @@
-"""Choose the catalogs of a command, run it on each of them, and collect the results."""
+"""Choose the catalogs of a command, and collect its results on each of them."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, partial
 from pathlib import Path
@@ -17,20 +17,17 @@ from glacierbase.migrations.folder import DeferredMigrations, load_migrations, m
 from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.command import Scope, on_catalog
 from glacierbase.model.result import Result, Results, raise_first
-from glacierbase.project.commands import Command
+from glacierbase.project.commands import Command, imported
+from glacierbase.project.running import in_groups, read_all, run_all
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
 from glacierbase.run.shared import Shared
-from glacierbase.run.waiting import Caller, result
-from glacierbase.stores.choice import opens_without_engine
 
 # The errors of the catalogs that cannot be read, by name and environment.
 Failures: TypeAlias = dict[tuple[str, str], GlacierbaseError]
 
 _LACKS_ENVIRONMENT = "it does not have this environment"
 _NOTHING_RAN_HERE = "nothing ran on this catalog"
-# How many catalogs are read at the same time.
-_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +56,7 @@ class Catalogs:
     ) -> Results[Any]:
         """Run a command on the named catalogs, or on all, and return a result for each, in order of name.
 
-        After an error the others run, unless a signal stopped the command.
+        After an error the others run, unless a signal stopped the command, or `Command.not_run` completes their results.
 
         Args:
             command: its function completes an empty result.
@@ -70,24 +67,45 @@ class Catalogs:
         Raises:
             GlacierbaseError: the first error, with all results in its attribute `results`.
         """
-        function, kind = command.load(), command.result_type()
+        kind = command.result_type()
         chosen, skipped = self.choice.in_environment(catalogs)
         environment = self.scope.environment or ""
         unreadable = {(stem, environment): error for stem, error in self.choice.unreadable_of(catalogs).items()}
         targets, failed = self._targets(chosen, unreadable, not command.reads_files, command.needs_values)
-        results = [kind(file.name, environment, skipped=_LACKS_ENVIRONMENT) for file in skipped]
-        results += [kind(name, environment, error=error) for (name, environment), error in failed.items()]
-        with Shared(is_parallel=parallel > 1) as shared:
-            for target in targets:
-                empty = kind(target.catalog.name, target.catalog.environment)
-                run = replace(target.run, shared=shared)
-                with self._collecting(results, empty, catalogs, _planned(target, targets)):
-                    results.append(
-                        function(replace(target, run=run, spark=spark, cancelled=cancelled), empty, **options)
-                    )
-                if isinstance(results[-1].error, Interrupted):
-                    break
-        return raise_first(sorted(results, key=lambda result: self.choice.names.index(result.catalog)))
+        results: list[Any] = [kind(name, environment, error=error) for (name, environment), error in failed.items()]
+        with Shared(is_parallel=min(parallel, len(targets)) > 1) as shared:
+            targets = [
+                replace(target, run=replace(target.run, shared=shared), spark=spark, cancelled=cancelled)
+                for target in targets
+            ]
+            results += self._results(command, catalogs, targets, parallel, options)
+        first = next((result.error for result in results if result.error), None) if command.not_run else None
+        results += [kind(file.name, environment, skipped=_LACKS_ENVIRONMENT) for file in skipped]
+        return raise_first(sorted(results, key=lambda result: self.choice.names.index(result.catalog)), first)
+
+    def _results(
+        self,
+        command: Command,
+        catalogs: Collection[str],
+        targets: Sequence[Target],
+        parallel: int,
+        options: Mapping[str, Any],
+    ) -> list[Any]:
+        """Run a command on the targets, and return the results in the order in which they ended."""
+
+        def call(function: Callable[..., Any], *arguments: Any) -> Callable[[Target], Any]:
+            complete = partial(_complete, function, arguments, options)
+            return lambda target: self._caught(complete, command, catalogs, target, targets)
+
+        if not command.not_run:
+            return run_all(deque(targets), call(command.load()), parallel, _is_interrupted)
+        waiting = deque(in_groups(targets))
+        results = []
+        if len(targets) > 1:
+            results = _refused(waiting, call(imported(command.check)))
+        if not results:
+            results = run_all(waiting, call(command.load()), parallel, lambda result: result.error is not None)
+        return [*results, *read_all(waiting, call(imported(command.not_run), _why(results)))]
 
     def run_in_environments(
         self, command: Command, environments: Sequence[str], catalogs: Collection[str]
@@ -103,13 +121,10 @@ class Catalogs:
         failures = {(stem, name): error for name in environments for stem, error in unreadable}
         targets, failed = self._targets([pair for pairs, _ in chosen.values() for pair in pairs], failures)
 
-        def run(target: Target) -> Result:
-            target_results: list[Result] = []
-            empty = kind(target.catalog.name, target.catalog.environment)
+        def run(target: Target) -> Any:
             scope = replace(self.scope, environment=target.catalog.environment)
-            with scope.in_use(), self._collecting(target_results, empty, catalogs, _planned(target, [target])):
-                target_results.append(function(target, empty))
-            return target_results[0]
+            with scope.in_use():
+                return self._caught(function, command, catalogs, target, [target])
 
         results = {
             name: [kind(file.name, name, skipped=_LACKS_ENVIRONMENT) for file in files]
@@ -117,7 +132,7 @@ class Catalogs:
         }
         for (name, environment), error in failed.items():
             results[environment].append(kind(name, environment, error=error))
-        for answer in _run_together(targets, run):
+        for answer in read_all(targets, run):
             results[answer.environment].append(answer)
         return results
 
@@ -160,20 +175,49 @@ class Catalogs:
                     part.state = _NOTHING_RAN_HERE
         return targets, failed
 
-    @contextmanager
-    def _collecting(
-        self, results: list[Any], empty: Result, catalogs: Collection[str], planned: tuple[str, ...] | None
-    ) -> Iterator[None]:
-        """Append the empty result with the error of the block, if it raises one.
+    def _caught(
+        self,
+        complete: Callable[[Target, Any], Any],
+        command: Command,
+        catalogs: Collection[str],
+        target: Target,
+        targets: Sequence[Target],
+    ) -> Any:
+        """Return what `complete` returns for the empty result of a target, or that result with the error that it raises.
 
         Commands in messages name the catalog where the project has several or the caller named one.
         """
+        empty = command.result_type()(target.catalog.name, target.catalog.environment)
         is_named = bool(catalogs) or len(self.choice.names) > 1
         try:
-            with on_catalog(empty.catalog if is_named else None, planned):
-                yield
+            with on_catalog(empty.catalog if is_named else None, _planned(target, targets)):
+                return complete(target, empty)
         except GlacierbaseError as error:
-            results.append(replace(empty, error=error))
+            return replace(empty, error=error)
+
+
+def _complete(
+    function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any], target: Target, empty: Result
+) -> Any:
+    return function(target, empty, *arguments, **options)
+
+
+def _refused(waiting: deque[Target], check: Callable[[Target], Result | None]) -> list[Result]:
+    """Return the results of the targets that cannot run, and remove them from the waiting ones. A cancelled one is not checked."""
+    checked = [(target, None if target.cancelled() else check(target)) for target in waiting]
+    waiting.clear()
+    waiting.extend(target for target, result in checked if result is None)
+    return [result for _, result in checked if result is not None]
+
+
+def _is_interrupted(result: Result) -> bool:
+    return isinstance(result.error, Interrupted)
+
+
+def _why(results: Sequence[Result]) -> str:
+    """Return why the targets that are not started do not run, as a clause."""
+    failed = next((result for result in results if result.error), None)
+    return f"catalog {failed.catalog} failed" if failed and not _is_interrupted(failed) else "the command was stopped"
 
 
 def _planned(target: Target, targets: Sequence[Target]) -> tuple[str, ...] | None:
@@ -182,18 +226,6 @@ def _planned(target: Target, targets: Sequence[Target]) -> tuple[str, ...] | Non
         return None
     names = tuple(target.catalog.name for target in targets)
     return () if set(names) == {target.catalog.name, *target.siblings} else names
-
-
-def _run_together(targets: Sequence[Target], run: Callable[[Target], Result]) -> Iterator[Result]:
-    """Yield the results. Targets that need no engine run several at a time; the others run one after the other."""
-    parallel = [target for target in targets if opens_without_engine(target.catalog)]
-    callers = [Caller() for _ in parallel[:_AT_ONCE]]
-    answers = [callers[number % _AT_ONCE].submit(partial(run, target)) for number, target in enumerate(parallel)]
-    for caller in callers:
-        caller.end()
-    yield from (run(target) for target in targets if target not in parallel)
-    # Each read inside has its own time limit.
-    yield from (result(answer, float("inf")) for answer in answers)
 
 
 def load_targets(

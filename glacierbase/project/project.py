@@ -18,6 +18,7 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.executors import type_of
 from glacierbase.model.arguments import (
     check_not_empty,
+    check_parallel,
     check_reason,
     check_role,
     given,
@@ -101,7 +102,7 @@ class Project:
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes
     `catalogs`, the names of the catalogs to run it for, or one name (default: `default_catalogs`), and returns one result per
     catalog, in order of name. If a catalog fails, also because a reference in its file has no value, the method still runs the
-    others, then raises the first error, with all results in the error's attribute `results`. `layout_advise`,
+    others (`migrate` only those that were started), then raises the first error, with all results in its attribute `results`. `layout_advise`,
     `layout_profile` and `layout_simulate` are about one table, or none, and return one result.
 
     Attributes:
@@ -154,7 +155,7 @@ class Project:
         allow_out_of_order: Collection[str] = (), plan: str | Path | Collection[PlanResult] | None = None,
         lock_timeout: float = 0, spark: Any = None, cancel: Flag | None = None, parallel: int = 1,
     ) -> tuple[MigrateResult, ...]:  # fmt: skip
-        """Apply what is pending, under each catalog's lock.
+        """Apply what is pending, under each catalog's lock. After an error no other catalog is started; those that run go on.
 
         Args:
             to: the highest version to run.
@@ -165,11 +166,13 @@ class Project:
             lock_timeout: seconds to wait while another run holds the lock.
             spark: a SparkSession to run in, its catalogs configured as in the catalog files; it is not stopped.
             cancel: set it from a signal handler or another thread to stop the run. A statement that takes longer is cancelled.
-            parallel: how many catalogs run at the same time.
+            parallel: how many catalogs run at the same time; with `spark`, only one.
 
         Raises:
             GlacierbaseError: the first error; see the module `glacierbase.errors`.
+            KeyboardInterrupt: one in this thread, after all catalogs that run have stopped.
         """
+        check_parallel(parallel, is_session=spark is not None)
         selection = Selection(to, only, reason, tuple(allow_out_of_order))
         given = None
         if plan is not None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass, field
+from itertools import count
 
 Detail = Callable[[], str | None]
 
@@ -22,6 +23,7 @@ class Activity:
         what: the catalog and what is done to it, such as `shop: starting Spark`.
         detail: returns its progress, or None; may take as long as an engine takes to answer.
         announce: whether its start is worth a line of a log.
+        line: the number of the line that shows it on a terminal.
         since: the reading of the monotonic clock at its start.
     """
 
@@ -29,10 +31,13 @@ class Activity:
     detail: Detail
     announce: bool
     since: float = field(default_factory=time.monotonic)
+    line: int = 0
 
 
 _watched: ContextVar[list[Activity] | None] = ContextVar("glacierbase_watched", default=None)
 _innermost: ContextVar[Activity | None] = ContextVar("glacierbase_innermost", default=None)
+_line: ContextVar[int] = ContextVar("glacierbase_line", default=0)
+_lines = count(1)
 
 
 @contextmanager
@@ -51,9 +56,19 @@ def watched(activities: list[Activity] | None = None) -> Iterator[Sequence[Activ
 
 
 @contextmanager
+def on_own_line() -> Iterator[None]:
+    """Show the activities of the block, and of threads that it starts with `start_thread`, on a separate line."""
+    token = _line.set(next(_lines))
+    try:
+        yield
+    finally:
+        _line.reset(token)
+
+
+@contextmanager
 def doing(what: str, detail: Detail = lambda: None, *, announce: bool = True) -> Iterator[None]:
     """Register an activity for the block; the arguments are the attributes of `Activity`."""
-    activity, activities = Activity(what, detail, announce), _watched.get()
+    activity, activities = Activity(what, detail, announce, line=_line.get()), _watched.get()
     token = _innermost.set(activity)
     try:
         if activities is not None:

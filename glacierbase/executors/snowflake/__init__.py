@@ -44,6 +44,16 @@ class Snowflake(EngineType):
 
         return open_executor(catalog, run)
 
+    def check_installed(self, catalog: Catalog) -> None:
+        """Check that the connector is installed.
+
+        Raises:
+            ConfigurationError: `SNOWFLAKE_NOT_INSTALLED`.
+        """
+        from glacierbase.executors.snowflake.session import import_connector
+
+        import_connector(catalog)
+
     def access(self, executor: Executor, catalog: str, namespace: str, tables: Iterable[str]) -> NamespaceAccess:
         """Return which roles have rights to change tables."""
         from glacierbase.executors.snowflake.grants import schema_access

@@ -213,7 +213,7 @@ class _SnowflakeExecutor:
         self._idle: SnowflakeSession | None = None
         self._watcher: SnowflakeSession | None = None
         self._may_watch = not _INTERACTIVE.search(str(catalog.connection.get("authenticator")))
-        connector = _connector(catalog)
+        connector = import_connector(catalog)
         with doing(f"{catalog.name}: connecting to Snowflake"):
             first = self._connect(bookkeeping=True)
         self._first: SnowflakeSession | None = self._session(first, SnowflakeSession.log_out)
@@ -293,7 +293,7 @@ class _SnowflakeExecutor:
 
     def _connect(self, *, bookkeeping: bool) -> Any:
         catalog = self._catalog
-        connector = _connector(catalog)
+        connector = import_connector(catalog)
         try:
             connection = connector.connect(**_keywords(connector, catalog, self._run, bookkeeping=bookkeeping))
         except Exception as error:
@@ -315,7 +315,12 @@ class _SnowflakeExecutor:
             session.log_out()
 
 
-def _connector(catalog: Catalog) -> Any:
+def import_connector(catalog: Catalog) -> Any:
+    """Import Snowflake's connector, and return it.
+
+    Raises:
+        ConfigurationError: `SNOWFLAKE_NOT_INSTALLED`.
+    """
     try:
         import snowflake.connector
     except ImportError as error:

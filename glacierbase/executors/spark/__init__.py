@@ -104,17 +104,21 @@ class Spark(EngineType):
             return {}
 
     def check_installed(self, catalog: Catalog) -> None:
-        """Check that there are a Java and a Spark, if it would be started here, and that the catalog's jars are built for it.
+        """Check the installed Spark and, if it would be started here, that a Java runs it and the catalog's jars are built for it.
 
         Raises:
-            ConfigurationError: `SPARK_VERSION_MISMATCH`, or no Spark or no supported Java is installed.
+            ConfigurationError: `SPARK_VERSION_MISMATCH`, `SPARK_NOT_INSTALLED`, `JAVA_NOT_FOUND`.
         """
+        from glacierbase.executors.spark.installed import spark_home, spark_version
         from glacierbase.executors.spark.jars import check_jars
-        from glacierbase.executors.spark.java import find_java_home
+        from glacierbase.executors.spark.java import check_java
 
-        if not _is_remote(catalog):
-            check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
-            find_java_home()
+        if _is_remote(catalog):
+            spark_version()
+            return
+        check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
+        spark_home()
+        check_java()
 
     def given_parts(self, catalog: Catalog) -> int:
         """Count the default catalog; Spark's configuration supplies no namespace."""

