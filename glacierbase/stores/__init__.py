@@ -109,9 +109,10 @@ class Store(Protocol):
         """Return whether the namespace of the tables exists."""
 
     def create(self, free: LockRow) -> None:
-        """Create what is missing: the namespace, the history table, and the lock table with the row `free` in one commit.
+        """Create what is missing: the namespace, the history table, the lock table, and the row `free` of a new lock table.
 
-        Several first runs may call this at the same time: afterwards both tables exist once, the lock with one row.
+        Several first runs may call this at the same time: afterwards both tables exist once, the lock with one row. A call
+        completes what an earlier one left incomplete when its process ended.
         """
 
     def drop(self, *, namespace: bool) -> None:

@@ -8,12 +8,15 @@ from dataclasses import Field, fields
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
-from glacierbase.errors import CommitConflict, ConfigurationError, EngineError, NeedsRepair
+from glacierbase.errors import CommitConflict, ConfigurationError, EngineError, NeedsRepair, StatementRefused
 from glacierbase.model.command import command
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
 
-_TRIES = 5
+# The numbers of attempts: after refusals, and without an answer.
+_TRIES, _UNANSWERED_TRIES = 5, 8
+# The pause after the first attempt without an answer; it doubles each time. 13 s in all.
+_PAUSE_SECONDS = 0.1
 # An error that takes longer is a time-out. A retry would outlast the default lease, which is three times as long.
 _RETRY_SECONDS = 20
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -93,7 +96,7 @@ def check_properties(table: str, must: Mapping[str, str], properties: Mapping[st
 def ensure(make: Callable[[], object], exists: Callable[[], bool]) -> None:
     """Create an object that another first run may create at the same time: an error counts only if it does not exist then."""
     started = time.monotonic()
-    for attempt in range(_TRIES):
+    for attempt in range(_UNANSWERED_TRIES):
         try:
             make()
             return
@@ -102,6 +105,7 @@ def ensure(make: Callable[[], object], exists: Callable[[], bool]) -> None:
                 return
             if _is_final(error, attempt, started):
                 raise
+            _pause(error, attempt)
 
 
 def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expected: LockRow, new: LockRow) -> bool:
@@ -111,7 +115,7 @@ def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expec
         change: writes `new` if the row's claim is still that of `expected`; returns True if the row is known to be `new`.
     """
     started = time.monotonic()
-    for attempt in range(_TRIES):
+    for attempt in range(_UNANSWERED_TRIES):
         problem: EngineError | None = None
         try:
             if change():
@@ -126,13 +130,21 @@ def settle(change: Callable[[], bool], read: Callable[[], LockRow | None], expec
             return False
         if problem and _is_final(problem, attempt, started):
             raise problem
+        if problem:
+            _pause(problem, attempt)
     return False
 
 
 def _is_final(error: EngineError, attempt: int, started: float) -> bool:
     """Return whether to give up. A conflict proves that the catalog answers, so its duration does not count."""
     is_over = time.monotonic() - started > _RETRY_SECONDS and not isinstance(error, CommitConflict)
-    return is_over or attempt == _TRIES - 1
+    return is_over or attempt == (_TRIES if isinstance(error, StatementRefused) else _UNANSWERED_TRIES) - 1
+
+
+def _pause(error: EngineError, attempt: int) -> None:
+    """Wait before the next attempt, unless the catalog answered that this one had no effect."""
+    if not isinstance(error, StatementRefused):
+        time.sleep(_PAUSE_SECONDS * 2**attempt)
 
 
 def the_row(rows: Sequence[LockRow] | None, table: str) -> LockRow | None:

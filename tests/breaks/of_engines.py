@@ -13,6 +13,29 @@ BREAKS = (
         "engines/contract/test_store_contract.py::test_compare_and_set_changes_nothing_when_the_row_is_another[iceberg]",
     ),
     Break(
+        "a lock table without a row is not completed",
+        "stores/iceberg/store.py",
+        "if lock.current_snapshot() is None:",
+        "if False:",
+        "unit/stores/test_iceberg_store.py::test_a_lock_table_whose_creator_died_before_its_row_is_completed_once",
+    ),
+    Break(
+        "a change without a clear answer is sent again",
+        "stores/iceberg/rest.py",
+        """        if not _changes_nothing(request):
+            return response
+""",
+        "",
+        "unit/stores/test_busy_servers.py::test_a_change_that_took_effect_despite_its_answer_is_not_made_again",
+    ),
+    Break(
+        "a read that a busy server refuses is not repeated",
+        "stores/iceberg/rest.py",
+        "response.status_code not in _BUSY",
+        "True",
+        "unit/stores/test_busy_servers.py::test_a_burst_of_errors_delays_every_operation_and_ends_none",
+    ),
+    Break(
         "the lock's properties are not checked",
         "stores/tables.py",
         "    if wrong:\n",

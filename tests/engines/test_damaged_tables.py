@@ -12,6 +12,7 @@ import pytest
 
 from glacierbase.errors import NeedsRepair
 from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow, Store, iceberg, sql
 from tests.support.beds import LakeBed, SnowBed, with_own_namespace
@@ -106,6 +107,28 @@ def test_several_that_add_the_row_at_once_add_one(bed: Bed) -> None:
         assert set(bed.rows()) == {row}
         if "iceberg" in bed.kinds:
             assert bed.rows() == (row,)
+
+
+@pytest.mark.long
+def test_of_both_stores_one_adds_the_first_row_of_a_lock_table(lake: LakeBed) -> None:
+    """The creator of the table died before it added the row, so that the table has no snapshot to compare with."""
+    for number in range(ROUNDS):
+        catalog = with_own_namespace(lake.catalog)
+        free = free_row(Terms(catalog.name, "default", 60), number)
+        with closing(iceberg.open_store(catalog)) as creator:
+            creator._catalog.create_namespace(creator._namespace)
+            creator._create_table(creator._history, Event)
+            creator._create_table(creator._lock, LockRow)
+
+        def open_kind(kind: str, catalog: Catalog = catalog) -> Any:
+            return iceberg.open_store(catalog) if kind == "iceberg" else sql.open_store(catalog, lake.executor)
+
+        bed = Bed(("iceberg", "sql"), open_kind, free, "", "", lambda _: None)
+        assert together(lambda _, store, free=free: store.replace_rows((), free), bed)  # type: ignore[misc]
+        assert bed.rows() == (free,)
+        for store in bed.each():
+            store.create(free)
+            assert store.lock_rows() == (free,)
 
 
 def double(bed: Bed) -> None:

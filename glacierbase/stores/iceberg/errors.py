@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from shlex import quote
 from typing import Any
+from urllib.parse import unquote, urlsplit
 
 from glacierbase.errors import (
     CommitConflict,
@@ -40,6 +43,8 @@ _KINDS: dict[str, type[EngineError]] = {
 _LONGEST = 300
 # SQLite's error if another connection locks the file for longer than the busy time-out.
 _LOCKED = "database is locked"
+# The answers of a server that has too much to do.
+_BUSY = (429, 503)
 # What PyIceberg sends without a token.
 _WITHOUT_TOKEN = "Bearer None"
 # The errors of SQLite and PostgreSQL for a SQL catalog without its own tables.
@@ -83,7 +88,7 @@ def _mapped(error: Exception) -> EngineError:
     response = _refusal(error)
     if response is None:
         return kind(type(innermost).__name__, message)
-    meaning, hint = _login(response)
+    meaning, hint = _meaning(response)
     message = ": ".join(filter(None, (meaning, mask(_words(response))[:_LONGEST])))
     return kind(type(innermost).__name__, message, hint=hint)
 
@@ -92,25 +97,54 @@ def _refusal(error: BaseException | None) -> Any:
     """Return the answer of an HTTP server that refused a login or a request; None for other errors."""
     while error is not None:
         response = getattr(error, "response", None)
-        if getattr(response, "status_code", None) in (401, 403):
+        if getattr(response, "status_code", None) in (401, 403, *_BUSY):
             return response
         error = error.__cause__
     return None
 
 
-def _login(response: Any) -> tuple[str, str]:
-    """Return what the refusal means, and the keys of the catalog that may be wrong."""
+def _meaning(response: Any) -> tuple[str, str]:
+    """Return what the refusal means, and what may be wrong."""
     url, status = str(response.request.url).partition("?")[0], response.status_code
+    where = f"{url}: HTTP {status}"
+    if status in _BUSY:
+        return f"{where}: the server accepts no more requests for now", "run it again later"
     if status == 403:
-        meaning = "the server knows the principal, which lacks a right"
-        return f"{url}: HTTP 403: {meaning}", "grant the right to the principal, or use another `credential` or `token`"
+        meaning = f"{_principal(response)} may not {_right(response.request)}"
+        return f"{where}: {meaning}", "grant the right to the principal, or use another `credential` or `token`"
     if url.endswith("/oauth/tokens"):
         what, key = "it does not accept the credential", "`credential`, which is ID:SECRET, and `oauth2-server-uri`"
     elif response.request.headers.get("Authorization", _WITHOUT_TOKEN) != _WITHOUT_TOKEN:
         what, key = "it does not accept the token", "`token`, which may have expired, or `credential`"
     else:
-        return f"{url}: HTTP 401: the server requires a login", "set `credential` or `token` of the catalog"
-    return f"{url}: HTTP 401: {what}", f"check the catalog's {key}"
+        return f"{where}: the server requires a login", "set `credential` or `token` of the catalog"
+    return f"{where}: {what}", f"check the catalog's {key}"
+
+
+def _principal(response: Any) -> str:
+    """Return the principal: the subject of a token that names one (RFC 7519), else the client of the credential."""
+    _, _, token = response.request.headers.get("Authorization", "").partition(" ")
+    part = [*token.split("."), ""][1]
+    try:
+        subject = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))["sub"]
+    except (ValueError, RecursionError, TypeError, KeyError):
+        subject = getattr(response, "client_id", "")
+    return f"the principal {str(subject)[:_LONGEST]}" if subject else "the principal of the login"
+
+
+def _right(request: Any) -> str:
+    """Return what a request does, by the paths of the specification."""
+    _, _, path = urlsplit(str(request.url)).path.partition("/namespaces")
+    names = [unquote(name).replace("\x1f", ".") for name in path.strip("/").split("/")]
+    does = {"POST": "change", "DELETE": "drop"}.get(request.method, "read")
+    match names:
+        case [namespace, "tables", table]:
+            return f"{does} the table {namespace}.{table}"
+        case [namespace, "tables"]:
+            return f"create a table in {namespace}" if does == "change" else f"list the tables of {namespace}"
+        case [namespace] if namespace:
+            return f"{does} the namespace {namespace}"
+    return "create a namespace" if does == "change" else "read the configuration of the catalog"
 
 
 def _words(response: Any) -> str:

@@ -1,7 +1,9 @@
-"""PyIceberg's REST catalog: where its requests go, how long they take, and how large an answer may be."""
+"""PyIceberg's REST catalog: where its requests go, how long they take, which are repeated, and how large an answer may be."""
 
 from __future__ import annotations
 
+import re
+import time
 import zlib
 from collections.abc import Callable, Mapping
 from functools import partial
@@ -25,6 +27,11 @@ LARGEST = 64 * 2**20
 _CHUNK = 2**16
 _GZIP = ("gzip", "x-gzip")
 _PORTS = {"http": 80, "https": 443}
+# Answers after which a request may succeed. PyIceberg repeats a request after a refused token only.
+_BUSY = (429, 500, 502, 503, 504)
+# The limit of the waits of one request: a third of the default lease, the time from one renewal to the next.
+_WAIT_SECONDS = 20.0
+_FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
 
 class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
@@ -35,6 +42,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         connect, answer = (int(properties.get(*timeout)) / 1000 or None for timeout in (_CONNECT, _ANSWER))
         self._timeouts = connect, answer
         self._origins = Origins(name, properties["uri"], properties.get("oauth2-server-uri", properties["uri"]))
+        self._client_id = properties.get("credential", "").rpartition(":")[0]
         # The time-outs of this catalog are the only bound that the catalog file gives for the server's work.
         self.commit_seconds = sum(timeout or CALL_SECONDS for timeout in self._timeouts)
         super().__init__(name, **properties)
@@ -51,7 +59,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
     def _config_headers(self, session: Any) -> None:
         """Restrict the session: PyIceberg calls this first with every session, before it requests a token."""
         super()._config_headers(session)
-        restrict(session, self._origins, self._timeouts)
+        restrict(session, self._origins, self._timeouts, self._client_id)
 
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
         """Check the address that signs requests to S3, if the server names one: it receives the token and the headers."""
@@ -90,21 +98,51 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
     return parts.scheme, parts.hostname, parts.port or _PORTS.get(parts.scheme)
 
 
-def restrict(session: Session, origins: Origins, timeouts: tuple[float | None, float | None]) -> None:
+def restrict(
+    session: Session, origins: Origins, timeouts: tuple[float | None, float | None], client_id: str = ""
+) -> None:
     """Check the address of each request of a session, redirected ones included, and bound the time and the size of each answer.
 
     Args:
         timeouts: in seconds, to connect and to answer.
+        client_id: of the credential, for the message of a refusal.
     """
     session.headers["Accept-Encoding"] = "gzip"
     session.hooks["response"].append(_read)
     session.request = partial(session.request, timeout=timeouts)  # type: ignore[method-assign]
-    session.send = partial(_send, session.send, origins)  # type: ignore[method-assign]
+    session.send = partial(_send, session.send, origins, client_id)  # type: ignore[method-assign]
 
 
-def _send(send: Callable[..., Response], origins: Origins, request: PreparedRequest, **options: Any) -> Response:
+def _send(
+    send: Callable[..., Response], origins: Origins, client_id: str, request: PreparedRequest, **options: Any
+) -> Response:
+    """Send a request, and repeat it with back-off while the server is busy and the request changes nothing.
+
+    A change may have taken effect. It is answered after the wait that the server requests: the caller reads what is there first.
+    """
     origins.check(request.url or "")
-    return send(request, **options)
+    deadline, pause = time.monotonic() + _WAIT_SECONDS, _FIRST_PAUSE_SECONDS
+    while True:
+        response = send(request, **options)
+        vars(response)["client_id"] = client_id
+        wait = max(pause, _requested_seconds(response)) if _changes_nothing(request) else _requested_seconds(response)
+        if response.status_code not in _BUSY or time.monotonic() + wait > deadline:
+            return response
+        time.sleep(wait)
+        if not _changes_nothing(request):
+            return response
+        pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+
+def _changes_nothing(request: PreparedRequest) -> bool:
+    """Return whether the request reads, or fetches a token. Only that is sent as a form."""
+    return request.method in ("GET", "HEAD") or "form" in str(request.headers.get("Content-type"))
+
+
+def _requested_seconds(response: Response) -> float:
+    """Return the wait that the server requests; 0 without one, or where it is a date."""
+    seconds = response.headers.get("Retry-After", "")
+    return float(seconds) if re.fullmatch(r"\d{1,9}", seconds) else 0.0
 
 
 def _read(response: Response, **_: Any) -> None:

@@ -147,13 +147,16 @@ class IcebergStore:
         return self._of_table(lambda: _version(table, self._catalog.load_table(name)))
 
     def create(self, free: LockRow) -> None:
-        if not self._exists(self._history):
+        if self._existing(self._history) is None:
             with mapped():
                 self._create_catalog()
             self._ensure(lambda: self._catalog.create_namespace(self._namespace), self.has_namespace)
-            self._make(self._history, self._create_history)
-        if not self._exists(self._lock):
-            self._make(self._lock, lambda: self._create_lock(free))
+            self._make(self._history, Event)
+        lock = self._existing(self._lock) or self._make(self._lock, LockRow)
+        # Not in one commit with the table: Glue and Nessie refuse the staged creation that PyIceberg sends. The row is added
+        # to a table without snapshots only, so that of several runs one adds it, also to a table whose creator has died.
+        if lock.current_snapshot() is None:
+            self._ensure(lambda: self.replace_rows((), free), lambda: bool(self.lock_rows()))
 
     def _create_catalog(self) -> None:
         """Create the database tables of a SQL catalog, which read-only commands must not create."""
@@ -163,20 +166,13 @@ class IcebergStore:
         if self._opening.kind == "sql":
             self._ensure(self._catalog.create_tables, lambda: False)  # Creates only missing tables.
 
-    def _create_history(self) -> None:
-        self._catalog.create_table(self._identifier(self._history), _schema(Event), properties=ICEBERG_PROPERTIES)
+    def _make(self, name: str, row: type) -> Any:
+        """Create a table, unless another run creates it first; return it."""
+        self._ensure(lambda: self._create_table(name, row), lambda: self._existing(name) is not None)
+        return self._existing(name)  # A catalog may override the properties of every table.
 
-    def _create_lock(self, free: LockRow) -> None:
-        """Create the lock table with its row in one commit."""
-        transaction = self._catalog.create_table_transaction(
-            self._identifier(self._lock), _schema(LockRow), properties=ICEBERG_PROPERTIES
-        )
-        transaction.append(_rows([_named(free)], _schema(LockRow)))
-        transaction.commit_transaction()
-
-    def _make(self, name: str, create: Callable[[], object]) -> None:
-        self._ensure(create, lambda: self._exists(name))
-        self._exists(name)  # A catalog may override the properties of every table.
+    def _create_table(self, name: str, row: type) -> None:
+        self._catalog.create_table(self._identifier(name), _schema(row), properties=ICEBERG_PROPERTIES)
 
     def _ensure(self, make: Callable[[], object], exists: Callable[[], bool]) -> None:
         def create() -> None:
@@ -185,19 +181,16 @@ class IcebergStore:
 
         ensure(create, exists)
 
-    def _exists(self, name: str) -> bool:
-        """Return whether the table exists.
+    def _existing(self, name: str) -> Any:
+        """Return the table, freshly loaded; None if it does not exist.
 
         Raises:
             ConfigurationError: the table lacks properties that the lock depends on.
         """
-        try:
-            with mapped():
-                properties = self._load(name).properties
-        except TableNotFound:
-            return False
-        check_properties(self._quoted(name), ICEBERG_PROPERTIES, properties)
-        return True
+        table = self._of_table(lambda: self._load(name))
+        if table is not None:
+            check_properties(self._quoted(name), ICEBERG_PROPERTIES, table.properties)
+        return table
 
     def _quoted(self, name: str) -> str:
         """Return the name of one of the two tables in Spark SQL."""

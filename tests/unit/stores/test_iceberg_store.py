@@ -6,11 +6,13 @@ import signal
 import sqlite3
 import sys
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import pyarrow
 import pytest
@@ -39,6 +41,7 @@ from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from glacierbase.stores.iceberg.errors import mapped
 from tests.support.foreign import foreign_writer
+from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
 
 URI = "spark.sql.catalog.lake.uri"
@@ -163,6 +166,54 @@ def test_writing_where_nothing_was_created_is_an_error(iceberg_catalog: Catalog)
         store.append([event(1)])
     assert not store.compare_and_set(FREE, held(0))
     assert store.read_lock() is None
+
+
+def half_made(catalog: Catalog) -> IcebergStore:
+    """Return a store whose creator died after it had created the lock table, before it added the row."""
+
+    def die(*_: object) -> None:
+        raise SystemExit
+
+    store = open_store(catalog)
+    with patch.object(store, "replace_rows", die), pytest.raises(SystemExit):
+        store.create(FREE)
+    return store
+
+
+def test_a_lock_table_whose_creator_died_before_its_row_is_completed_once(iceberg_catalog: Catalog) -> None:
+    """Eight runs that find it at the same moment add one row, without an error."""
+    assert half_made(iceberg_catalog).lock_rows() == ()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: open_store(iceberg_catalog).create(FREE), range(8)))
+    assert open_store(iceberg_catalog).lock_rows() == (FREE,)
+
+
+def test_commands_go_on_where_the_lock_table_has_no_row_yet(
+    iceberg_catalog: Catalog, lake_project: ProjectFolder
+) -> None:
+    """Read-only commands and `unlock` write nothing; `baseline` adds the row, acquires the lock, and warns of nothing."""
+    store = half_made(iceberg_catalog)
+    lake_project.file("1_a.sql", "SELECT 1")
+    for command in (("pending",), ("status",), ("unlock", "--reason", "a test", "--yes")):
+        done = run_here(lake_project, *command)
+        assert (done.code, done.stderr) == (0, ""), command
+    assert store.lock_rows() == ()
+    done = run_here(lake_project, "baseline", "--to", "1", "--reason", "a test", "--yes")
+    assert (done.code, "lock" in done.stderr) == (0, False), done.stderr
+    assert [(row.owner, row.fence) for row in store.lock_rows() or ()] == [("", 1)]
+
+
+def test_a_creator_that_was_overtaken_before_its_row_adds_none(iceberg_catalog: Catalog) -> None:
+    """The row that another run added and acquired stays the only one."""
+    store, other = half_made(iceberg_catalog), open_store(iceberg_catalog)
+
+    def overtake() -> None:
+        other.create(FREE)
+        assert other.compare_and_set(FREE, held(0))
+
+    with overtaken_by(overtake):
+        assert not store.replace_rows((), FREE)
+    assert store.lock_rows() == (held(0),)
 
 
 def test_what_doctor_made_up_can_be_dropped_for_good(iceberg_catalog: Catalog, store: IcebergStore) -> None:
@@ -347,7 +398,7 @@ def test_a_database_that_another_process_holds_is_an_error_that_names_its_file(
 def test_an_error_that_is_kept_holds_no_lock(iceberg_catalog: Catalog, store: IcebergStore) -> None:
     """Two first runs race to create a table; the loser's error must not lock the database for the winner."""
     with pytest.raises(StatementRefused) as kept, mapped():
-        store._create_history()
+        store._create_table(store._history, Event)
     with closing(sqlite3.connect(database_of(iceberg_catalog), timeout=0.1)) as other:
         other.execute("BEGIN IMMEDIATE")
     assert "already exists" in kept.value.message

@@ -1,0 +1,152 @@
+"""A proxy in front of a REST catalog: it checks tokens and headers, vends credentials, and answers errors in the server's place."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import threading
+import time
+import uuid
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from urllib.parse import parse_qs, urlsplit
+
+from tests.support.pythoncatalog import refusal
+
+LOGIN = "migrator:canary-of-the-client"
+TOKENS = "POST /v1/oauth/tokens"
+_BUSY = {429: "TooManyRequestsException", 503: "SlowDownException", 403: "ForbiddenException"}
+# Method, path with query, and body of a request, to status and JSON.
+Answer = Callable[[str, str, str], tuple[int, str]]
+
+
+@dataclass
+class Fault:
+    """Answers in place of the server's.
+
+    Attributes:
+        request: matches the method and path of a request.
+        statuses: one for each answer; when they are used up, the server answers.
+        is_after: whether the server executes the request before.
+        retry_after: the header of that name.
+    """
+
+    request: str
+    statuses: list[int]
+    is_after: bool = False
+    retry_after: str | None = None
+
+
+@dataclass
+class CheckingProxy:
+    """What the proxy checks and does.
+
+    Attributes:
+        answer: the server.
+        token_seconds: how long a token is accepted.
+        headers: that each request must have.
+        vends: returns the credentials that go with the next table.
+        faults: the first that matches a request is used.
+        log: method, path and status of each answer so far.
+    """
+
+    answer: Answer
+    token_seconds: float = 3600
+    headers: dict[str, str] = field(default_factory=dict)
+    vends: Callable[[], dict[str, str]] = dict
+    faults: list[Fault] = field(default_factory=list)
+    log: list[tuple[str, int]] = field(default_factory=list)
+    received: list[dict[str, str]] = field(default_factory=list)
+    address: str = ""
+    _tokens: dict[str, float] = field(default_factory=dict)
+
+    def statuses(self, request: str) -> list[int]:
+        """Return the status of each answer to requests that match."""
+        return [status for made, status in self.log if re.search(request, made)]
+
+    def respond(self, method: str, url: str, body: str, headers: dict[str, str]) -> tuple[int, str, dict[str, str]]:
+        """Return status, JSON and headers of the answer to a request."""
+        request = f"{method} {urlsplit(url).path}"
+        fault = next((fault for fault in self.faults if fault.statuses and re.search(fault.request, request)), None)
+        status, text = (0, "") if fault and not fault.is_after else self._checked(request, method, url, body, headers)
+        more: dict[str, str] = {}
+        if fault:
+            status = fault.statuses.pop(0)
+            status, text = refusal(status, _BUSY.get(status, "ServerError"), "not now")
+            more = {"Retry-After": fault.retry_after} if fault.retry_after else {}
+        self.log.append((request, status))
+        self.received.append(headers)
+        return status, text, more
+
+    def _checked(self, request: str, method: str, url: str, body: str, headers: dict[str, str]) -> tuple[int, str]:
+        if request == TOKENS:
+            return self._log_in(parse_qs(body), headers.get("Authorization", ""))
+        expires = self._tokens.get(headers.get("Authorization", "").removeprefix("Bearer "), 0)
+        if expires < time.monotonic():
+            return refusal(401, "NotAuthorizedException", "the token has expired")
+        if lacking := [name for name, value in self.headers.items() if headers.get(name) != value]:
+            return refusal(400, "BadRequestException", f"the request lacks {', '.join(lacking)}")
+        status, text = self.answer(method, url, body)
+        document = json.loads(text) if status == 200 else {}
+        if "config" in document:
+            text = json.dumps(document | {"config": document["config"] | self.vends()})
+        return status, text
+
+    def _log_in(self, form: dict[str, list[str]], header: str) -> tuple[int, str]:
+        """Answer the credential of the client, or its earlier token, with a new token."""
+        user, _, secret = LOGIN.partition(":")
+        basic = f"Basic {base64.b64encode(LOGIN.encode()).decode()}"
+        is_known = (form.get("client_id"), form.get("client_secret")) == ([user], [secret]) or header == basic
+        is_exchange = form.get("subject_token", [""])[0] in self._tokens
+        if not is_known and not is_exchange:
+            return 401, json.dumps({"error": "invalid_client", "error_description": "the secret is unknown"})
+        token = f"canary-{uuid.uuid4()}"
+        self._tokens[token] = time.monotonic() + self.token_seconds
+        kind = "urn:ietf:params:oauth:token-type:access_token"
+        answer = {"access_token": token, "token_type": "bearer", "issued_token_type": kind}
+        return 200, json.dumps(answer | {"expires_in": int(self.token_seconds)})
+
+
+@contextmanager
+def checking_proxy(answer: Answer) -> Iterator[CheckingProxy]:
+    """Run a proxy in front of a server while the block runs."""
+    proxy = CheckingProxy(answer)
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+        disable_nagle_algorithm = True
+        wbufsize = -1
+
+        def _serve(self) -> None:
+            body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
+            status, text, more = proxy.respond(self.command, self.path, body, dict(self.headers))
+            self.send_response(status)
+            for name, value in {
+                "Content-Type": "application/json",
+                "Content-Length": str(len(text.encode())),
+                **more,
+            }.items():
+                self.send_header(name, value)
+            self.end_headers()
+            if self.command != "HEAD":
+                self.wfile.write(text.encode())
+
+        do_GET = do_POST = do_HEAD = do_DELETE = _serve  # noqa: N815 (the names that the base class looks up)
+
+        def log_message(self, *_: object) -> None:
+            """Log nothing."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    proxy.address = f"http://127.0.0.1:{server.server_port}"
+    thread = threading.Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    try:
+        yield proxy
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()

@@ -1,0 +1,273 @@
+"""A REST catalog behind a proxy: tokens that expire, headers, vended credentials, refusals, and bursts of errors."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from glacierbase.apply.lock import Lock
+from glacierbase.errors import OutcomeUnknown, StatementRefused
+from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.model.migration import Event
+from glacierbase.run.run import Run
+from glacierbase.stores import tables
+from glacierbase.stores.iceberg import IcebergStore, open_store, rest
+from tests.support.checkingproxy import LOGIN, TOKENS, CheckingProxy, Fault, checking_proxy
+from tests.support.program import ask_here
+from tests.support.project_folder import ProjectFolder, only_catalog
+from tests.support.pythoncatalog import PythonCatalog
+
+TERMS = Terms("shop", "default", 60)
+FREE = free_row(TERMS)
+CATALOG = f"""\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.lake.type: rest
+      spark.sql.catalog.lake.uri: ADDRESS
+      spark.sql.catalog.lake.credential: {LOGIN}
+"""
+LOCK, HISTORY = "tables/lock_shop$", "tables/history_shop$"
+CREATED = "POST /v1/namespaces/glacierbase/tables$"
+
+
+def event(sequence: int) -> Event:
+    return Event(1, sequence, "run", "shop", "default", "started")
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[CheckingProxy]:
+    """One server for the module; the tables and their namespace are dropped after each test."""
+    with checking_proxy(PythonCatalog(tmp_path_factory.mktemp("catalog")).answer) as proxy:
+        yield proxy
+
+
+@pytest.fixture
+def proxy(server: CheckingProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[CheckingProxy]:
+    """The server without faults; waits of a client are short."""
+    monkeypatch.setattr(rest, "_FIRST_PAUSE_SECONDS", 0.001)
+    monkeypatch.setattr(tables, "_PAUSE_SECONDS", 0.001)
+    yield server
+    for name, value in vars(CheckingProxy(server.answer, address=server.address)).items():
+        setattr(server, name, value)
+
+
+@pytest.fixture
+def shop(proxy: CheckingProxy, project: ProjectFolder) -> ProjectFolder:
+    """A project with the catalog `shop` on the server."""
+    project.catalog(CATALOG.replace("ADDRESS", proxy.address))
+    project.file("1_a.sql", "SELECT 1")
+    return project
+
+
+@pytest.fixture
+def opened(shop: ProjectFolder, proxy: CheckingProxy) -> Iterator[Callable[[], IcebergStore]]:
+    """Opens stores of that catalog."""
+    catalog = only_catalog(shop.root)
+    yield lambda: open_store(catalog)
+    proxy.faults, proxy.token_seconds, proxy.headers = [], 3600, {}
+    with closing(open_store(catalog)) as store:
+        store.drop(namespace=True)
+
+
+@pytest.fixture
+def store(opened: Callable[[], IcebergStore], proxy: CheckingProxy) -> IcebergStore:
+    """A store whose tables exist, and whose requests are counted from now on."""
+    store = opened()
+    store.create(FREE)
+    proxy.log.clear()
+    return store
+
+
+@pytest.mark.parametrize(("status", "count"), [(429, 1), (429, 5), (502, 2), (503, 1), (503, 5), (504, 2)])
+def test_a_burst_of_errors_delays_every_operation_and_ends_none(
+    status: int, count: int, opened: Callable[[], IcebergStore], proxy: CheckingProxy
+) -> None:
+    """Tokens, loads, creations and commits are answered so, none of them executed."""
+    busy = (TOKENS, f"GET .*{LOCK}", CREATED, f"POST .*{LOCK}")
+    proxy.faults = [Fault(request, [status] * count, retry_after="0") for request in busy]
+    store = opened()
+    assert store.read_lock() is None
+    store.create(FREE)
+    assert store.compare_and_set(FREE, replace(FREE, owner="a", fence=1))
+    assert [fault.statuses for fault in proxy.faults] == [[]] * len(busy)
+    assert store.lock_rows() == (replace(FREE, owner="a", fence=1),)
+
+
+@pytest.mark.parametrize("status", [500, 502, 503, 504])
+def test_a_change_that_took_effect_despite_its_answer_is_not_made_again(
+    status: int, opened: Callable[[], IcebergStore], proxy: CheckingProxy
+) -> None:
+    """After an answer that proves nothing, the store reads what is there."""
+    changes = (CREATED, f"POST .*{LOCK}")
+    proxy.faults = [Fault(change, [status] * 2, is_after=True) for change in changes]
+    store, mine = opened(), replace(FREE, owner="a", fence=1)
+    store.create(FREE)  # Two tables, and a row.
+    assert store.compare_and_set(FREE, mine)
+    assert [proxy.statuses(change) for change in changes] == [[status] * 2] * 2
+    assert store.lock_rows() == (mine,)
+
+
+def test_an_append_without_a_clear_answer_is_left_to_the_caller(store: IcebergStore, proxy: CheckingProxy) -> None:
+    """It is sent once. The recorder looks the event up before it repeats the append."""
+    proxy.faults = [Fault(f"POST .*{HISTORY}", [503], is_after=True)]
+    with pytest.raises(OutcomeUnknown):
+        store.append([event(1)])
+    assert proxy.statuses(f"POST .*{HISTORY}") == [503]
+    assert store.read_history() == (event(1),)
+
+
+def test_the_wait_that_the_server_requests_is_kept(store: IcebergStore, proxy: CheckingProxy) -> None:
+    """Before a read is repeated, and before the store reads whether a change took effect."""
+    proxy.faults = [Fault(f"GET .*{LOCK}", [429], retry_after="1"), Fault(f"POST .*{LOCK}", [503], retry_after="1")]
+    started = time.monotonic()
+    assert store.read_lock() == FREE
+    assert time.monotonic() - started >= 1
+    assert store.compare_and_set(FREE, replace(FREE, owner="a", fence=1))
+    assert time.monotonic() - started >= 2
+
+
+@pytest.mark.parametrize("retry_after", ["3600", "1"])
+def test_a_server_that_stays_busy_is_an_error_after_a_bounded_wait(
+    retry_after: str, shop: ProjectFolder, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command ends with exit 5; a longer wait than the limit is not begun."""
+    monkeypatch.setattr(rest, "_WAIT_SECONDS", 1.5)
+    proxy.faults = [Fault("GET .*tables/", [503] * 100, retry_after=retry_after)]
+    started = time.monotonic()
+    done = ask_here(shop, "pending")
+    error = done.document["error"]
+    assert time.monotonic() - started < 5
+    assert (done.code, error["code"], error["hint"]) == (5, "STORE_UNAVAILABLE", "run it again later")
+    assert "catalog shop: " in error["message"]
+    assert "HTTP 503: the server accepts no more requests for now: SlowDownException: not now" in error["message"]
+    assert len(proxy.statuses("tables/")) == (1 if retry_after == "3600" else 2)
+
+
+def test_tokens_that_expire_are_replaced_while_the_lock_is_held(
+    opened: Callable[[], IcebergStore], proxy: CheckingProxy
+) -> None:
+    """The heartbeat and the run replace their tokens by themselves, also while the token server is busy."""
+    opened().create(FREE)
+    proxy.token_seconds = 0.3
+    store = opened()
+    lock = Lock(store, replace(TERMS, lease_seconds=1.2), Run.here(Path()), {})
+    lock.acquire(None, 0, 0, lambda: False)
+    lock.start_heartbeat(opened)
+    proxy.log.clear()
+    for number in range(1, 5):
+        time.sleep(0.4)
+        proxy.faults = [Fault(TOKENS, [500, 503])]
+        lock.renew_if_expired()
+        store.append([event(number)])
+        lock.prove()
+    lock.finish()
+    assert proxy.statuses(TOKENS).count(200) >= 8
+    assert {status for request, status in proxy.log if request != TOKENS} == {200, 401}
+    assert len(store.read_history()) == 4
+    assert lock._heartbeat.is_stopped
+
+
+def test_a_credential_that_is_refused_is_named(store: IcebergStore, shop: ProjectFolder, proxy: CheckingProxy) -> None:
+    """The message has the catalog, the address of the tokens, and the key, at the start and when a token is replaced."""
+    what = f"{proxy.address}/v1/oauth/tokens: HTTP 401: it does not accept the credential"
+    proxy.faults = [Fault(f"GET .*{LOCK}", [401]), Fault(TOKENS, [401])]
+    with pytest.raises(StatementRefused, match=re.escape(what)):
+        store.read_lock()
+    proxy.faults = [Fault(TOKENS, [401])]
+    done = ask_here(shop, "pending")
+    error = done.document["error"]
+    assert (done.code, error["code"]) == (5, "STORE_UNAVAILABLE")
+    assert f"catalog shop: history and lock in lake.glacierbase cannot be used: {what}" in error["message"]
+    assert "canary" not in done.stdout
+
+
+JWT = ".".join(
+    base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({}, {"sub": "ann"})
+)
+REFUSED = [
+    ("GET", "read the table glacierbase.lock_shop", f"GET .*{LOCK}"),
+    ("POST", "change the table glacierbase.lock_shop", f"POST .*{LOCK}"),
+    ("POST", "create a table in glacierbase", CREATED),
+    ("POST", "create a namespace", "POST /v1/namespaces$"),
+    ("GET", "read the configuration of the catalog", "GET /v1/config"),
+]
+
+
+@pytest.mark.parametrize(("method", "right", "request_"), REFUSED)
+def test_a_refused_right_is_named_with_catalog_and_principal(
+    method: str,
+    right: str,
+    request_: str,
+    shop: ProjectFolder,
+    opened: Callable[[], IcebergStore],
+    proxy: CheckingProxy,
+) -> None:
+    """Exit 5. Nothing is lost: without the refusal, the same command goes on."""
+    proxy.faults = [Fault(request_, [403] * 20)]
+    command = ("baseline", "--to", "1", "--reason", "a test", "--yes")
+    done = ask_here(shop, *command)
+    error = done.document["error"]
+    assert (done.code, error["code"]) == (5, "STORE_UNAVAILABLE")
+    assert "catalog shop: history and lock in lake.glacierbase cannot be used: " in error["message"]
+    assert f"HTTP 403: the principal migrator may not {right}: ForbiddenException: not now" in error["message"]
+    assert "grant the right" in error["hint"]
+    assert "canary" not in done.stdout
+    proxy.faults = []
+    again = ask_here(shop, *command)
+    assert again.code == 0, again.document["error"]["message"]
+    [row] = opened().lock_rows() or ()
+    assert (row.owner, row.head_sequence) == ("", 1)
+
+
+def test_the_principal_of_a_token_is_its_subject(store: IcebergStore, proxy: CheckingProxy) -> None:
+    """A token that is a JSON Web Token names it; a token of another form does not."""
+    for token, principal in ((f"{JWT}.s", "the principal ann"), ("a.b.c", "the principal of the login")):
+        catalog = store._opened
+        catalog._client_id = ""
+        catalog._session = catalog._create_session()
+        catalog._session.auth.auth_manager._token = token
+        proxy._tokens[token] = time.monotonic() + 60
+        proxy.faults = [Fault("GET", [403])]
+        with pytest.raises(StatementRefused, match=re.escape(f"{principal} may not read the table")):
+            store.read_lock()
+
+
+def test_required_headers_are_sent_with_every_request(
+    opened: Callable[[], IcebergStore], shop: ProjectFolder, proxy: CheckingProxy
+) -> None:
+    """With those for the configuration and for the token, too."""
+    proxy.headers = {"X-Project": "shop"}
+    path = shop.root / "catalogs/shop.yaml"
+    assert ask_here(shop, "pending").code == 5
+    path.write_text(f"{path.read_text()}      spark.sql.catalog.lake.header.X-Project: shop\n")
+    proxy.received.clear()
+    assert ask_here(shop, "pending").code == 0
+    assert {headers.get("X-Project") for headers in proxy.received} == {"shop"}
+
+
+def test_requests_are_signed_for_aws(
+    shop: ProjectFolder, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Only the form is checked: key, date, region and service. No server here verifies the signature."""
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-of-aws")
+    more = {"sigv4-enabled": "true", "signing-name": "s3tables", "signing-region": "eu-central-1"}
+    lines = "".join(f"      spark.sql.catalog.lake.rest.{key}: {value}\n" for key, value in more.items())
+    shop.catalog(CATALOG.replace("ADDRESS", proxy.address) + lines)
+    done = ask_here(shop, "pending")
+    signed = re.compile(r"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-central-1/s3tables/aws4_request, .+")
+    last = proxy.received[-1]
+    assert signed.fullmatch(last["Authorization"])
+    assert last["Original-Authorization"].startswith("Bearer ")
+    assert "canary" not in done.stdout
