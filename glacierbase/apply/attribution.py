@@ -14,10 +14,9 @@ from glacierbase.history.drift import is_kept_by_engine
 from glacierbase.history.shapes import ChangeOrigin, RecordedChange, TableRecord, as_recorded
 from glacierbase.history.timeline import differ
 from glacierbase.model.differences import Change, Difference, compare
-from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from glacierbase.model.shape import Column, PartitionField, Past, Shape, SortField, Version
 from glacierbase.model.text import time_of
 from glacierbase.sql.about import Claims, Fit
-from glacierbase.stores.iceberg.versions import Past, Version
 
 _F = TypeVar("_F", PartitionField, SortField)
 

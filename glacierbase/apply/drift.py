@@ -37,6 +37,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, counted, quoted
 from glacierbase.run.files import replace_file, writing
 from glacierbase.secrets import MASK
+from glacierbase.sql.delta_alters import delta_alters
 from glacierbase.sql.qualified import qualified, why_unmanaged
 from glacierbase.sql.render import Alters, alter_statements, table_name
 from glacierbase.stores.live import LiveTables
@@ -252,19 +253,20 @@ def _alters(before: Shape, after: Shape) -> tuple[Alters, tuple[str, ...]]:
     kept = {key: value for key, value in new.items() if key not in masked}
     left = {key: old[key] for key in masked if key in old}
     secret = tuple(f"the value of the property {key} holds a secret" for key in masked)
-    return alter_statements(before, replace(after, properties={**kept, **left})), secret
+    alters = delta_alters if before.format == "delta" else alter_statements
+    return alters(before, replace(after, properties={**kept, **left})), secret
 
 
 def _impossible(drift: TableDrift) -> str | None:
     """Return why no statement settles a table as a whole; None where statements do."""
     shapes = [shape for shape in (drift.recorded, drift.actual) if shape]
-    if not drift.is_of_iceberg:
-        return f"{drift.table} is no Iceberg table, and statements are written for Iceberg only"
+    if not drift.has_statements:
+        return f"{drift.table} is no table of Iceberg or Delta, for which alone statements are written"
     if drift.actual is not None and drift.actual.uuid != drift.recorded.uuid:
         return f"{drift.table} is another table than the recorded one"
     if drift.is_renamed and drift.actual is not None:
         return f"{drift.table} was renamed to {drift.actual.table}; a statement that renames it is written by hand"
-    if any(column.id is None for shape in shapes for column in shape.columns):
+    if drift.recorded.format == "iceberg" and any(column.id is None for shape in shapes for column in shape.columns):
         return (
             f"{drift.table} was read without the ids of its columns: a renamed column cannot be told from a dropped one"
         )
@@ -317,8 +319,11 @@ def _settled(target: Target, written: DriftFileResult, drifts: Sequence[TableDri
     root = Path(target.run.project)
     draft = draft_of(root / written.path)
     migration = load_migration(draft, written.path, migration_files(root), listed=None)
-    entry = baselined(compile_migration(migration, target.catalog, target.dialect), reason)
-    records = (TableRecord(drift.table, drift.actual) for drift in drifts)
+    compiled = compile_migration(migration, target.catalog, target.dialect)
+    entry = baselined(compiled, reason)
+    # By the names that the file has: a table that it names otherwise would have no record.
+    names = {whole: name for named in compiled.named for name, whole in named.names}
+    records = (TableRecord(names.get(drift.table, drift.table), drift.actual) for drift in drifts)
     return replace(entry, details=replace(entry.details, tables=tuple(map(to_document, records))))
 
 

@@ -1,7 +1,7 @@
 """Settle a statement of a dead run where its table proves the outcome. `docs/how/crash-safety.md` has the argument.
 
 The announcement of a statement records the version of its table. Once the engine has ended, no further commit is sent; a commit
-that was sent before takes effect within `Store.commit_seconds`, or never. All else is left to `repair`.
+that was sent before takes effect within a time that the store or the engine bounds, or never. All else is left to `repair`.
 """
 
 from __future__ import annotations
@@ -14,10 +14,11 @@ from dataclasses import replace
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, read_statements, resolution_entry
+from glacierbase.apply.repair import Decision, read_statements, resolution_entry, version_now
 from glacierbase.apply.transitions import Resolution
 from glacierbase.apply.verdict import verdict
 from glacierbase.errors import EngineError
+from glacierbase.executors import Session, type_of
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry
 from glacierbase.history.records import History, Record
@@ -34,25 +35,34 @@ from glacierbase.run.run import statement_tag
 logger = logging.getLogger("glacierbase")
 
 _POLL_SECONDS = 0.2
+# How long a request to a file system or an object store may take effect after its process has ended.
+_FILE_SECONDS = 60.0
 # The column `principal` of an event that no person decided.
 _PRINCIPAL = "glacierbase"
 
 
-def with_version(announcement: Entry, held: LockedCatalog, compiled: Compiled, statement: Statement) -> Entry:
-    """Return the announcement of a statement with the version of its table, where that can prove the outcome later."""
+def with_version(
+    announcement: Entry, held: LockedCatalog, compiled: Compiled, statement: Statement, session: Session
+) -> Entry:
+    """Return the announcement of a statement with the version of its table, where that can prove the outcome later.
+
+    Args:
+        session: in which the statement runs.
+    """
     # An engine without a process on this machine is never shown to have ended.
     if not held.target.catalog.recovers or not held.engine.process.get("engine_pid") or held.engine.cancelled():
         return announcement
     table = held.engine.start().proving_table(statement.text, compiled.text)
-    before = _version(held, table) if table else None
+    before = _version(held, table, session) if table else None
     return replace(announcement, details=replace(announcement.details, before=before)) if before else announcement
 
 
-def _version(held: LockedCatalog, table: str) -> TableVersion | None:
+def _version(held: LockedCatalog, table: str, session: Session) -> TableVersion | None:
     if table in held.unreadable:
         return None
+    catalog = held.target.catalog
     try:
-        return held.store.table_version(table)
+        return held.store.table_version(table) or type_of(catalog).table_version(catalog, session, table)
     except EngineError as error:  # Without a version the statement runs as well.
         # Tried once per run: the store may open a new connection after each failure, or wait until a time limit.
         held.unreadable.add(table)
@@ -111,17 +121,21 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
 
 def _outcome(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:
     """Return whether the statement took effect, and why; reads the table a second time before it returns that it did not."""
-    bound = held.store.commit_seconds
+    bound = _FILE_SECONDS if before.by_engine else held.store.commit_seconds
     if bound is None:
         return None, f"the catalog of {before.table} sets no bound for a late commit"
     try:
-        outcome = verdict(before, held.store.table_version(before.table), tag)
+        outcome = verdict(before, _version_now(held, before), tag)
         if outcome[0] is False:
             _wait(max(held.lock.lease_seconds, bound), held.engine.cancelled, f"{what}: {before.table}")
-            outcome = verdict(before, held.store.table_version(before.table), tag)
+            outcome = verdict(before, _version_now(held, before), tag)
     except EngineError as error:
         return None, f"{before.table} could not be read: {error.message}"
     return outcome
+
+
+def _version_now(held: LockedCatalog, before: TableVersion) -> TableVersion | None:
+    return version_now(held.target.catalog, held.engine, held.store, before)
 
 
 def _wait(seconds: float, cancelled: Callable[[], bool], what: str) -> None:

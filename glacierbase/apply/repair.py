@@ -6,6 +6,7 @@ Nothing is changed but the history: one event per version, with reason and princ
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -13,8 +14,9 @@ from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, NewState, Resolution, after, choices, why_not_withdrawn
 from glacierbase.apply.verdict import verdict
-from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError, MigrationFileError, NeedsRepair
-from glacierbase.executors import Evidence, InFlight
+from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
+from glacierbase.executors import Evidence, InFlight, type_of
+from glacierbase.executors.engine import Engine
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry, FileColumns, environment_accepted, repaired
 from glacierbase.history.opening import OpenCatalog, Target
@@ -23,11 +25,14 @@ from glacierbase.history.state import read_state
 from glacierbase.history.status import make_status, state_without_file
 from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.arguments import check_not_empty, check_reason, key_given
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command, repair_as
 from glacierbase.model.migration import EventType, Key, State, Statement
+from glacierbase.model.shape import TableVersion
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 from glacierbase.sql.targets import logged_tables
+from glacierbase.stores import Store
 
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
@@ -293,12 +298,21 @@ def _proof(opened: OpenCatalog, record: Record, tag: str) -> Evidence:
     if record.before is None:
         return Evidence()
     try:
-        took_effect, why = verdict(record.before, opened.store.table_version(record.before.table), tag)
-    except EngineError as error:
+        now = version_now(opened.target.catalog, opened.engine, opened.store, record.before)
+        took_effect, why = verdict(record.before, now, tag)
+    except GlacierbaseError as error:
         return Evidence((f"{record.before.table} could not be read: {error.message}",))
     if took_effect is False and not is_engine_gone(details_of(record.started).process):
         return Evidence((f"{why} so far; its engine may still be running",))
     return Evidence((why,), took_effect)
+
+
+def version_now(catalog: Catalog, engine: Engine, store: Store, before: TableVersion) -> TableVersion | None:
+    """Return the present version of a table, read as the one before it was; None if the table is gone."""
+    if not before.by_engine:
+        return store.table_version(before.table)
+    with closing(engine.start().open_session()) as session:
+        return type_of(catalog).table_version(catalog, session, before.table)
 
 
 def _engine_state(record: Record, may_run: bool) -> str:

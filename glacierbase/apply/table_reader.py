@@ -16,10 +16,9 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import Session
 from glacierbase.history.shapes import as_recorded
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.shape import Shape
+from glacierbase.model.shape import Past, Shape
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.secrets import mask
-from glacierbase.stores.iceberg.versions import Past
 from glacierbase.stores.live import Reading, TableShapes
 
 logger = logging.getLogger("glacierbase")
@@ -128,17 +127,20 @@ class TableReader:
         """Wait until no read uses the session any more."""
         self.snapshots({table: snapshot for table, snapshot in pending.items() if snapshot.needs_session})
 
-    def commits(self, table: str, since: str | None) -> Past | None:
+    def commits(self, table: str, since: str | None, session: Session | None) -> Past | None:
         """Return the commits of a table that its metadata lists; None where it lists none, or could not be read.
 
         Args:
             since: the location of the metadata after which they are wanted.
+            session: as for `begin`.
         """
         if self._hangs or not self._threads:
             return None
         caller, shapes = self._threads[0]
         try:
-            return self._result(caller.submit(lambda: _guarded(lambda: shapes.past(table, since))), READ_SECONDS)
+            return self._result(
+                caller.submit(lambda: _guarded(lambda: shapes.past(table, since, session))), READ_SECONDS
+            )
         except Exception as error:
             logger.debug("the commits of %s could not be read: %s", table, mask(str(error)))
             return None

@@ -31,12 +31,11 @@ from glacierbase.history.shapes import RecordedChange, TableRecord, last_shapes,
 from glacierbase.history.timeline import differ, is_lost
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.names import name_parts
-from glacierbase.model.shape import Shape, TableVersion
+from glacierbase.model.shape import Past, Shape, TableVersion
 from glacierbase.secrets import mask
 from glacierbase.sql.about import Claims
 from glacierbase.sql.file import Named
 from glacierbase.sql.statement import DroppedNamespace, ParsedStatement, not_understood
-from glacierbase.stores.iceberg.versions import Past
 
 logger = logging.getLogger("glacierbase")
 
@@ -166,7 +165,8 @@ class TableRecords:
             is_late: whether the outcome of the file is recorded after its run.
         """
         needed = [change for change in changes if isinstance(change, ObservedTable) and change.needs_commits]
-        pasts = {change.table: self.reader.commits(change.table, change.since) for change in needed}
+        with self._session() if needed else nullcontext() as session:
+            pasts = {change.table: self.reader.commits(change.table, change.since, session) for change in needed}
         records = []
         for change in changes:
             if isinstance(change, ObservedTable):

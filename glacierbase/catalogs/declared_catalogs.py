@@ -16,6 +16,7 @@ _CLASSES = (
     *_ICEBERG,
     "org.apache.spark.sql.delta.catalog.DeltaCatalog",
     "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+    "io.unitycatalog.spark.UCSingleCatalog",
 )
 # The types and classes of `CatalogUtil` in Iceberg 1.12; any other implementation is named by its class:
 # https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration

@@ -27,7 +27,7 @@ from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import NAMESPACE, Key, ValueType
 from glacierbase.model.session import SessionContext
-from glacierbase.model.shape import Shape
+from glacierbase.model.shape import Past, Shape, TableVersion
 from glacierbase.run.packages import EXECUTORS, names_in, offered
 from glacierbase.run.run import Run
 
@@ -372,6 +372,34 @@ class EngineType:
         Args:
             catalog: the name of the namespace's catalog in the engine.
             tables: those of the namespace that migrations change.
+        """
+        return None
+
+    def table_version(
+        self,
+        catalog: Catalog,  # noqa: ARG002 (the port's)
+        session: Session,  # noqa: ARG002 (the port's)
+        table: str,  # noqa: ARG002 (the port's)
+    ) -> TableVersion | None:
+        """Return the version of a table whose log only the engine reads; None for other tables.
+
+        Args:
+            table: a name, as the history records names, that the session resolves. The version has it qualified.
+
+        Raises:
+            EngineError: the log cannot be read.
+        """
+        return None
+
+    def past(self, session: Session, table: str, since: str | None) -> Past | None:  # noqa: ARG002 (the port's)
+        """Return the versions of a table after an older one, by the log that only the engine reads; None without one.
+
+        Args:
+            table: its qualified name.
+            since: `metadata_location` of the older shape.
+
+        Raises:
+            EngineError: the log cannot be read.
         """
         return None
 

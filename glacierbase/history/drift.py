@@ -18,6 +18,7 @@ from glacierbase.stores.live import LiveTables, Reading
 _KEPT = (
     "transient_lastDdlTime", "last_modified_*", "numFiles", "numRows", "rawDataSize", "totalSize", "COLUMN_STATS_ACCURATE",
     "schema.name-mapping.default", "created-at", "bucketing_version",
+    "delta.minReaderVersion", "delta.minWriterVersion", "delta.rowTracking.materialized*", "delta.inCommitTimestampEnablement*",
 )  # fmt: skip
 
 
@@ -51,9 +52,9 @@ class TableDrift:
         return self.actual is not None and self.actual.table != self.recorded.table
 
     @property
-    def is_of_iceberg(self) -> bool:
-        """Whether statements may settle it: they are written for Iceberg tables only."""
-        return all(shape.format == "iceberg" for shape in (self.recorded, self.actual) if shape)
+    def has_statements(self) -> bool:
+        """Whether statements may settle it: they are written for tables of Iceberg and Delta only."""
+        return {shape.format for shape in (self.recorded, self.actual) if shape} in ({"iceberg"}, {"delta"})
 
 
 @dataclass(frozen=True, slots=True)

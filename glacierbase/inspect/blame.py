@@ -22,9 +22,8 @@ from glacierbase.model.arguments import key_given
 from glacierbase.model.command import command
 from glacierbase.model.migration import State
 from glacierbase.model.result import Result
-from glacierbase.model.shape import Shape
+from glacierbase.model.shape import Past, Shape, Version
 from glacierbase.model.text import Cell, Line, Mark, did_you_mean, table
-from glacierbase.stores.iceberg.versions import Past, Version
 from glacierbase.stores.live import LiveTables
 
 # States of a version whose file has not ended.

@@ -17,13 +17,14 @@ from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.tables import FileTables, TableChoice, is_own_table, tables_of_others
 from glacierbase.history.timeline import Timeline, timelines
 from glacierbase.model.catalog import Catalog, DriftRule
+from glacierbase.model.codec import ADDED
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Result
+from glacierbase.model.shape import Past, Version
 from glacierbase.model.text import Line, counted, quoted, table, time_of
 from glacierbase.sql.qualified import name_key, why_unmanaged
-from glacierbase.stores.iceberg.versions import Past, Version
 from glacierbase.stores.live import LiveTables
 
 # Properties and comments change neither what is stored nor what may be stored.
@@ -56,7 +57,8 @@ class Drift:
         expected, actual: as text; None where there is nothing.
         since: when it was made; None where that is not known.
         is_bound: whether it may be older: the earlier metadata is deleted.
-        by: the engine and application that committed it; None where the metadata names none.
+        by: the user, or the engine and application, that committed it; None where the table names none.
+        operation: of that commit, and its number; None where the format names none.
         reason: the reason in the rule that ignores it.
     """
 
@@ -69,13 +71,14 @@ class Drift:
     is_bound: bool = False
     by: str | None = None
     reason: str | None = None
+    operation: str | None = field(default=None, metadata=ADDED)
 
     def row(self) -> tuple[str, str, str, str]:
         """Return the difference as the cells of a table."""
         bound = "<= " if self.is_bound else ""
         when = f"{bound}{time_of(self.since)}" if self.since else ""
         why = f"ignored: {self.reason}" if self.reason else str(self.class_)
-        origin = " ".join(filter(None, (when, f"by {self.by}" if self.by else "")))
+        origin = " ".join(filter(None, (when, self.operation, f"by {self.by}" if self.by else "")))
         return self.table, change_line(self.what, self.expected, self.actual), why, origin
 
 
@@ -212,7 +215,7 @@ def _compared(
         not_recorded=not_recorded,
         unread=tuple(Unread(*pair) for pair in compared.unread),
         next=_ways_out(
-            drifts, any(drift.is_of_iceberg and drift.actual and not drift.is_renamed for drift in compared.drifts)
+            drifts, any(drift.has_statements and drift.actual and not drift.is_renamed for drift in compared.drifts)
         )
         if known or unknown
         else (f"no table is recorded; list those that exist: `{command('import', 'tables', '--list')}`",),
@@ -257,7 +260,10 @@ def _dated(drift: Drift, difference: Difference, whole: TableDrift, past: Past |
     with_it = list(takewhile(lambda version: _has(version, difference, whole), reversed(past.versions)))
     # If all remaining versions have it, it may be older than the first of them.
     is_bound = not past.is_whole and len(with_it) == len(past.versions)
-    return replace(drift, since=with_it[-1].at, by=with_it[-1].by, is_bound=is_bound) if with_it else drift
+    if not with_it:
+        return drift
+    first = with_it[-1]
+    return replace(drift, since=first.at, by=first.by, operation=first.operation, is_bound=is_bound)
 
 
 def _has(version: Version, difference: Difference, whole: TableDrift) -> bool:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from datetime import datetime
 
 from glacierbase.model.codec import OMITTED
 
@@ -99,16 +100,18 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """One version of an Iceberg table. Every commit, of data or of metadata, creates a new one.
+    """One version of a table of Iceberg or Delta. Every commit, of data or of metadata, creates a new one.
 
     Attributes:
         table: the table's name, as the history records names.
-        uuid: the UUID of the table; another table of the same name has another one.
-        metadata: the location of the metadata file to which the catalog points.
-        sequence: the sequence number of the snapshot that was added last; 0 before the first one, and in format version 1.
-        previous: the location of the previous metadata file, or None.
-        tag: the tag of the statement that added the last snapshot; None if the snapshot names none.
+        uuid: the UUID of the table; another table of the same name has another one. Empty for Delta.
+        metadata: the location of the metadata file to which the catalog points; of Delta, number and time of the commit.
+        sequence: the sequence number of the snapshot that was added last; 0 before the first one, and in format version 1; of
+            Delta, the number of the commit.
+        previous: the `metadata` of the version before, or None.
+        tag: the tag of the statement that added the last snapshot, or made the commit to Delta; None if the table names none.
         shape: the shape of the table in that version, if it was read.
+        by_engine: whether the engine read it, and not the store.
     """
 
     table: str
@@ -118,3 +121,31 @@ class TableVersion:
     previous: str | None = None
     tag: str | None = None
     shape: Shape | None = None
+    by_engine: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Version:
+    """A table after one commit.
+
+    Attributes:
+        by: the user, or the engine and the application, that committed, where the commit names them.
+        operation: of the commit, and its number; None where the format names none.
+    """
+
+    at: datetime
+    shape: Shape
+    by: str | None
+    operation: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Past:
+    """The versions of a table, oldest first; the last one is the current one.
+
+    Attributes:
+        is_whole: whether these are all versions since the requested one that changed the shape; otherwise the oldest are missing.
+    """
+
+    versions: tuple[Version, ...]
+    is_whole: bool

@@ -31,7 +31,7 @@ What follows from statements:
 
 From values to text:
 - `creates`: the statements that create a table like one that exists, and what they leave out.
-- `render`: shapes as Spark SQL: CREATE TABLE, and ALTER TABLE from one shape to another.
+- `render`, `delta_alters`: shapes as Spark SQL: CREATE TABLE, and ALTER TABLE from one shape to another, of Iceberg and of Delta.
 """
 
 from __future__ import annotations

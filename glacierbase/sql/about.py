@@ -115,8 +115,14 @@ class Claims:
 
     def use(self, differences: Iterable[Difference], before: Shape | None, after: Shape) -> None:
         """Remove the clauses that explain these differences: a clause has one effect."""
-        grades = [fit for difference in differences for fit in self._grades(difference, before, after)]
-        self._used |= {id(part) for fit, part in grades if fit is Fit.SAME and part is not None}
+        for difference in differences:
+            grades = self._grades(difference, before, after)
+            same = [id(part) for fit, part in grades if fit is Fit.SAME and part is not None]
+            if (
+                difference.what == "order of columns"
+            ):  # Any clause explains it that moves a column; the others are left.
+                same = [part for part in same if part not in self._used][:1]
+            self._used.update(same)
 
     def is_about(self, difference: Difference, before: Shape | None, after: Shape) -> bool:
         """Return whether a statement is about a difference, whenever it ran: a column that it alters existed before it.

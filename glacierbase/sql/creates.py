@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import is_secret, mask
+from glacierbase.sql.delta_alters import CLUSTERED, CONSTRAINT
 from glacierbase.sql.render import (
     columns_inside,
     create_statements,
@@ -28,11 +29,9 @@ _DELTA_TYPE = re.compile(
     r"|(?:char|varchar)\(\d+\)"
 )
 # What Spark lists beside the properties that a statement sets.
-_CLUSTERING = "clusteringColumns"
-_NOT_OF_DELTA = ("Type", "comment", "owner", _CLUSTERING, "delta.feature.clustering")
+_NOT_OF_DELTA = ("Type", "comment", "owner", CLUSTERED, "delta.feature.clustering")
 # Their expressions are not part of a shape.
 _HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": "identity columns"}
-_CONSTRAINT = "delta.constraints."
 _IDENTITY = re.compile(r"(?i)\s*(?:IDENTITY|AUTOINCREMENT)\b")
 
 
@@ -109,11 +108,11 @@ def _delta_create(shape: Shape) -> str:
     lines = [f"CREATE TABLE {table_name(shape.table)} (\n  {columns}\n)", "USING delta"]
     if shape.partitioning:
         lines.append(f"PARTITIONED BY ({', '.join(path(field.source) for field in shape.partitioning)})")
-    if clustered := json.loads(shape.properties.get(_CLUSTERING, "[]")):
+    if clustered := json.loads(shape.properties.get(CLUSTERED, "[]")):
         lines.append(f"CLUSTER BY ({', '.join(path(name_of(parts)) for parts in clustered)})")
     if (comment := shape.properties.get("comment")) is not None:
         lines.append(f"COMMENT {literal(comment)}")
-    listed = (key for key in shape.properties if key not in _NOT_OF_DELTA and not key.startswith(_CONSTRAINT))
+    listed = (key for key in shape.properties if key not in _NOT_OF_DELTA and not key.startswith(CONSTRAINT))
     if pairs := ",\n  ".join(f"{literal(key)} = {literal(shape.properties[key])}" for key in listed):
         lines.append(f"TBLPROPERTIES (\n  {pairs}\n)")
     return "\n".join(lines)
@@ -126,8 +125,8 @@ def _delta_alters(shape: Shape) -> Iterator[str]:
         if column.default is not None:
             yield f"ALTER TABLE {table} ALTER COLUMN {path(column.name)} SET DEFAULT {_expression(column)}"
     for key, condition in shape.properties.items():
-        if key.startswith(_CONSTRAINT):
-            name = path(name_of((key.removeprefix(_CONSTRAINT),)))
+        if key.startswith(CONSTRAINT):
+            name = path(name_of((key.removeprefix(CONSTRAINT),)))
             yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition})"
 
 

@@ -14,12 +14,16 @@ DEFAULT_CATALOG = "spark_catalog"
 def qualified(catalog: Catalog, table: str) -> str:
     """Return the name of a table with its catalog in Spark, as a new session resolves it; unchanged in other dialects.
 
+    A path has one name, however its format and its end are written.
+
     Args:
         table: its name as the history records names.
     """
     parts, conf = name_parts(table), catalog.spark_conf
-    if not dialect_of(catalog.dialect).names_follow_conf or not parts or is_path(parts):
+    if not dialect_of(catalog.dialect).names_follow_conf or not parts:
         return table
+    if is_path(parts):
+        return name_of((parts[0].lower(), parts[1].rstrip("/") or "/"))
     if len(parts) > 1 and is_catalog(catalog, parts[0]):
         return name_of(parts)
     default = conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)

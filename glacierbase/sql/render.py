@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from glacierbase.model.escape import UNSAFE
@@ -257,8 +257,14 @@ class ColumnAlters:
         before, after: the columns of both shapes.
     """
 
-    def __init__(self, before: Sequence[Column], after: Sequence[Column]) -> None:
+    def __init__(
+        self, before: Sequence[Column], after: Sequence[Column], widens: Callable[[str, str], bool] | None = None
+    ) -> None:
+        """Args:
+        widens: returns whether a column of the first type can become one of the second; by default as in Iceberg.
+        """
         self.before, self.after = _Columns(before), _Columns(after)
+        self._widens = widens or is_widening
         self._inside = columns_inside(after)
         self._kept = [key for key in self.before.by_key if key in self.after.by_key]
         # The present name of each column, and the order of the fields inside it, after the clauses yielded so far.
@@ -309,8 +315,8 @@ class ColumnAlters:
         for key in self._kept:
             before, after = self.before.by_key[key], self.after.by_key[key]
             alter = f"ALTER COLUMN {self._path(key)}"
-            self.impossible += _impossible_changes(before, after)
-            if before.type != after.type and is_widening(before.type, after.type):
+            self.impossible += _impossible_changes(before, after, self._widens)
+            if before.type != after.type and self._widens(before.type, after.type):
                 yield f"{alter} TYPE {after.type}"
             if before.required and not after.required:
                 yield f"{alter} DROP NOT NULL"
@@ -388,10 +394,10 @@ def is_widening(before: str, after: str) -> bool:
     return bool(old and new and old[2] == new[2] and int(old[1]) < int(new[1]))
 
 
-def _impossible_changes(before: Column, after: Column) -> Iterator[str]:
+def _impossible_changes(before: Column, after: Column, widens: Callable[[str, str], bool]) -> Iterator[str]:
     kinds = _kind(before.type), _kind(after.type)
     is_nested = "<" in before.type and kinds[0] == kinds[1]  # The fields inside are compared separately.
-    if before.type != after.type and not is_nested and not is_widening(before.type, after.type):
+    if before.type != after.type and not is_nested and not widens(before.type, after.type):
         yield f"{after.name} cannot change from {before.type} to {after.type}"
     if after.required and not before.required:
         yield f"{after.name} cannot begin to refuse nulls"

@@ -12,18 +12,18 @@ from typing import Any, TypeVar
 
 from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError, OutcomeUnknown, TableNotFound
-from glacierbase.executors import ListedTable, Session
+from glacierbase.executors import ListedTable, Session, type_of
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts, spark_identifier
-from glacierbase.model.shape import Shape
+from glacierbase.model.shape import Past, Shape
 from glacierbase.run.waiting import Caller, result
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified
 from glacierbase.stores.iceberg.properties import can_open
 from glacierbase.stores.iceberg.shape import ListedNames, ShapeReader, shape_from_json
 from glacierbase.stores.iceberg.values import not_ids
-from glacierbase.stores.iceberg.versions import Past, identifier
+from glacierbase.stores.iceberg.versions import identifier
 
 T = TypeVar("T")
 
@@ -90,7 +90,16 @@ class LiveTables:
     def past(self, since: Mapping[str, str | None]) -> Mapping[str, Past]:
         """Return the versions of tables since the given metadata files; tables that cannot be read are left out."""
         answers = self._read_all(since, lambda shapes, table: shapes.past(table, since[table]))
+        if self._engine is not None:
+            far = [table for table, answer in answers.items() if answer is None or isinstance(answer, TableNotFound)]
+            answers = {**answers, **{table: self._past_by_engine(self._engine, table, since[table]) for table in far}}
         return {table: answer for table, answer in answers.items() if isinstance(answer, Past)}
+
+    def _past_by_engine(self, engine: Engine, table: str, since: str | None) -> Past | None:
+        try:
+            return self._shapes.past(table, since, self._opened_session(engine))
+        except GlacierbaseError:
+            return None
 
     def names_beside(self, tables: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """Return the names of all tables in the namespace of each table; namespaces that cannot be read are left out."""
@@ -321,17 +330,20 @@ class TableShapes:
                 pass
         return _described(session, name)
 
-    def past(self, table: str, since: str | None) -> Past | None:
-        """Return the versions of a table since an older one; None if only the engine can read the table.
+    def past(self, table: str, since: str | None, session: Session | None = None) -> Past | None:
+        """Return the versions of a table since an older one; None if its format lists none, or only the engine can read it.
 
         Args:
-            table: as for `read`.
+            table, session: as for `read`.
             since: the location of the metadata file before the first wanted version.
 
         Raises:
             ConfigurationError, EngineError: as for `read`.
         """
-        return None if self.needs_engine(table) else self._reads().past(qualified(self._catalog, table), since)
+        name = qualified(self._catalog, table)
+        if session is not None and self.may_need_engine(table):
+            return type_of(self._catalog).past(session, name, since)
+        return None if self.needs_engine(table) else self._reads().past(name, since)
 
     def names_beside(self, table: str) -> tuple[str, ...]:
         """Return the qualified names of all tables in the namespace of a table; none if only the engine can read it.

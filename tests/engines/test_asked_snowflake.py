@@ -108,7 +108,7 @@ def test_what_is_changed_by_hand_on_snowflake_is_found_and_no_statement_is_guess
     for way in ("adopt", "revert"):
         refused = run_here(folder, "drift", way, "--reason", "test", "--author", "Ann", "--yes")
         assert (refused.code, "DRIFT_REFUSED" in refused.stderr) == (3, True), refused.stderr
-        assert f"{schema}.U is no Iceberg table" in refused.stderr
+        assert f"{schema}.U is no table of Iceberg or Delta" in refused.stderr
     assert sorted(folder.root.rglob("*.sql")) == files
 
 

@@ -14,7 +14,7 @@ The JVM:
 Sessions:
 - `session`: run statements; literals, progress, substitution.
 - `errors`: exceptions as engine errors, and whether they prove that a statement had no effect.
-- `evidence`: what the log of a table proves.
+- `evidence`, `delta`: what the log of a table proves; the log of a Delta table.
 - `listing`, `shape`: the tables of a catalog as Spark lists them; their shapes as Spark describes them.
 """
 
@@ -26,9 +26,10 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors import CopyExecutor, EngineType, Executor, Warmed
+from glacierbase.executors import CopyExecutor, EngineType, Executor, Session, Warmed
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import BOOLEAN, COORDINATE, SHA256, Key, Kind
+from glacierbase.model.shape import Past, TableVersion
 from glacierbase.run.run import Run
 from glacierbase.sql.dialects import SPARK
 
@@ -124,6 +125,18 @@ class Spark(EngineType):
         """Count the default catalog; Spark's configuration supplies no namespace."""
         default = "spark.sql.defaultCatalog" in catalog.spark_conf
         return int(default or "spark.sql.catalog.spark_catalog" in catalog.spark_conf)
+
+    def table_version(self, catalog: Catalog, session: Session, table: str) -> TableVersion | None:
+        """Return the newest version of a Delta table."""
+        from glacierbase.executors.spark.delta import table_version
+
+        return table_version(catalog, session, table)
+
+    def past(self, session: Session, table: str, since: str | None) -> Past | None:
+        """Return the versions of a Delta table, by its log."""
+        from glacierbase.executors.spark.delta import past_of
+
+        return past_of(session, table, since)
 
     def warm(self, catalog: Catalog, run: Run) -> Warmed:
         """Resolve the jars and build the class archive of a Spark that is started here."""

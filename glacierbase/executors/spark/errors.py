@@ -94,6 +94,7 @@ _FORMATS = {
     _ICEBERG: "iceberg",
     "org.apache.iceberg.spark.SparkSessionCatalog": "iceberg",
     "org.apache.spark.sql.delta.catalog.DeltaCatalog": "delta",
+    "io.unitycatalog.spark.UCSingleCatalog": "delta",
     "org.apache.spark.sql.hudi.catalog.HoodieCatalog": "hudi",
 }
 # With this setting, a write adds missing columns to its table in a commit before that of its rows.

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from glacierbase.errors import StatementRefused
 from glacierbase.executors import Evidence, InFlight, Session
+from glacierbase.executors.spark.delta import log_entries
 from glacierbase.executors.spark.errors import is_atomic
 from glacierbase.executors.spark.session import quoted_name
 from glacierbase.sql import read
@@ -25,13 +26,10 @@ _ICEBERG = (
     "SELECT unix_micros(timestamp), concat('metadata ', regexp_extract(file, '[^/]*$', 0)), NULL"
     " FROM {}.metadata_log_entries",
 )
-# https://docs.delta.io/latest/delta-utility.html#retrieve-delta-table-history
-_DELTA = "DESCRIBE HISTORY {}"
-_USER_METADATA = 13  # The column of Delta's answer.
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
-# Options of the writer, and columns named like an action, also leave the outcome open.
+# Options of the writer, and columns named like an action, also leave the outcome open. Delta's SET LOCATION is no commit.
 _LISTED = re.compile(
-    r"(?!.*\bRENAME TO\b)(?!INSERT\b.* WITH \()(?!.* (?:ALTER|CHANGE) COLUMN (?:COMMENT|SET|DROP) )"
+    r"(?!.*\b(?:RENAME TO|SET LOCATION)\b)(?!INSERT\b.* WITH \()(?!.* (?:ALTER|CHANGE) COLUMN (?:COMMENT|SET|DROP) )"
     r"(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|ALTER TABLE)"
     r" (?P<name>\S+(?: \. \S+)*)"
 )
@@ -104,10 +102,9 @@ def commits(session: Session, table: str) -> Iterator[Commit]:
         with suppress(StatementRefused):
             for micros, what, application in session.query(query.format(quoted_name(table))):
                 yield Commit(table, _EPOCH + timedelta(microseconds=micros), what, application)
-    with suppress(StatementRefused):
-        for row in session.query(_DELTA.format(quoted_name(table))):
-            version, at, operation, tag = row[0], row[1], row[4], row[_USER_METADATA]
-            yield Commit(table, at.astimezone(timezone.utc), f"{operation} version {version}", tag=tag)
+    for entry in log_entries(session, quoted_name(table)):
+        by = f" by {entry.by}" if entry.by else ""
+        yield Commit(table, entry.at, f"{entry.name}{by}", tag=entry.metadata)
 
 
 def proving_table(sql: str, file: str) -> str | None:

@@ -22,13 +22,16 @@ _COMMENT, _CHARACTERS, _DEFAULT, _ID = (
 _OF_HUDI = "_hoodie_"
 # Properties outside of a shape. Iceberg changes one with each commit of rows, Delta one with each column that it adds, and
 # Hudi some with each commit that it reports to a metastore. The location of the files depends on how the session loads the table.
-_LEFT_OUT = {
+LEFT_OUT = {
     "current-snapshot-id", "delta.columnMapping.maxColumnId",
     "last_commit_time_sync", "last_commit_completion_time_sync", "hudi_writer_version", "option.hoodie.query.as.ro.table",
     "path", "option.path",
 }  # fmt: skip
 # A partition of a table whose transforms Spark supports: `days(ts)`, `bucket(4, id)`.
 _TRANSFORMED = re.compile(r"(?P<transform>\w+)\((?:(?P<argument>\d+), )?(?P<source>.+)\)")
+
+# The file of a commit to a Delta table, by its number. https://github.com/delta-io/delta/blob/master/PROTOCOL.md#delta-log-entries
+COMMIT = "{}/_delta_log/{:020}.json"
 
 _Row = Sequence[Any]
 
@@ -49,21 +52,22 @@ def read_shape(spark: Any, table: str) -> Shape | None:
     if not details or details.get("Type") == "VIEW":
         return None
     listed = dict(tuple(row) for row in spark.sql(f"SHOW TBLPROPERTIES {name}").collect())
-    properties = {key: value for key, value in listed.items() if key not in _LEFT_OUT}
+    properties = {key: value for key, value in listed.items() if key not in LEFT_OUT}
     if "Comment" in details:
         properties["comment"] = details["Comment"]
-    uuid, schema = None, spark.table(name).schema.json()
+    uuid, schema, commit = None, spark.table(name).schema.json(), None
     if details.get("Provider") == "delta":
-        uuid, schema = _delta(spark, name, details["Location"], schema)
+        uuid, schema, commit = _delta(spark, name, details["Location"], schema)
     version = str(properties.get("delta.minWriterVersion", properties.get("format-version")))
     return Shape(
         table=table,
         uuid=uuid,
         format=details.get("Provider", "").lower(),
         format_version=int(version) if version.isdigit() else None,
-        columns=tuple(_columns(json.loads(schema)["fields"])),
+        columns=tuple(columns_of(json.loads(schema)["fields"])),
         partitioning=tuple(_partitioning(described)),
         properties=dict(sorted(properties.items())),
+        metadata_location=commit,
     )
 
 
@@ -72,16 +76,17 @@ def table_details(described: Sequence[_Row]) -> dict[str, str]:
     return {str(row[0]): str(row[1]) for row in _section(described, "# Detailed Table Information")}
 
 
-def _delta(spark: Any, name: str, location: str, schema: str) -> tuple[str, str]:
-    """Return the id of a table and its schema with the ids of columns, which Delta hides from Spark.
+def _delta(spark: Any, name: str, location: str, schema: str) -> tuple[str, str, str | None]:
+    """Return the id of a table, its schema with the ids of columns, which Delta hides from Spark, and the file of its last commit.
 
-    Spark Connect reaches neither; there, the id comes from a statement that also counts the files of the table.
+    Spark Connect reaches none of them; there, the id comes from a statement that also counts the files of the table.
     """
     with suppress(Exception):  # No JVM in this process, or private in another version.
         logs = spark._jvm.org.apache.spark.sql.delta.DeltaLog
-        metadata = logs.forTable(spark._jsparkSession, location).unsafeVolatileSnapshot().metadata()
-        return str(metadata.id()), str(metadata.schemaString())
-    return str(spark.sql(f"DESCRIBE DETAIL {name}").select("id").collect()[0][0]), schema
+        snapshot = logs.forTable(spark._jsparkSession, location).unsafeVolatileSnapshot()
+        metadata, commit = snapshot.metadata(), COMMIT.format(location.rstrip("/"), int(snapshot.version()))
+        return str(metadata.id()), str(metadata.schemaString()), commit
+    return str(spark.sql(f"DESCRIBE DETAIL {name}").select("id").collect()[0][0]), schema, None
 
 
 def _section(described: Sequence[_Row], title: str) -> Iterator[_Row]:
@@ -109,7 +114,7 @@ def _partitioning(described: Sequence[_Row]) -> Iterator[PartitionField]:
         )
 
 
-def _columns(fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()) -> Iterator[Column]:
+def columns_of(fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()) -> Iterator[Column]:
     """Yield each field of a schema in Spark's JSON, and after it the fields inside."""
     for field in fields:
         if field["name"].startswith(_OF_HUDI):
@@ -123,7 +128,7 @@ def _columns(fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()) -
             comment=metadata.get(_COMMENT) or None,
             default=_as_json(metadata[_DEFAULT]) if _DEFAULT in metadata else None,
         )
-        yield from _columns(_inside(field["type"]), path)
+        yield from columns_of(_inside(field["type"]), path)
 
 
 def _inside(type_: Any) -> Sequence[Mapping[str, Any]]:

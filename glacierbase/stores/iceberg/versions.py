@@ -3,41 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
 from datetime import datetime, timezone
 from typing import Any
 
 from glacierbase.executors import STATEMENT_TAG
 from glacierbase.model.names import name_parts
-from glacierbase.model.shape import Shape, TableVersion
+from glacierbase.model.shape import Past, Shape, TableVersion, Version
 
 # Each version is a file to read. Iceberg keeps 100 unless a property sets another number.
 _MOST = 100
-
-
-@dataclass(frozen=True, slots=True)
-class Version:
-    """A table after one commit.
-
-    Attributes:
-        by: the engine and the application that committed, if the commit added a snapshot that names them.
-    """
-
-    at: datetime
-    shape: Shape
-    by: str | None
-
-
-@dataclass(frozen=True, slots=True)
-class Past:
-    """The versions of a table, oldest first; the last one is the current one.
-
-    Attributes:
-        is_whole: whether these are all versions since the requested one; otherwise the oldest ones are missing.
-    """
-
-    versions: tuple[Version, ...]
-    is_whole: bool
 
 
 def past_of(name: str, table: Any, since: str | None, shape_of: Callable[[str, Any], Shape]) -> Past:

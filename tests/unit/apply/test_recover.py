@@ -19,8 +19,10 @@ from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import repair_cases
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import GlacierbaseError, Interrupted, LockLost, NeedsRepair, OutcomeUnknown
+from glacierbase.executors.spark import ENGINE
 from glacierbase.history.details import details_of
 from glacierbase.history.records import fold
+from glacierbase.model.shape import TableVersion
 from glacierbase.run.processes import engine_process, this_process
 from glacierbase.run.run import statement_tag
 from tests.support.fakes import lost_answer
@@ -447,3 +449,48 @@ def test_repair_says_that_the_table_cannot_be_read(world: World) -> None:
 def refuse(verb: str) -> None:
     if verb == "table_version":
         raise OutcomeUnknown("NoAnswer", "no answer")
+
+
+@pytest.fixture
+def delta(world: World, monkeypatch: pytest.MonkeyPatch) -> list[TableVersion]:
+    """The versions of a table whose log only the engine reads, oldest first."""
+    del world.tables.versions[TABLE]
+    versions = [TableVersion("s.t", "", "version 3 of 10:00", 3, "version 2 of 09:00", "other", by_engine=True)]
+    monkeypatch.setattr(ENGINE, "table_version", lambda catalog, session, table: versions[-1], raising=False)
+    return versions
+
+
+def test_the_log_that_only_the_engine_reads_proves_a_statement_without_commit(
+    world: World, clock: Clock, delta: list[TableVersion]
+) -> None:
+    """A request to the storage may take effect for a while: the log is read again after that."""
+    world.tables.commit_seconds = None
+    lose(world)
+    done = world.migrate()
+    assert world.values() == [1, 2]
+    assert "s.t has had no commit since (version 3 of 10:00), so it had no effect" in done.warnings[0]
+    assert clock.now == pytest.approx(LEASE)
+
+
+def test_the_log_that_only_the_engine_reads_proves_a_statement_by_its_tag(
+    world: World, clock: Clock, delta: list[TableVersion]
+) -> None:
+    """The commit may be an ALTER TABLE: every commit of Delta has the tag."""
+    lose(world)
+    own = statement_tag(world.events[-1].run_id, "2", 2)
+    delta.append(TableVersion("s.t", "", "version 4 of 10:01", 4, "version 3 of 10:00", own, by_engine=True))
+    [case] = repair_cases(world.target(), [2])
+    assert case.suggests == "done"
+    world.migrate()
+    assert world.values() == [1]
+    assert details_of(world.events[-1]).resolution == "done"
+    assert clock.now == 0
+
+
+def test_a_commit_of_another_client_to_such_a_table_needs_a_person(
+    world: World, clock: Clock, delta: list[TableVersion]
+) -> None:
+    """Its metadata does not name the statement."""
+    lose(world)
+    delta.append(TableVersion("s.t", "", "version 4 of 10:01", 4, "version 3 of 10:00", "mine", by_engine=True))
+    needs_person(world)

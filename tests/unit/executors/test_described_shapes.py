@@ -7,7 +7,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from glacierbase.executors.snowflake.shape import shape_of
-from glacierbase.executors.spark.shape import _columns, read_shape
+from glacierbase.executors.spark.shape import columns_of, read_shape
 from glacierbase.model.shape import Column
 
 
@@ -26,7 +26,7 @@ def test_columns_of_spark_are_spelled_as_those_of_iceberg_are() -> None:
         field("list", {"type": "array", "elementType": inner, "containsNull": False}),
         field("map", {"type": "map", "keyType": "string", "valueType": "decimal(10,2)", "valueContainsNull": True}),
     ]
-    assert list(_columns(fields)) == [
+    assert list(columns_of(fields)) == [
         Column(1, "id", "bigint", required=True, comment="key"),
         Column(None, "code", "varchar(10)", default="\"'x'\""),
         Column(None, "n", "int", default="42"),
