@@ -115,6 +115,14 @@ class Secrets:
             text = compiled.sub(MASK, text)
         return _without_logins(text)
 
+    def patterns(self) -> dict[str, str]:
+        """Return the pattern of each registered text, by the text: for `add_patterns` in another process of this user."""
+        return self._patterns.copy()
+
+    def add_patterns(self, patterns: Mapping[str, str]) -> None:
+        """Mask from now on what the patterns match, as `patterns` returned them."""
+        self._patterns.update(patterns)
+
     def __deepcopy__(self, _memo: object) -> Secrets:
         return self
 
@@ -148,10 +156,14 @@ class _EveryProject(Secrets):
         super().__init__()
         self._compiled_all: tuple[dict[str, str], re.Pattern[str]] = {}, re.compile("")
 
+    def patterns(self) -> dict[str, str]:
+        """Return those of all projects of the process."""
+        with _projects_lock:
+            return {key: pattern for secrets in _projects for key, pattern in secrets._patterns.copy().items()}
+
     def mask(self, text: str) -> str:
         # In one pattern: the secret of one project may be part of another's.
-        with _projects_lock:
-            patterns = {key: pattern for secrets in _projects for key, pattern in secrets._patterns.copy().items()}
+        patterns = self.patterns()
         known, compiled = self._compiled_all
         if known != patterns:
             compiled = _any_of(patterns)

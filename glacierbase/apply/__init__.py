@@ -27,6 +27,7 @@ The other commands:
 - `unlock`: free a lock by hand.
 - `baseline`: record files as applied whose tables exist already.
 - `drift`: adopt, revert or ignore the differences of tables.
+- `env`: make, check and delete the virtual environments of `packages`.
 - `warm`: prepare the start of an engine.
 - `results`: the results of these commands.
 """

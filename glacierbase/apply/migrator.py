@@ -23,7 +23,7 @@ from glacierbase.apply.preview import pending_files, plan_result
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import EngineVersion, MigrateResult, PendingResult, PlanResult
 from glacierbase.errors import GlacierbaseError
-from glacierbase.executors import type_of
+from glacierbase.executors import check_installed
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
 from glacierbase.history.opening import OpenCatalog, Target
@@ -152,7 +152,7 @@ class Migrator:
         from glacierbase.apply.runner import Runner  # Commands that run nothing do not need it.
 
         if self._target.spark is None:
-            type_of(self._target.catalog).check_installed(self._target.catalog)
+            check_installed(self._target.catalog, self._target.run)
         hooks.before(self._target, plan)
         if state.lock is None and not state.history.events:
             self._begin(opened, plan, progress)

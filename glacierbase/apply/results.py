@@ -366,6 +366,37 @@ class BaselineResult(Result):
 
 
 @dataclass(frozen=True, slots=True)
+class EnvResult(Result):
+    """The Python that the engine of a catalog runs with, and what `env` did.
+
+    Attributes:
+        python: of the virtual environment, or of the catalog file; None for that of glacierbase.
+        packages: how many the virtual environment holds; 0 without one.
+        made: whether the environment was made now.
+        lock_file: the path of the lock file, if it was written now.
+        deleted: how many environments `--clean` deleted, and `freed`: the bytes of their files; None without `--clean`.
+    """
+
+    python: str | None = None
+    packages: int = 0
+    made: bool = False
+    lock_file: str | None = None
+    deleted: int | None = None
+    freed: int | None = None
+
+    def lines(self) -> list[str]:
+        if self.deleted is not None and self.freed is not None:
+            return [f"deleted {counted(self.deleted, 'environment')}, {self.freed / 2**20:.0f} MiB freed"]
+        if not self.packages:
+            return [f"runs with {self.python or 'this Python'}"]
+        written = [f"wrote {self.lock_file}: commit it"] if self.lock_file else []
+        return [
+            f"{'made' if self.made else 'complete'}: {counted(self.packages, 'package')} in {self.python}",
+            *written,
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class WarmResult(Result):
     """What `warm` put into the cache: a number of jars, and the class archive with which Spark started in `start_ms`."""
 

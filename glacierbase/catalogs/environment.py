@@ -16,7 +16,7 @@ from glacierbase.catalogs.yamlfile import MOST_ERRORS, MappingNode, Node, Scalar
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
 from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LayoutOptions, LintOptions, Management, StoreOptions
-from glacierbase.model.keys import STORE_CATALOG, Kind, ValueType
+from glacierbase.model.keys import REQUIREMENT, STORE_CATALOG, Kind, ValueType
 from glacierbase.run.packages import EXECUTORS, names_in
 from glacierbase.sql.dialects import SUBSTITUTES
 
@@ -74,7 +74,7 @@ class EnvironmentReader:
             management=self._management(),
             probe_as=self._probe_as(),
             python=self._option("migrationExecutor.python"),
-            packages=self._words("migrationExecutor.packages"),
+            packages=self._packages(),
         )
         raise_all(with_unset_joined(self._errors)[:MOST_ERRORS])
         return catalog
@@ -242,6 +242,20 @@ class EnvironmentReader:
                 assert isinstance(item, ScalarNode)
                 words.append(self._references.text(item, path))
         return tuple(words)
+
+    def _packages(self) -> tuple[str, ...]:
+        """Return the requirements. No reference in them is resolved, so that the lock file has what everybody installs."""
+        node = self._content.get("migrationExecutor", "packages")
+        items = [item for item in node.items if isinstance(item, ScalarNode)] if isinstance(node, SequenceNode) else []
+        if node and items and self._content.get("migrationExecutor", "python"):
+            what = "migrationExecutor: `packages` and `python` are both given, and each names a Python"
+            self._errors.append(node.place.error("INVALID_VALUE", what, "remove one of them"))
+        for item in items:
+            if not REQUIREMENT.accepts(item.text):
+                what = f"packages: {item.text!r} is not {REQUIREMENT.expected}"
+                hint = "options of pip, addresses and paths belong into the configuration of pip or uv"
+                self._errors.append(item.place.error("INVALID_VALUE", what, hint))
+        return tuple(item.text for item in items)
 
     def _store(self, engine: EngineType, conf: Mapping[str, Any]) -> StoreOptions:
         return StoreOptions(

@@ -17,6 +17,7 @@ from glacierbase.model.keys import (
     LEASE,
     NAMESPACE,
     RATE,
+    REQUIREMENT,
     RULE_CODE,
     SEVERITY,
     STORE_CATALOG,
@@ -289,10 +290,10 @@ def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
         Key(
             "packages",
             "The packages that the engine runs with, where they are not those of glacierbase, such as `pyspark==3.5.*`: "
-            "`glacierbase env` installs them in a virtual environment.",
+            "`glacierbase env` installs them in a virtual environment. Not with `python`.",
             Kind.LIST,
-            type=WORDS,
-            secrets=False,
+            type=REQUIREMENT,
+            resolved=False,
         ),
     )
 

@@ -268,6 +268,18 @@ def _not_started(project: Project, catalogs: Sequence[str], to: str) -> Sequence
 
 @cli.command()
 @with_options()
+@click.option("--check", is_flag=True, help="Change nothing; fail if one is missing or out of date.")
+@click.option("--clean", is_flag=True, help="Delete those that the catalog files do not use any more.")
+def env(options: CommandOptions, check: bool, clean: bool) -> None:
+    """Install the packages of catalogs in virtual environments.
+
+    For catalogs with `migrationExecutor.packages`. Writes lock files beside the catalog files. Contacts no catalog.
+    """
+    options.report(lambda project: project.env(options.catalogs, check=check, clean=clean))
+
+
+@cli.command()
+@with_options()
 def warm(options: CommandOptions) -> None:
     """Resolve dependencies and build Spark's class archive.
 

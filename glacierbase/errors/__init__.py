@@ -69,6 +69,10 @@ class GlacierbaseError(Exception):
         }
         super().__init__(self.message)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copy or pickle the attributes as they are: the arguments of a subclass differ. Causes are not pickled."""
+        return _restored, (type(self), self.args, self.__dict__)
+
     @property
     def unstated(self) -> str:
         """The state now, where the message does not state it; else empty."""
@@ -78,6 +82,12 @@ class GlacierbaseError(Exception):
         """Return class, code, message and hint, masked and on one line."""
         parts = (self.code, self.message, *([self.hint] if self.hint else []))
         return f"{type(self).__name__}({', '.join(repr(self.secrets.mask(part)) for part in parts)})"
+
+
+def _restored(kind: type[GlacierbaseError], args: tuple[Any, ...], attributes: Mapping[str, Any]) -> GlacierbaseError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(attributes)
+    return error
 
 
 class ConfigurationError(GlacierbaseError):

@@ -6,6 +6,8 @@ consequences of a failure are decided in the layers above. Every implementation 
 
 - `engine`: the engine of one catalog, started only when a statement has to run.
 - `cancel`: cancel a statement that runs.
+- `environments`, `lockfile`: the virtual environments of `packages`, and the lock files of what they contain.
+- `installing`: make environments with uv or pip, and delete old ones.
 - `spark/`, `snowflake/`: the two engines of glacierbase.
 - `worker/`: an engine in a process of its own.
 """
@@ -343,6 +345,10 @@ class EngineType:
         """Return what the catalogs of one engine process have in common, in JSON's types; None where no process is started."""
         return None
 
+    def worker_environment(self) -> Mapping[str, str]:
+        """Return environment variables for a process in which the engine runs on another Python. Raises nothing."""
+        return {}
+
     def check_installed(self, catalog: Catalog) -> None:
         """Check, without a start, that the installed engine is compatible with the catalog.
 
@@ -436,9 +442,47 @@ def type_of(catalog: Catalog) -> EngineType:
 
 
 def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
-    """Connect to the catalog's engine, or work in a SparkSession of the caller. Raises as `EngineType.open_executor` does."""
+    """Connect to the catalog's engine, here or in a worker, or work in a SparkSession of the caller.
+
+    Raises:
+        ConfigurationError, EngineUnavailable: as `EngineType.open_executor` does; the Python of the catalog file cannot be used.
+    """
     engine = type_of(catalog)
-    return engine.open_executor(catalog, run) if session is None else engine.open_in_session(catalog, session)
+    if session is not None:
+        return engine.open_in_session(catalog, session)
+    is_parallel = run.shared is not None and run.shared.is_parallel
+    if _has_own_python(catalog) or (is_parallel and engine.needs(catalog) is not None):
+        from glacierbase.executors.worker.pool import open_in_worker
+
+        return open_in_worker(engine, catalog, run)
+    return engine.open_executor(catalog, run)
+
+
+def check_installed(catalog: Catalog, run: Run) -> None:
+    """Check, without a start of the engine, that what is installed is compatible with the catalog.
+
+    Raises:
+        ConfigurationError, EngineUnavailable: as `open_executor` would raise it.
+    """
+    if _has_own_python(catalog):
+        from glacierbase.executors.worker.pool import check_in_worker
+
+        check_in_worker(type_of(catalog), catalog, run)
+    else:
+        type_of(catalog).check_installed(catalog)
+
+
+def warm(catalog: Catalog, run: Run) -> Warmed:
+    """Prepare the start of the engine. Raises as `open_executor` does."""
+    if _has_own_python(catalog):
+        from glacierbase.executors.worker.pool import warm_in_worker
+
+        return warm_in_worker(type_of(catalog), catalog, run)
+    return type_of(catalog).warm(catalog, run)
+
+
+def _has_own_python(catalog: Catalog) -> bool:
+    return bool(catalog.python or catalog.packages)
 
 
 def open_copy(catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:

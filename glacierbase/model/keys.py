@@ -125,6 +125,13 @@ SCHEMA = _matching(r"[A-Za-z_][A-Za-z0-9_]*", "the name of a schema")
 STORE_CATALOG = _matching(rf'{_NAMESPACE}|"[^"\x00-\x1f\x7f]+"', "the name of a catalog")
 COORDINATE_PATTERN = r"[^:,/\s]+:[^:,/\s]+:[^:/\s]+"
 COORDINATE = _matching(COORDINATE_PATTERN, "a Maven coordinate: group:artifact:version")
+# A name by PEP 508 with versions. Options of pip, addresses, paths, markers and hashes do not match.
+_VERSION = "[ ]*(?:~=|===?|!=|<=?|>=?)[ ]*[A-Za-z0-9][A-Za-z0-9._*+!-]*[ ]*"
+REQUIREMENT = _matching(
+    r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?(?:\[[A-Za-z0-9._-]+(?:,[A-Za-z0-9._-]+)*\])?"
+    rf"(?:{_VERSION}(?:,{_VERSION})*)?",
+    "the name of a package with its versions, such as pyspark==3.5.*",
+)
 SHA256 = _matching("[0-9A-Fa-f]{64}", "a SHA-256 of 64 hexadecimal digits")
 
 

@@ -99,6 +99,7 @@ COMMANDS: Mapping[str, Command] = {
         not_run="apply.several:not_run",
     ),
     "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),
+    "env": Command(Section.APPLY, "apply.env:env", "apply.results:EnvResult", reads_files=False, needs_values=False),
     "warm": Command(Section.APPLY, "apply.warm:warm", "apply.results:WarmResult"),
     "pending": Command(Section.READ, "apply.migrator:pending", "apply.results:PendingResult"),
     "plan": Command(Section.READ, "apply.migrator:plan", "apply.results:PlanResult"),

@@ -27,6 +27,7 @@ from glacierbase.model.arguments import (
     names_given,
     version_given,
 )
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import Scope, command, on_catalog, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from glacierbase.apply.drift import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.results import (
         BaselineResult,
+        EnvResult,
         MigrateResult,
         PendingResult,
         PlanResult,
@@ -100,8 +102,8 @@ class Project:
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes
     `catalogs`, the names of the catalogs to run it for, or one name (default: `default_catalogs`), and returns one result per
     catalog, in order of name. If a catalog fails, also because a reference in its file has no value, the method still runs the
-    others (`migrate` only those that were started), then raises the first error, with all results in its attribute `results`. `layout_advise`,
-    `layout_profile` and `layout_simulate` are about one table, or none, and return one result.
+    others (`migrate` only those that it started before), then raises the first error, with all results in its attribute `results`.
+    `layout_advise`, `layout_profile` and `layout_simulate` are about one table, or none, and return one result.
 
     Attributes:
         held_locks: the locks that runs of this project hold now.
@@ -483,6 +485,30 @@ class Project:
         check_reason(reason)
         self._catalogs.choice.only(catalogs)
         return self._catalogs.run(COMMANDS["drift-ignore"], catalogs, tables=tables, reason=reason)
+
+    @_on_named_catalogs
+    def env(self, catalogs: Collection[str] = (), *, check: bool = False, clean: bool = False) -> tuple[EnvResult, ...]:
+        """Make the virtual environments of `migrationExecutor.packages`, and write their lock files. Contacts no catalog.
+
+        Args:
+            check: only check whether each is complete, and holds what its lock file lists.
+            clean: only delete environments in the cache that the catalog files do not use any more.
+
+        Raises:
+            ConfigurationError: an environment is missing or out of date (with `check`), or its packages cannot be installed.
+            EngineUnavailable: the package index did not answer, or an environment could not be written.
+        """
+        if check and clean:
+            raise ConfigurationError("CONFLICTING_OPTIONS", "--check and --clean exclude each other", "use one of them")
+        files = {file.name: file for file in self._catalogs.choice.files}
+
+        def everywhere(name: str) -> list[Catalog]:
+            return [
+                files[name].for_environment(environment, self.root, resolve=False)
+                for environment in files[name].environments
+            ]
+
+        return self._catalogs.run(COMMANDS["env"], catalogs, everywhere=everywhere, check=check, clean=clean)
 
     @_on_named_catalogs
     def warm(self, catalogs: Collection[str] = ()) -> tuple[WarmResult, ...]:

@@ -41,9 +41,13 @@ _lines = count(1)
 
 
 @contextmanager
-def watched() -> Iterator[Sequence[Activity]]:
-    """Collect the activities of this thread, and of threads that it starts with `start_thread`; the newest is last."""
-    activities: list[Activity] = []
+def watched(activities: list[Activity] | None = None) -> Iterator[Sequence[Activity]]:
+    """Collect the activities of this thread, and of threads that it starts with `start_thread`; the newest is last.
+
+    Args:
+        activities: the list that an activity is appended to and removed from; default a new one.
+    """
+    activities = [] if activities is None else activities
     token = _watched.set(activities)
     try:
         yield activities

@@ -269,17 +269,18 @@ def _unwritable(error: OSError | ValueError) -> FileRefused:
 
 
 @contextmanager
-def one_at_a_time(folder: Path) -> Iterator[None]:
-    """Let one process or thread at a time run the block for this folder.
+def one_at_a_time(folder: Path, seconds: float = _LONGEST_WAIT) -> Iterator[int | None]:
+    """Let one process or thread at a time run the block for this folder. A file system without locks lets all run at once.
 
-    The others wait, for five seconds at most: the holder may be stopped. A file system without locks lets all run at once.
+    Yields the descriptor that holds the lock, which lasts until all processes that inherited it have ended; None after `seconds`,
+    within which the holder, which may be stopped, did not release it.
     """
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
-        until = time.monotonic() + _LONGEST_WAIT
-        while not _is_locked(descriptor) and time.monotonic() < until:
+        until = time.monotonic() + seconds
+        while not (is_locked := _is_locked(descriptor)) and time.monotonic() < until:
             time.sleep(0.01)
-        yield
+        yield descriptor if is_locked else None
     finally:
         os.close(descriptor)
 

@@ -7,8 +7,10 @@ separate process `engine_pid` and `engine_pid_started`.
 from __future__ import annotations
 
 import os
+import signal
 import socket
 from collections.abc import Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +45,18 @@ def is_gone(holder: Mapping[str, Any]) -> bool:
 def is_engine_gone(holder: Mapping[str, Any]) -> bool:
     """Return whether this machine proves that the holder's engine has ended: none of its statements is running."""
     return _has_ended_here(holder, "engine_pid")
+
+
+def kill_engine(process: Mapping[str, Any]) -> None:
+    """Kill the process of an engine on this machine, unless it has ended.
+
+    Args:
+        process: as `engine_process` returned it on this machine.
+    """
+    pid, started = process.get("engine_pid"), process.get("engine_pid_started")
+    if isinstance(pid, int) and started and _pid_started(pid) == started:
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
 
 
 def running_here(holder: Mapping[str, Any]) -> tuple[str, ...]:

@@ -10,6 +10,9 @@ from typing import Any, TypeVar, cast
 
 T = TypeVar("T")
 
+# How long the exit waits for a value that another thread makes or closes.
+_EXIT_SECONDS = 5.0
+
 
 @dataclass(frozen=True, slots=True)
 class _Kept:
@@ -32,19 +35,28 @@ class Shared:
         self._mutex = threading.Lock()
         self._locks: dict[Hashable, threading.Lock] = {}
         self._kept: dict[Hashable, _Kept] = {}
+        self._is_exited = False
 
-    def get(self, slot: Hashable, key: Hashable, make: Callable[[], T], close: Callable[[T], object]) -> T:
-        """Return the value of a slot. One that was made for another key is closed, and a new one is made.
+    def get(
+        self,
+        slot: Hashable,
+        key: Hashable,
+        make: Callable[[], T],
+        close: Callable[[T], object],
+        is_usable: Callable[[T], bool] = lambda _: True,
+    ) -> T:
+        """Return the value of a slot. One that was made for another key, or is not usable, is closed, and a new one is made.
 
         Args:
-            close: called once with the value. Never raises.
+            close: called with the value. Never raises.
         """
         with self._lock(slot):
             kept = self._kept.get(slot)
-            if kept is None or kept.key != key:
+            if kept is None or kept.key != key or not is_usable(kept.value):
                 self._close(slot)
-                kept = _Kept(key, make(), close)
-                self._kept[slot] = kept
+                kept = self._kept[slot] = _Kept(key, make(), close)
+                if self._is_exited:  # While the value was made. Its user is not waited for.
+                    self._close(slot)
             return cast("T", kept.value)
 
     def discard(self, slot: Hashable) -> None:
@@ -58,8 +70,15 @@ class Shared:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        for slot in reversed(list(self._kept)):
-            self.discard(slot)
+        self._is_exited = True
+        for slot in reversed(list(self._locks)):
+            # A value that is still being made, which takes minutes where jars are downloaded, is closed by `get`.
+            lock = self._locks[slot]
+            if lock.acquire(timeout=_EXIT_SECONDS):
+                try:
+                    self._close(slot)
+                finally:
+                    lock.release()
 
     def _lock(self, slot: Hashable) -> threading.Lock:
         with self._mutex:

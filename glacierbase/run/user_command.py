@@ -1,4 +1,4 @@
-"""Run the user's commands without a shell, in a process group that is ended at a time limit."""
+"""Run commands without a shell, in a process group that is ended at a time limit."""
 
 from __future__ import annotations
 
@@ -44,6 +44,7 @@ def run_command(
     variables: Mapping[str, str],
     seconds: float,
     cancelled: Callable[[], bool],
+    inherited: Sequence[int] = (),
 ) -> Ending:
     """Run a command to its end and return how it ended. Processes that it started and that outlive it keep running.
 
@@ -54,9 +55,10 @@ def run_command(
         variables: added to the environment of this process.
         seconds: the time limit, at which the command and its process group are ended.
         cancelled: returns True once the run is cancelled, which also ends the command.
+        inherited: the descriptors that the command gets, such as one that holds a lock.
     """
     try:
-        process = _started(words, folder, variables)
+        process = _started(words, folder, variables, inherited)
     except (OSError, ValueError) as error:  # ValueError: a null byte.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
         return Ending(f"could not be started: {reason}", "")
@@ -83,10 +85,12 @@ def kill_running() -> None:
             _starting.release()
 
 
-def _started(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _started(
+    words: Sequence[str], folder: Path, variables: Mapping[str, str], inherited: Sequence[int]
+) -> subprocess.Popen[bytes]:
     """Start a command in a thread, so that a signal handler in this thread finds it in `_groups` even if it runs meanwhile."""
     caller = Caller()
-    starting = caller.submit(lambda: _start(words, folder, variables))
+    starting = caller.submit(lambda: _start(words, folder, variables, inherited))
     caller.end()
     try:
         return starting.result()
@@ -98,7 +102,9 @@ def _started(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -
         raise
 
 
-def _start(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def _start(
+    words: Sequence[str], folder: Path, variables: Mapping[str, str], inherited: Sequence[int]
+) -> subprocess.Popen[bytes]:
     with _starting:
         process = subprocess.Popen(
             words,
@@ -107,6 +113,7 @@ def _start(words: Sequence[str], folder: Path, variables: Mapping[str, str]) -> 
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            pass_fds=inherited,
             start_new_session=True,  # A separate process group, which Ctrl-C on the terminal does not reach.
         )
         _groups.add(process.pid)

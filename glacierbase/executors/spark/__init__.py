@@ -21,10 +21,11 @@ Sessions:
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from glacierbase.errors import ConfigurationError
 from glacierbase.executors import CopyExecutor, EngineType, Executor, Warmed
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import BOOLEAN, COORDINATE, SHA256, Key, Kind
@@ -86,6 +87,22 @@ class Spark(EngineType):
         _silence()
         return ExternalExecutor(catalog, session)
 
+    def needs(self, catalog: Catalog) -> Sequence[Any] | None:
+        """Return what a JVM starts with; a session has the settings of `of_session`. None for a Spark Connect server."""
+        if _is_remote(catalog):
+            return None
+        conf = {key: value for key, value in catalog.spark_conf.items() if not of_session(key)}
+        return [sorted(conf.items()), list(catalog.dependencies), sorted(catalog.digests)]
+
+    def worker_environment(self) -> Mapping[str, str]:
+        """Return the home of the Java of this Python, which may be a wheel that the other Python lacks."""
+        from glacierbase.executors.spark.java import find_java_home
+
+        try:
+            return {"JAVA_HOME": str(find_java_home())}
+        except ConfigurationError:  # The other Python may have one.
+            return {}
+
     def check_installed(self, catalog: Catalog) -> None:
         """Check the installed Spark and, if it would be started here, that a Java runs it and the catalog's jars are built for it.
 
@@ -126,6 +143,11 @@ class Spark(EngineType):
 
         _silence()
         return IsolatedExecutor(catalog, run, folder, names)
+
+
+def of_session(key: str) -> bool:
+    """Return whether a setting is one of the session: catalogs that share a JVM each have their own."""
+    return key.startswith("spark.sql.catalog.") or key == "spark.sql.defaultCatalog"
 
 
 def _is_remote(catalog: Catalog) -> bool:

@@ -95,6 +95,11 @@ class Gateway:
         with _environ(**_connection(connection_info.read_bytes())):
             return launch_gateway()
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the JVM has not ended."""
+        return self._process.poll() is None
+
     def close(self, grace_seconds: float) -> None:
         """End the JVM; kill it if it does not end within `grace_seconds`. Never raises."""
         try:

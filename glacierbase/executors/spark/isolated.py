@@ -74,12 +74,12 @@ class IsolatedExecutor(LocalExecutor):
             self._spark.sql(f"SHOW NAMESPACES IN {spark_identifier(name)}")
         manager = self._spark._jsparkSession.sessionState().catalogManager()
         self._memory = Memory(
-            self._gateway.py4j, {name: manager.catalog(name).icebergCatalog() for name in self._names}
+            self._local.gateway.py4j, {name: manager.catalog(name).icebergCatalog() for name in self._names}
         )
 
     @property
     def _jvm(self) -> Any:
-        return self._gateway.py4j.jvm
+        return self._local.gateway.py4j.jvm
 
     def _new_session(self, *, bookkeeping: bool) -> Session:
         spark = self._spark.newSession()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -60,6 +60,11 @@ class SparkSessionPort:
         with self._mapping_errors(sql):
             frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
             return [tuple(row) for row in frame.collect()]
+
+    @property
+    def is_executing(self) -> bool:
+        """Whether a tagged statement runs."""
+        return self._tag is not None
 
     @contextmanager
     def _mapping_errors(self, sql: str) -> Iterator[None]:
@@ -306,6 +311,16 @@ def private(instance: Any, name: str) -> Any:
     field = instance.getClass().getDeclaredField(name)
     field.setAccessible(True)
     return field.get(instance)
+
+
+def configure(spark: Any, conf: Mapping[str, str]) -> None:
+    """Set the settings that a session begins with, and to which `RESET` returns.
+
+    Args:
+        spark: a session of `newSession()`, which was not used.
+    """
+    instance = spark._jsparkSession
+    _set(instance, instance.getClass(), "initialSessionOptions", spark._jvm.PythonUtils.toScalaMap(dict(conf)))
 
 
 def fix_off(spark: Any) -> None:

@@ -36,6 +36,7 @@ def warm(catalog: Catalog, run: Run) -> Warmed:
         ConfigurationError, EngineUnavailable: as for the start of a session; or no archive was written, or the JVM ignores it.
     """
     conf = catalog.spark_conf
+    run = replace(run, shared=None)
     if "spark.remote" in conf:
         return Warmed()
     with TemporaryDirectory() as folder:

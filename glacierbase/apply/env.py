@@ -1,0 +1,40 @@
+"""`env`: make, check and delete the virtual environments of `packages`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+from glacierbase.apply.results import EnvResult
+from glacierbase.executors.environments import checked_python, locked_section
+from glacierbase.executors.installing import delete_environments, make_environment
+from glacierbase.executors.lockfile import lock_path
+from glacierbase.history.opening import Target
+from glacierbase.model.catalog import Catalog
+
+
+def env(
+    target: Target, result: EnvResult, *, everywhere: Callable[[str], Sequence[Catalog]], check: bool, clean: bool
+) -> EnvResult:
+    """Make the catalog's virtual environment where it is missing or out of date.
+
+    Args:
+        everywhere: returns a catalog, by its name, in each of its environments.
+        check: only check whether that is necessary.
+        clean: only delete environments that the catalog file does not use any more.
+
+    Raises:
+        ConfigurationError, EngineUnavailable: as `checked_python`, `make_environment` and `delete_environments`.
+    """
+    catalog = target.catalog
+    if clean:
+        deleted = delete_environments(catalog, everywhere(catalog.name))
+        return replace(result, deleted=deleted.environments, freed=deleted.freed)
+    if not catalog.packages:
+        return replace(result, python=catalog.python)
+    if check:
+        python, packages = checked_python(catalog), len(locked_section(catalog).pins)
+        return replace(result, python=str(python), packages=packages)
+    made = make_environment(catalog, everywhere(catalog.name))
+    lock_file = f"catalogs/{lock_path(catalog.file).name}" if made.lock_file_changed else None
+    return replace(result, python=str(made.python), packages=made.packages, made=made.is_new, lock_file=lock_file)

@@ -1,0 +1,136 @@
+"""The virtual environments of `migrationExecutor.packages` in the user's cache: where each is, and whether it is complete.
+
+A folder of the cache belongs to one content of a lock file, on one Python. Catalogs, also of other projects, with the same content
+share it. A file that is written last marks it as complete.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from dataclasses import dataclass
+from importlib.metadata import distributions
+from pathlib import Path
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.executors.lockfile import Section, canonical, lock_path, normalized, platform, read_sections
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
+from glacierbase.run.cache import cache_folder, digest, is_own
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """The place of a virtual environment.
+
+    Attributes:
+        folder: in the cache. It need not exist.
+    """
+
+    folder: Path
+
+    @property
+    def python(self) -> Path:
+        """Its Python."""
+        return self.folder / "venv" / "bin" / "python"
+
+    @property
+    def complete(self) -> Path:
+        """The file that marks it as complete."""
+        return self.folder / "complete"
+
+    @property
+    def users(self) -> Path:
+        """The file with the paths of the catalog files that use it, a line each."""
+        return self.folder / "users"
+
+    def is_complete(self) -> bool:
+        """Return whether `glacierbase env` of this user completed it, and its Python is still installed."""
+        return is_own(self.complete) and self.python.exists()
+
+    def difference(self, section: Section) -> str | None:
+        """Return how the installed packages differ from a section of a lock file; None if they do not."""
+        base = str(self.folder / "venv")
+        place = sysconfig.get_path("purelib", "posix_prefix", {"base": base, "platbase": base})
+        installed = {normalized(found.name): found.version for found in distributions(path=[place])}
+        expected = section.versions()
+        for name in sorted({*installed, *expected}):
+            if installed.get(name) != expected.get(name):
+                return (
+                    f"{name} {installed.get(name, 'is missing')}, where the lock file has {expected.get(name, 'none')}"
+                )
+        return None
+
+    def user_files(self) -> set[str]:
+        """Return the paths of the catalog files that use it."""
+        return set(self.users.read_text(errors="replace").splitlines()) if is_own(self.users) else set()
+
+
+def environments() -> list[Environment]:
+    """Return all environments in the cache, complete or not."""
+    root = environments_folder()
+    return [Environment(folder) for folder in sorted(root.iterdir()) if folder.is_dir()] if root.is_dir() else []
+
+
+def environments_folder() -> Path:
+    """Return the folder of all environments."""
+    return cache_folder("environments")
+
+
+def environment_of(section: Section) -> Environment:
+    """Return the environment of a section of a lock file, on this Python."""
+    key = [section.packages, section.requirements(), platform(), sys.base_prefix]
+    return Environment(cache_folder("environments", digest(key)))
+
+
+def environment_python(catalog: Catalog) -> Path:
+    """Return the Python of the virtual environment of a catalog's `packages`. Nothing is contacted or written.
+
+    Raises:
+        ConfigurationError: `ENVIRONMENT_MISSING`; `ENVIRONMENT_STALE`: the lock file, the requirements or the Python changed;
+            `LOCK_FILE_INVALID`.
+    """
+    environment = environment_of(locked_section(catalog))
+    if environment.is_complete():
+        return environment.python
+    raise _stale(catalog, "its lock file or this Python changed") if _had_one(catalog) else _missing(catalog)
+
+
+def checked_python(catalog: Catalog) -> Path:
+    """Return the Python as `environment_python` does, after a comparison of the installed packages with the lock file.
+
+    Raises:
+        ConfigurationError: as `environment_python`, which compares nothing.
+    """
+    python = environment_python(catalog)
+    section = locked_section(catalog)
+    if difference := environment_of(section).difference(section):
+        raise _stale(catalog, difference)
+    return python
+
+
+def locked_section(catalog: Catalog) -> Section:
+    """Return the section of the lock file for the catalog's `packages` and this platform. Raises as `environment_python`."""
+    section = read_sections(catalog.file).get(canonical(catalog.packages))
+    location = f"catalogs/{lock_path(catalog.file).name}"
+    if section is None and lock_path(catalog.file).exists():
+        raise _stale(catalog, f"{location} was written for other `packages`")
+    if section is None:
+        raise _missing(catalog)
+    if platform() not in section.platforms:
+        raise _stale(catalog, f"{location} was not resolved for {platform()}")
+    return section
+
+
+def _had_one(catalog: Catalog) -> bool:
+    return any(str(catalog.file) in environment.user_files() for environment in environments())
+
+
+def _missing(catalog: Catalog) -> ConfigurationError:
+    what = f"catalog {catalog.name}: the virtual environment of its `packages` does not exist"
+    return ConfigurationError("ENVIRONMENT_MISSING", what, command("env"))
+
+
+def _stale(catalog: Catalog, why: str) -> ConfigurationError:
+    what = f"catalog {catalog.name}: the virtual environment of its `packages` is out of date: {why}"
+    return ConfigurationError("ENVIRONMENT_STALE", what, command("env"))

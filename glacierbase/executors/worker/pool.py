@@ -1,0 +1,109 @@
+"""The workers of a command: catalogs with equal needs use the same one."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from threading import Lock
+from typing import Any
+
+from glacierbase.executors import EngineType, Executor, Warmed
+from glacierbase.executors.worker.client import Worker, WorkerExecutor, WorkerLost, unavailable
+from glacierbase.executors.worker.interpreters import interpreter_of
+from glacierbase.model.catalog import Catalog
+from glacierbase.run.run import Run
+
+
+@dataclass(slots=True)
+class _Lease:
+    """A worker, how many executors and calls use it, and whether an engine was opened in it."""
+
+    worker: Worker
+    users: int = 0
+    has_opened: bool = False
+
+
+class Workers:
+    """Workers by what is equal for the catalogs that share one. Several threads may request one at the same time."""
+
+    def __init__(self) -> None:
+        self._mutex = Lock()
+        self._leases: dict[str, _Lease] = {}
+
+    def use(self, key: str, start: Callable[[], Worker], *, opens: bool) -> _Lease:
+        """Return the worker of a key; one that has ended is replaced.
+
+        Args:
+            opens: whether an engine will be opened in it. Other engines that nobody uses are closed before, because each holds
+                as much memory as a Spark.
+
+        Raises:
+            WorkerLost: it did not start.
+        """
+        with self._mutex:
+            if opens:
+                self._close_idle(key)
+            lease = self._leases.get(key)
+            if lease is None or not lease.worker.is_running:
+                lease = self._leases[key] = _Lease(start())
+            lease.users += 1
+            lease.has_opened |= opens
+            return lease
+
+    def release(self, lease: _Lease) -> None:
+        """End a use. The worker stays for the next catalog."""
+        with self._mutex:
+            lease.users -= 1
+
+    def _close_idle(self, key: str) -> None:
+        for other, lease in list(self._leases.items()):
+            if other != key and lease.has_opened and not lease.users:
+                self._leases.pop(other).worker.close()
+
+    def close(self) -> None:
+        """Close all workers. Never raises."""
+        with self._mutex:
+            while self._leases:
+                self._leases.popitem()[1].worker.close()
+
+
+def open_in_worker(engine: EngineType, catalog: Catalog, run: Run) -> Executor:
+    """Open an executor in a worker. Raises as `EngineType.open_executor` does; see also `interpreter_of`."""
+    worker, release = _leased(engine, catalog, run, opens=True)
+    return WorkerExecutor(worker, catalog, run, release)
+
+
+def check_in_worker(engine: EngineType, catalog: Catalog, run: Run) -> None:
+    """Check what is installed for the Python of a worker. Raises as `open_in_worker` does."""
+    _call(engine, catalog, run, "check_installed")
+
+
+def warm_in_worker(engine: EngineType, catalog: Catalog, run: Run) -> Warmed:
+    """Prepare the engine's start with the Python of a worker. Raises as `open_in_worker` does."""
+    warmed: Warmed = _call(engine, catalog, run, "warm")
+    return warmed
+
+
+def _call(engine: EngineType, catalog: Catalog, run: Run, method: str) -> Any:
+    worker, release = _leased(engine, catalog, run)
+    try:
+        return worker.call_engines(method, catalog, run)
+    finally:
+        release()
+
+
+def _leased(
+    engine: EngineType, catalog: Catalog, run: Run, *, opens: bool = False
+) -> tuple[Worker, Callable[[], None]]:
+    """Return a worker for a catalog, and what ends its use. Without something shared, the worker ends then."""
+    python = interpreter_of(catalog, Path(run.project))
+    key = json.dumps([str(python), engine.name, engine.needs(catalog)])
+    workers = run.shared.get("workers", None, Workers, Workers.close) if run.shared else Workers()
+    try:
+        lease = workers.use(key, partial(Worker, python, engine.worker_environment()), opens=opens)
+    except WorkerLost as error:
+        raise unavailable(catalog, error) from error
+    return lease.worker, partial(workers.release, lease) if run.shared else workers.close

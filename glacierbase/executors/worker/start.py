@@ -1,0 +1,47 @@
+"""Start the process of a worker: another Python that runs the code of this package."""
+
+from __future__ import annotations
+
+import logging
+import os
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+import glacierbase
+
+# The other Python finds this package, and no other one, in the folder of this one. Neither the current folder nor an installed
+# glacierbase is searched: both processes run the same code.
+_BOOT = """\
+import sys
+from importlib.machinery import PathFinder
+class Finder:
+    @staticmethod
+    def find_spec(name, path=None, target=None):
+        return PathFinder.find_spec(name, sys.argv[1:2]) if name == "glacierbase" else None
+sys.meta_path.insert(0, Finder)
+sys.path.remove("")
+from glacierbase.executors.worker.main import main
+main(int(sys.argv[2]))
+"""
+
+
+def start_process(python: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start the process, without waiting until it is ready. It ends when its stdin is closed.
+
+    Args:
+        environment: variables that the process gets besides those of this process.
+
+    Raises:
+        OSError: the program cannot be executed.
+    """
+    level = logging.getLogger("glacierbase").getEffectiveLevel()
+    folder = Path(next(iter(glacierbase.__path__))).absolute().parent
+    return subprocess.Popen(
+        [python, "-c", _BOOT, str(folder), str(level)],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        start_new_session=True,  # Signals of the terminal reach this process only, which ends the worker.
+        env={**os.environ, **environment},
+    )
