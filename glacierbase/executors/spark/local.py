@@ -121,10 +121,10 @@ class LocalExecutor(SparkExecutor):
         flags, sandbox: as for `LocalSpark`; a JVM with one of them is not shared.
         """
         check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
-        _make_sqlite_folders(catalog.spark_conf)
         self._is_shared = run.shared is not None and flags is None and sandbox is None
         self._sessions: WeakSet[SparkSessionPort] = WeakSet()
         self._local = _shared_spark(catalog, run) if self._is_shared else _own_spark(catalog, run, flags, sandbox)
+        _make_sqlite_folders(catalog.spark_conf)
         try:
             super().__init__(
                 catalog, self._local.spark, self._local.process, self._local.spark.sparkContext.sparkUser()

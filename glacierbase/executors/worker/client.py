@@ -29,9 +29,9 @@ from glacierbase.executors.worker.wire import (
     Handle,
     Logged,
     Message,
+    MethodCall,
     NotAMessage,
     OpenedExecutor,
-    Request,
     packed,
     unpacked,
 )
@@ -112,7 +112,7 @@ class Worker:
                 raise WorkerLost(self._lost)
             self._waiting[number] = queue.SimpleQueue()
         with suppress(ChannelClosed):  # The answer is then that the process has ended.
-            self._channel.send(Request(number, target, method, packed((args, kwargs))))
+            self._channel.send(MethodCall(number, target, method, packed((args, kwargs))))
         return self._answer(number, seconds)
 
     def call_engines(self, method: str, catalog: Catalog, run: Run) -> Any:
@@ -205,7 +205,7 @@ class Worker:
     def _accept(self, message: Message) -> None:
         if isinstance(message, Logged):
             logging.getLogger(message.logger).log(message.level, "%s", message.text)
-        elif not isinstance(message, Request) and (waiting := self._waiting.get(message.number)):
+        elif not isinstance(message, MethodCall) and (waiting := self._waiting.get(message.number)):
             waiting.put(message)
 
     def _end(self, why: str | None, seconds: float) -> None:

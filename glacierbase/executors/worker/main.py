@@ -25,8 +25,8 @@ from glacierbase.executors.worker.wire import (
     Handle,
     Logged,
     Message,
+    MethodCall,
     OpenedExecutor,
-    Request,
     packed,
     unpacked,
 )
@@ -145,7 +145,7 @@ class Server:
 
     def accept(self, message: Message) -> None:
         """Start the call of a request; the answer is sent when it returns."""
-        assert isinstance(message, Request)
+        assert isinstance(message, MethodCall)
         if message.target == ENGINES:
             start_thread(partial(self._answer, message), message.method)
             return
@@ -158,7 +158,7 @@ class Server:
                 return
         self._answer(message)  # An error: the object was closed.
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: MethodCall) -> None:
         try:
             with watched(_Mirrored(self, request.number)):
                 body, failed = packed(self._result(request)), False
@@ -168,7 +168,7 @@ class Server:
             body, failed = packed(mask(traceback.format_exc())), True
         self.send(Answer(request.number, body, failed))
 
-    def _result(self, request: Request) -> Any:
+    def _result(self, request: MethodCall) -> Any:
         args, kwargs = unpacked(request.body)
         if request.method == "detail":
             return self._detail(*args)
@@ -177,7 +177,7 @@ class Server:
         value = getattr(self._objects[request.target], request.method)(*args, **kwargs)
         return self._with_handle(request, value)
 
-    def _with_handle(self, request: Request, value: Any) -> Any:
+    def _with_handle(self, request: MethodCall, value: Any) -> Any:
         """Return the value to send; an executor or a session stays here. One that is closed is forgotten."""
         if request.method == "close" and request.target != ENGINES:
             self._forget(request.target)

@@ -20,7 +20,7 @@ class Finder:
     def find_spec(name, path=None, target=None):
         return PathFinder.find_spec(name, sys.argv[1:2]) if name == "glacierbase" else None
 sys.meta_path.insert(0, Finder)
-sys.path.remove("")
+sys.path[:] = filter(None, sys.path)
 from glacierbase.executors.worker.main import main
 main(int(sys.argv[2]))
 """

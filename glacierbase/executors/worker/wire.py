@@ -30,7 +30,7 @@ class NotAMessage(ChannelClosed):
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class MethodCall:
     """Call a method of an object in the worker. The body holds its arguments: a tuple and a mapping."""
 
     number: int
@@ -93,7 +93,7 @@ class OpenedExecutor:
     process: dict[str, Any]
 
 
-Message = Request | Answer | Began | Ended | Logged
+Message = MethodCall | Answer | Began | Ended | Logged
 
 
 class Channel:
