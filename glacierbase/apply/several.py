@@ -10,7 +10,7 @@ from glacierbase.apply.migrator import Migrator, chosen
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import NOT_RUN, MigrateResult
 from glacierbase.errors import GlacierbaseError
-from glacierbase.executors import type_of
+from glacierbase.executors import check_installed
 from glacierbase.history.opening import Target
 from glacierbase.stores.choice import opens_without_engine
 
@@ -28,7 +28,7 @@ def check(
     if target.spark is not None:
         return None
     try:
-        type_of(target.catalog).check_installed(target.catalog)
+        check_installed(target.catalog, target.run)
     except GlacierbaseError as error:
         try:
             pending = _pending(target, selection, given)

@@ -102,8 +102,8 @@ class Project:
     Every command that works on catalogs is a method, except `init`, `new` and `rebase`, which only write or rename files. It takes
     `catalogs`, the names of the catalogs to run it for, or one name (default: `default_catalogs`), and returns one result per
     catalog, in order of name. If a catalog fails, also because a reference in its file has no value, the method still runs the
-    others (`migrate` only those that were started), then raises the first error, with all results in its attribute `results`. `layout_advise`,
-    `layout_profile` and `layout_simulate` are about one table, or none, and return one result.
+    others (`migrate` only those that it started before), then raises the first error, with all results in its attribute `results`.
+    `layout_advise`, `layout_profile` and `layout_simulate` are about one table, or none, and return one result.
 
     Attributes:
         held_locks: the locks that runs of this project hold now.

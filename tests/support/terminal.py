@@ -18,7 +18,8 @@ from typing import TextIO
 
 from tests.support.project_folder import ProjectFolder
 
-ERASE = "\x1b[K"
+ERASE, ERASE_BELOW = "\x1b[K", "\x1b[J"
+_CONTROL = re.compile(r"\x1b\[\d*[AJK]|.", re.DOTALL)
 COLOUR = re.compile(r"\x1b\[[\d;]*m")
 
 
@@ -39,16 +40,21 @@ class Recording:
     @property
     def screen(self) -> list[str]:
         """The lines that are left for a person to read, without those at the end that are empty."""
-        lines, column = [""], 0
-        for part in COLOUR.sub("", self.text).replace("\r\n", "\n").replace(ERASE, "\0"):
+        lines, row, column = [""], 0, 0
+        for part in _CONTROL.findall(COLOUR.sub("", self.text).replace("\r\n", "\n\r")):
             if part == "\n":
-                lines, column = [*lines, ""], 0
+                row += 1
+                lines += [""] * (row == len(lines))
             elif part == "\r":
                 column = 0
-            elif part == "\0":
-                lines[-1] = lines[-1][:column]
+            elif part == ERASE:
+                lines[row] = lines[row][:column]
+            elif part == ERASE_BELOW:
+                lines[row:] = [lines[row][:column]]
+            elif part.startswith("\x1b"):
+                row = max(0, row - int(part[2:-1]))
             else:
-                lines[-1] = f"{lines[-1][:column]}{part}{lines[-1][column + 1 :]}"
+                lines[row] = f"{lines[row][:column].ljust(column)}{part}{lines[row][column + 1 :]}"
                 column += 1
         while lines and not lines[-1]:
             lines.pop()
@@ -56,10 +62,10 @@ class Recording:
 
 
 @contextmanager
-def terminal(columns: int = 80) -> Iterator[Recording]:
-    """Open a terminal of that width, and record what is written to it until the block ends."""
+def terminal(columns: int = 80, rows: int = 24) -> Iterator[Recording]:
+    """Open a terminal of that size, and record what is written to it until the block ends."""
     master, slave = pty.openpty()
-    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     recording = Recording(columns, os.fdopen(slave, "w"))
     reader = threading.Thread(target=_read, args=(master, recording))
     reader.start()

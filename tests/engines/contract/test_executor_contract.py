@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 import threading
 import time
 import uuid
@@ -15,7 +16,7 @@ import pytest
 
 from glacierbase.errors import EngineError, StatementRefused, TableNotFound
 from glacierbase.model.names import name_parts
-from tests.support.beds import LakeBed, RemoteLake, SnowBed, opened
+from tests.support.beds import LakeBed, RemoteLake, SnowBed, lake_bed, opened
 from tests.support.fakes import FakeExecutor
 
 
@@ -42,11 +43,21 @@ SLOW_ON_SNOWFLAKE = {
 }
 
 
+@pytest.fixture(scope="module")
+def worker_lake(lake_text: str, warm_cache: None, tmp_path_factory: pytest.TempPathFactory) -> Iterator[LakeBed]:
+    """A real Spark in a worker."""
+    folder = tmp_path_factory.mktemp("worker") / "project"
+    text = lake_text.replace("WAREHOUSE", str(folder / "warehouse"))
+    with lake_bed(f"{text}  python: {sys.executable}\n", folder) as bed:
+        yield bed
+
+
 @pytest.fixture(
     params=[
         "fake",
         pytest.param("lake", id="spark"),
         pytest.param("remote_lake", id="connect"),
+        pytest.param("worker_lake", id="worker", marks=[pytest.mark.spark, pytest.mark.long]),
         "sqlite_engine",
         "emulated",
         pytest.param("account", marks=pytest.mark.account),

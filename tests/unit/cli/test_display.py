@@ -12,6 +12,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, redirect_stderr
+from dataclasses import replace
 from types import SimpleNamespace
 
 import pytest
@@ -20,7 +21,8 @@ from glacierbase.cli import display
 from glacierbase.cli.display import LiveLine, LogLines, open_display
 from glacierbase.cli.terminal import Terminal
 from glacierbase.model.text import as_clock
-from glacierbase.run.activity import Activity, doing
+from glacierbase.run.activity import Activity, doing, on_own_line
+from glacierbase.run.waiting import start_thread
 from glacierbase.secrets import register
 from tests.support.hostile import PAYLOAD, check_safe
 from tests.support.project_folder import ProjectFolder
@@ -298,6 +300,99 @@ def test_in_a_log_a_phase_has_a_line_at_its_start_and_a_statement_one_a_minute(
         "shop: running 0003 2/4 (line 6) 01:00, stage 1, 5/8 tasks",
         "shop: running 0003 2/4 (line 6) 02:01, stage 1, 5/8 tasks",
     ]
+
+
+def catalogs_at_work(count: int, seconds: float = 5) -> list[Activity]:
+    """Return the activity of each of several catalogs, which have separate lines."""
+    return [replace(started(seconds, f"c{number}: starting Spark"), line=number) for number in range(1, count + 1)]
+
+
+def test_each_catalog_that_runs_has_a_line_which_is_rewritten_in_place(tty: Recording, now: None) -> None:
+    """The lines are in the order in which the catalogs started; those of catalogs that have ended disappear."""
+    line, (first, second, third) = LiveLine(tty.stream), catalogs_at_work(3)
+    tty.stream.write("before\n")
+    line._show([first, second, third], [first, second, third])
+    wait_for(lambda: tty.screen == ["before", *(f"c{number}: starting Spark 00:05" for number in (1, 2, 3))])
+    second.since, third.since = NOW - 70, NOW - 0.1
+    line._show([second, third], [second, third])
+    wait_for(lambda: tty.screen == ["before", "c2: starting Spark 01:10", "c3: starting Spark 00:00"])
+    with line.paused():
+        tty.stream.write("applied  migrations/c1/1_a.sql\n")
+    line._show([third], [third])
+    line._show([second], [second])
+    wait_for(lambda: tty.screen == ["before", "applied  migrations/c1/1_a.sql", "c2: starting Spark 01:10"])
+    line._show([second, third], [second, third])
+    line.close()
+    wait_for(lambda: tty.screen == ["before", "applied  migrations/c1/1_a.sql"])
+
+
+@pytest.mark.parametrize(
+    ("rows", "count", "shown"), [(24, 10, 10), (24, 12, 9), (6, 5, 5), (6, 6, 4), (2, 3, 1), (0, 11, 9)]
+)
+def test_the_lines_of_catalogs_fit_on_the_screen(rows: int, count: int, shown: int, now: None) -> None:
+    """The screen never scrolls by them: at most ten are shown, or one less than it has; the last one counts the others."""
+    activities = catalogs_at_work(count)
+    with terminal(rows=rows) as recording:
+        LiveLine(recording.stream)._show(activities, activities)
+        last = [] if shown == count else [f"…and {count - shown} more"]
+        expected = [*(f"c{number}: starting Spark 00:05" for number in range(1, shown + 1)), *last]
+        wait_for(lambda: recording.screen == expected)
+
+
+def test_lines_of_catalogs_are_cut_and_never_wrap(now: None) -> None:
+    """A wrapped line would not be erased."""
+    activities = catalogs_at_work(2)
+    with terminal(12) as recording:
+        line = LiveLine(recording.stream)
+        line._show(activities, activities)
+        wait_for(lambda: recording.screen == ["c1: startin", "c2: startin"])
+        line.clear()
+        wait_for(lambda: recording.screen == [])
+
+
+def test_one_engine_without_an_answer_delays_no_other_line(
+    tty: Recording, now: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each catalog has its own detail, which is requested at the same time as the others."""
+    silent, (first, second) = threading.Event(), catalogs_at_work(2)
+    first.detail, second.detail = lambda: str(silent.wait(60)), lambda: "stage 1"
+    monkeypatch.setattr(display, "_ANSWER_SECONDS", 0.2)
+    line = LiveLine(tty.stream)
+    for _ in range(2):
+        line._show([first, second], [first, second])
+    wait_for(lambda: tty.screen == ["c1: starting Spark 00:05", "c2: starting Spark 00:05, stage 1"])
+    silent.set()
+
+
+def test_a_log_names_the_catalogs_that_run_at_the_same_time(caplog: pytest.LogCaptureFixture, now: None) -> None:
+    """Each start is a line, as with one catalog."""
+    caplog.set_level(logging.INFO, "glacierbase")
+    activities = catalogs_at_work(2)
+    for activity in activities:
+        activity.announce = True
+    LogLines()._show(activities, activities)
+    assert caplog.messages == ["c1: starting Spark", "c2: starting Spark"]
+
+
+def test_catalogs_that_run_in_threads_have_lines_of_their_own(tty: Recording) -> None:
+    """The newest activity of each is shown; an activity in a thread that a catalog starts is on its line."""
+
+    def work(name: str) -> None:
+        with on_own_line(), doing(f"{name}: outer"):
+            start_thread(lambda: inner(name), name).join()
+
+    def inner(name: str) -> None:
+        with doing(f"{name}: inner"):
+            done.wait(30)
+
+    done = threading.Event()
+    with watching(tty):
+        threads = [start_thread(lambda name=name: work(name), name) for name in "ab"]  # type: ignore[misc]
+        wait_for(lambda: sorted(line[:8] for line in tty.screen) == ["a: inner", "b: inner"])
+        done.set()
+        for thread in threads:
+            thread.join()
+    wait_for(lambda: tty.screen == [])
 
 
 def test_beside_json_nothing_is_shown(tty: Recording) -> None:

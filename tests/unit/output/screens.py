@@ -19,6 +19,7 @@ from unittest.mock import patch
 from click.testing import CliRunner
 
 from glacierbase.apply.results import (
+    NOT_RUN,
     AppliedFile,
     FailedFile,
     MigrateResult,
@@ -153,6 +154,9 @@ def _migrate(**given: Any) -> MigrateResult:
 
 _FAILED = _migrate(
     failed=FailedFile(_VERSIONS[2], _PATHS[2], 2, 7, "no", State.FAILED), not_run=_VERSIONS[3:], error=_FAILURE
+)  # fmt: skip
+_LEFT = MigrateResult(
+    "web", "prod", skipped=f"{NOT_RUN}catalog analytics failed", not_run=("20261120120000", "daily_visits")
 )  # fmt: skip
 _PENDING = tuple(made(PendingFile, version=_VERSIONS[i], description=_WHY[i], author="Data Platform Team", path=_PATHS[i],
                       statements=i, resumes_at=4 - i) for i in (2, 3))  # fmt: skip
@@ -289,6 +293,7 @@ COMMENT = "comment.md"
 SCREENS: dict[str, Callable[[Show], str]] = {
     "migrate": _of(_migrate()),
     "migrate-failed": _of(_FAILED, errors=(_FAILURE,)),
+    "migrate-not-run": _of(_FAILED, _LEFT, errors=(_FAILURE,)),
     "pending": _of(PendingResult("analytics", "prod", pending=_PENDING)),
     "status": _of(StatusResult("analytics", "prod", migrations=_STATUS, lock=_LOCK, warnings=("2 runs are ahead",))),
     "status-environments": _of(
