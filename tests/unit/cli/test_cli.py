@@ -36,7 +36,7 @@ COMMANDS = {
         "schemas",
         "completion",
     ],
-    "Apply migrations": ["migrate", "baseline", "warm"],
+    "Apply migrations": ["migrate", "baseline", "env", "warm"],
     "Read (nothing is changed)": [
         "pending",
         "plan",

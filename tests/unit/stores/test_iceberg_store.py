@@ -37,6 +37,7 @@ from glacierbase.errors import (
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
+from glacierbase.run.installed import pip_install
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from glacierbase.stores.iceberg.errors import mapped
@@ -436,5 +437,5 @@ def test_a_missing_driver_is_named_with_what_brings_it(
         open_store(replace(iceberg_catalog, spark_conf=conf)).read_lock()
     assert (caught.value.code, caught.value.hint) == (
         "PYICEBERG_NOT_INSTALLED",
-        "pip install 'pyiceberg[sql-postgres]'",
+        pip_install("postgres"),
     )
