@@ -370,18 +370,19 @@ def test_a_worker_that_died_is_replaced(catalog: Catalog) -> None:
     assert has_ended(other)
 
 
-def test_a_worker_that_does_not_answer_is_killed(own: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_does_not_answer_is_killed(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is cancelled closes the executor; no call waits for a process that is stopped."""
     monkeypatch.setattr(client, "_CLOSE_SECONDS", 0.2)
     monkeypatch.setattr(client, "_BESIDE_SECONDS", 0.2)
-    executor = own()
-    session = executor.open_session()
-    pid = pid_of(session)
-    os.kill(pid, signal.SIGSTOP)
-    threading.Timer(0.3, executor.close).start()
-    assert session.progress() is None
-    with pytest.raises(OutcomeUnknown):
-        result(Caller().submit(lambda: session.execute("note it")), 10)
+    with Shared() as shared:
+        executor = opened(catalog, shared)
+        session = executor.open_session()
+        pid = pid_of(session)
+        os.kill(pid, signal.SIGSTOP)
+        threading.Timer(0.3, executor.close).start()
+        assert session.progress() is None
+        with pytest.raises(OutcomeUnknown):
+            result(Caller().submit(lambda: session.execute("note it")), 5)
     assert has_ended(pid)
 
 
