@@ -115,7 +115,7 @@ class WordSession:
 
 
 class WordExecutor:
-    """An executor with a process of its own, which ends when its stdin is closed, as a JVM does."""
+    """An executor, with a process of its own if the catalog has a command for it."""
 
     dialect = "spark"
     engine = "words 1.0"
@@ -124,7 +124,7 @@ class WordExecutor:
     def __init__(self, catalog: Catalog) -> None:
         self.process: dict[str, Any] = {}
         if catalog.conf.get("child"):
-            self._child = subprocess.Popen(["cat"], stdin=subprocess.PIPE, start_new_session=True)
+            self._child = subprocess.Popen(catalog.conf["child"], stdin=subprocess.PIPE, start_new_session=True)
             self.process = engine_process(self._child.pid)
 
     def open_session(self, *, bookkeeping: bool = False) -> WordSession:

@@ -25,7 +25,7 @@ from glacierbase.run.activity import watched
 from glacierbase.run.processes import engine_process, is_engine_gone, this_process
 from glacierbase.run.run import Run
 from glacierbase.run.shared import Shared
-from glacierbase.run.waiting import start_thread
+from glacierbase.run.waiting import Caller, result, start_thread
 from glacierbase.secrets import register
 from tests.support.project_folder import REPOSITORY
 from tests.support.worker_engine import install_words
@@ -295,12 +295,30 @@ def test_a_worker_that_dies_at_its_start_is_one_clear_error(catalog: Catalog) ->
     assert caught.value.message == "catalog shop: the process of the engine ended with exit code 3: no room"
 
 
+def test_a_call_that_waits_ends_with_its_worker(own: Open) -> None:
+    """The process is killed while the statement runs."""
+    executor = own()
+    session, other = executor.open_session(), executor.open_session()
+    waiting = Caller().submit(lambda: session.execute("sleep 60"))
+    os.kill(pid_of(other), signal.SIGKILL)
+    with pytest.raises(OutcomeUnknown, match="was killed by SIGKILL"):
+        result(waiting, 5)
+
+
+def test_the_engine_of_a_lost_worker_is_killed(own: Open) -> None:
+    """A JVM would go on with its statement for some seconds after its stdin was closed."""
+    executor = own(child=["sleep", "60"])
+    with pytest.raises(OutcomeUnknown):
+        executor.open_session().execute("die")
+    assert has_ended(executor.process["engine_pid"])
+
+
 @pytest.mark.parametrize(
     ("sql", "why"), [("die", "was killed by SIGKILL"), ("garble", "its pipe holds something else than messages")]
 )
 def test_a_worker_that_is_lost_inside_a_statement_leaves_its_outcome_unknown(sql: str, why: str, own: Open) -> None:
     """Every call that waits, and every later one, raises what it raises where a JVM has died. The engine ends with it."""
-    executor = own(child=True)
+    executor = own(child=["cat"])
     session, other = executor.open_session(), executor.open_session()
     errors: list[BaseException] = []
 
@@ -352,18 +370,19 @@ def test_a_worker_that_died_is_replaced(catalog: Catalog) -> None:
     assert has_ended(other)
 
 
-def test_a_worker_that_does_not_answer_is_killed(own: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_worker_that_does_not_answer_is_killed(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """A run that is cancelled closes the executor; no call waits for a process that is stopped."""
     monkeypatch.setattr(client, "_CLOSE_SECONDS", 0.2)
     monkeypatch.setattr(client, "_BESIDE_SECONDS", 0.2)
-    executor = own()
-    session = executor.open_session()
-    pid = pid_of(session)
-    os.kill(pid, signal.SIGSTOP)
-    threading.Timer(0.3, executor.close).start()
-    assert session.progress() is None
-    with pytest.raises(OutcomeUnknown):
-        session.execute("note it")
+    with Shared() as shared:
+        executor = opened(catalog, shared)
+        session = executor.open_session()
+        pid = pid_of(session)
+        os.kill(pid, signal.SIGSTOP)
+        threading.Timer(0.3, executor.close).start()
+        assert session.progress() is None
+        with pytest.raises(OutcomeUnknown):
+            result(Caller().submit(lambda: session.execute("note it")), 5)
     assert has_ended(pid)
 
 
@@ -375,7 +394,7 @@ from glacierbase.executors import open_executor
 from glacierbase.run.run import Run
 from tests.support.project_folder import only_catalog
 root = Path(sys.argv[1])
-catalog = replace(only_catalog(root), executor_type="words", python=sys.executable, conf={"child": True})
+catalog = replace(only_catalog(root), executor_type="words", python=sys.executable, conf={"child": ["cat"]})
 executor = open_executor(catalog, Run.here(root))
 session = executor.open_session()
 print(session.query("process")[0][0], executor.process["engine_pid"], flush=True)
