@@ -6,20 +6,6 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
-        "packages are installed whatever their hashes",
-        "executors/installing.py",
-        'given = ["install", "--require-hashes", "-r"',
-        'given = ["install", "-r"',
-        "unit/executors/test_environments.py::test_a_wrong_hash_installs_nothing",
-    ),
-    Break(
-        "an environment that was not completed counts",
-        "executors/environments.py",
-        "return is_own(self.complete) and self.python.exists()",
-        "return self.python.exists()",
-        "unit/executors/test_environments.py::test_an_environment_of_a_killed_run_does_not_count",
-    ),
-    Break(
         "a requirement may be an option of pip",
         "catalogs/environment.py",
         "            if not REQUIREMENT.accepts(item.text):\n",
