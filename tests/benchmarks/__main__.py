@@ -24,6 +24,7 @@ from tests.benchmarks import (
     report,
     requests,
     review,
+    several,
     simulate,
 )
 from tests.benchmarks.order import Order
@@ -43,6 +44,7 @@ BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
     "requests": requests.rows,
     "listing": listing.rows,
     "alter": alter.rows,
+    "several": several.rows,
     "review": review.rows,
     "bookkeeping": bookkeeping.rows,
 }

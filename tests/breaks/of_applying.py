@@ -20,6 +20,27 @@ BREAKS = (
         ),
     ),
     Break(
+        "catalogs run although the engine of one does not fit",
+        "project/each.py",
+        "        if not results:\n            results = run_all(",
+        "        if True:\n            results += run_all(",
+        "unit/project/test_several.py::test_nothing_of_any_catalog_runs_if_an_engine_does_not_fit",
+    ),
+    Break(
+        "a catalog is started after another one failed",
+        "project/running.py",
+        "waiting.popleft() if waiting and not stopped.is_set() else None",
+        "waiting.popleft() if waiting else None",
+        "unit/project/test_several.py::test_after_the_first_catalog_failed_those_not_started_do_not_run",
+    ),
+    Break(
+        "a KeyboardInterrupt does not cancel the catalogs that run",
+        "project/running.py",
+        "cancelled.is_set() or target.cancelled()",
+        "target.cancelled()",
+        "unit/project/test_several.py::test_a_keyboard_interrupt_cancels_all_waits_for_them_and_is_raised",
+    ),
+    Break(
         "an unset reference of one catalog stops the others",
         "project/each.py",
         "            failed[file.name, environment] = error\n            continue\n",
