@@ -6,6 +6,27 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
+        "a protected environment accepts an embedded store",
+        "catalogs/environment.py",
+        "if catalog.protected and catalog.store.folder is not None and node is not None:",
+        "if False and node is not None:",
+        "unit/catalogs/test_safe_store.py::test_a_protected_environment_refuses_an_embedded_store",
+    ),
+    Break(
+        "Hudi's catalog may hold the lock",
+        "catalogs/safe_store.py",
+        'if conf.get(f"spark.sql.catalog.{name}") == HUDI:',
+        "if False:",
+        "unit/catalogs/test_safe_store.py::test_without_a_catalog_that_can_hold_a_lock_the_choices_are_named",
+    ),
+    Break(
+        "auto opens a catalog whose client is not installed",
+        "stores/iceberg/properties.py",
+        "return missing_package(opening(catalog)) is None",
+        "return opening(catalog) is not None",
+        "unit/stores/test_choice.py::test_auto_goes_through_the_engine_where_a_package_is_missing",
+    ),
+    Break(
         "Iceberg's compare-and-set does not compare",
         "stores/iceberg/store.py",
         "if not current or Counter(LockRow(*values).claim for values in _values(current[1], LockRow)) != claims:",
