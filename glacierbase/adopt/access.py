@@ -83,10 +83,11 @@ def plan(
     """
     catalog = target.catalog
     places = [_place(catalog, *place, flavour) for place in _namespaces(target)]
-    store = _place(catalog, catalog.store.catalog, catalog.store.namespace, flavour)
+    options = catalog.store
+    store = None if options.folder else _place(catalog, options.catalog, options.namespace, flavour)
     roles = [(migrator, "migrator"), *((writer, "writer") for writer in writers)]
     grants = [grant for role, kind in roles for grant in _granted(catalog, role, kind, places, store)]
-    limits = dict.fromkeys(limit for place in (*places, store) for limit in place.flavour.limits)
+    limits = dict.fromkeys(limit for place in filter(None, (*places, store)) for limit in place.flavour.limits)
     return replace(result, grants=tuple(dict.fromkeys(grants)), warnings=tuple(limits))
 
 
@@ -144,8 +145,8 @@ def _decided(catalog: Catalog, name: str, conf: Mapping[str, str]) -> str | None
     return _BY_CLASS.get(catalog.spark_conf.get(f"spark.sql.catalog.{name}", "")) or by_address
 
 
-def _granted(catalog: Catalog, role: str, kind: str, places: Sequence[_Place], store: _Place) -> Iterator[Grant]:
-    for place in (*places, store):
+def _granted(catalog: Catalog, role: str, kind: str, places: Sequence[_Place], store: _Place | None) -> Iterator[Grant]:
+    for place in filter(None, (*places, store)):
         rights: Rights = getattr(place.flavour, kind)
         names = _names(catalog, role, place)
         templates = (*rights.catalog, *(rights.store if place is store else rights.namespace))

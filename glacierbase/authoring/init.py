@@ -118,7 +118,7 @@ def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str
     written = {catalog: text, migration: sql, **dict(_absent(root))}
     for path, content in written.items():
         new.create(path, root, content)
-    steps = tuple(_steps(project, name if others else None))
+    steps = tuple(_steps(project, name if others else None, has_packages="\n  packages:" in text))
     variables = tuple(dict.fromkeys(_VARIABLE.findall(text)))
     return InitResult(name, "", files=tuple(map(str, written)), variables=variables, next=steps)
 
@@ -164,14 +164,18 @@ def _absent(root: Path) -> Iterator[tuple[Path, str]]:
             yield root / name, text
 
 
-def _steps(project: str | None, catalog: str | None) -> Iterator[str]:
-    """Yield the next four commands.
+def _steps(project: str | None, catalog: str | None, *, has_packages: bool) -> Iterator[str]:
+    """Yield the next commands.
 
     Args:
         catalog: the new one, if there are others.
+        has_packages: whether its engine needs a virtual environment of its own.
     """
     if project:
         yield f"cd {shlex.quote(project)}"
     with on_catalog(catalog):
-        for name in ("validate", "doctor", "migrate") if project else ("validate", "doctor", "plan", "migrate"):
+        yield command("validate")
+        if has_packages:
+            yield command("env")
+        for name in ("doctor", "migrate") if project else ("doctor", "plan", "migrate"):
             yield command(name)

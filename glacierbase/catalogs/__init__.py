@@ -13,6 +13,7 @@ Catalogs:
 - `blocks`: the keys `drift`, `lint` and `headers`.
 - `dependencies`: jars.
 - `declared_catalogs`: the catalogs that `sparkConf` declares.
+- `safe_store`: which of them cannot hold a lock, and the choices where no other is named.
 - `table_formats`: the formats of its tables, their versions, the properties of new tables.
 - `choice`: the catalogs and the environment of a command.
 - `place`: the values that identify where a catalog file leads.

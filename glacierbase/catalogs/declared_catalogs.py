@@ -18,6 +18,10 @@ _CLASSES = (
     "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
     "io.unitycatalog.spark.UCSingleCatalog",
 )
+DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+HUDI = "org.apache.spark.sql.hudi.catalog.HoodieCatalog"
+HADOOP = "org.apache.iceberg.hadoop.HadoopCatalog"
+_CLASSES = (*_ICEBERG, DELTA, HUDI)
 # The types and classes of `CatalogUtil` in Iceberg 1.12; any other implementation is named by its class:
 # https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration
 _TYPES = ("rest", "glue", "hive", "jdbc", "hadoop", "nessie", "bigquery")
@@ -27,7 +31,7 @@ _IMPLEMENTATIONS = (
     "org.apache.iceberg.aws.dynamodb.DynamoDbCatalog",
     "org.apache.iceberg.hive.HiveCatalog",
     "org.apache.iceberg.jdbc.JdbcCatalog",
-    "org.apache.iceberg.hadoop.HadoopCatalog",
+    HADOOP,
     "org.apache.iceberg.nessie.NessieCatalog",
     "org.apache.iceberg.snowflake.SnowflakeCatalog",
     "org.apache.iceberg.gcp.bigquery.BigQueryMetastoreCatalog",

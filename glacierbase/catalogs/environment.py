@@ -12,6 +12,7 @@ from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import KEYS, unknown_engine
 from glacierbase.catalogs.references import References, resolved, with_unset_joined
+from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, FOLDER, IN_CATALOG, SHARED_STORE, why_unsafe
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
@@ -65,7 +66,7 @@ class EnvironmentReader:
             records_tables=bool(self._option("record")),
             plan_required=bool(self._option("requirePlan")),
             dependency_places=dependencies.places,
-            store=self._store(engine, {**conf, "sparkConf": spark_conf, "connection": connection}),
+            store=self._store(file, environment, engine, {**conf, "sparkConf": spark_conf, "connection": connection}),
             hooks=self._hooks(),
             lint=self._lint(),
             layout=self._layout(),
@@ -76,6 +77,7 @@ class EnvironmentReader:
             python=self._option("migrationExecutor.python"),
             packages=self._packages(),
         )
+        self._check_embedded(catalog)
         raise_all(with_unset_joined(self._errors)[:MOST_ERRORS])
         return catalog
 
@@ -88,6 +90,13 @@ class EnvironmentReader:
         key = KEYS[path]
         default = key.type.convert(key.default) if key.default else None
         return self._value(path, value_type or key.type, default)
+
+    def _is_unread(self, path: str) -> bool:
+        """Return whether the value at a path of keys holds a reference that was not read."""
+        node = self._content.get(*path.split("."))
+        with suppress(GlacierbaseError):  # Collected where the value is read.
+            return isinstance(node, ScalarNode) and self._references.is_unread(self._references.text(node, path))
+        return True
 
     def _value(self, path: str, value_type: ValueType, default: Any) -> Any:
         node = self._content.get(*path.split("."))
@@ -258,12 +267,39 @@ class EnvironmentReader:
         return tuple(item.text for item in items)
 
     def _store(self, engine: EngineType, conf: Mapping[str, Any]) -> StoreOptions:
+    def _store(self, file: Path, environment: str, engine: EngineType, conf: Mapping[str, Any]) -> StoreOptions:
+        store_type = self._option("store.type")
+        is_embedded = store_type == EMBEDDED
+        if is_embedded and engine.default_catalog[:1] == (
+            "sparkConf",
+        ):  # Else its catalog also completes users' names.
+            catalog = EMBEDDED
+        else:
+            catalog = self._store_catalog(engine, conf)
+            self._check_safe(catalog, store_type, conf["sparkConf"])
         return StoreOptions(
-            catalog=self._store_catalog(engine, conf),
+            catalog=catalog,
             namespace=self._option("store.namespace", engine.namespace),
             lease_seconds=self._option("store.lockLease"),
-            type=self._option("store.type"),
+            type=store_type,
+            folder=file.parents[1] / FOLDER / environment if is_embedded else None,
         )
+
+    def _check_embedded(self, catalog: Catalog) -> None:
+        """Refuse files of this machine as the store of a protected environment: other machines would not see its lock."""
+        node = self._content.get("store", "type")
+        if catalog.protected and catalog.store.folder is not None and node is not None:
+            what = f"store.type: the environment {catalog.environment} is protected, and an embedded store locks only one machine"
+            hint = f"{SHARED_STORE}, and `type: auto`"
+            self._errors.append(node.place.error("EMBEDDED_PROTECTED", what, hint))
+
+    def _check_safe(self, name: str, store_type: str, spark_conf: Mapping[str, str]) -> None:
+        """Refuse a catalog in which two runs could both acquire the lock."""
+        chosen = self._content.get("store", "catalog")
+        why = why_unsafe(spark_conf, name, is_chosen=chosen is not None)
+        if why and store_type in IN_CATALOG and not self._is_unread("store.type"):
+            what = f"history and lock cannot be in {name}: it is {why}, so that two runs could both acquire the lock"
+            self._errors.append((chosen or self._content).place.error("STORE_NOT_SAFE", what, CHOICES))
 
     def _store_catalog(self, engine: EngineType, conf: Mapping[str, Any]) -> str:
         """Return the catalog that `store.catalog` names, else the engine's default, else the only one declared."""
@@ -284,12 +320,13 @@ class EnvironmentReader:
                 return str(STORE_CATALOG.convert(declared[0]))
         if not self._errors:
             what = f"declares {', '.join(declared) or 'none'}" if path[0] == "sparkConf" else f"names no {path[-1]}"
-            self._errors.append(self._unclear_store(f"{path[0]} {what}", ".".join(path)))
+            is_safe = any(why_unsafe(conf["sparkConf"], name, is_chosen=False) is None for name in declared)
+            hint = f"write `store: {{catalog: NAME}}`, or set {'.'.join(path)}"
+            self._errors.append(
+                self._content.place.error(
+                    "STORE_CATALOG_UNCLEAR",
+                    f"the catalog of the history and lock tables is not defined: {path[0]} {what}",
+                    hint if is_safe or path[0] != "sparkConf" else CHOICES,
+                )
+            )
         return ""
-
-    def _unclear_store(self, why: str, key: str) -> GlacierbaseError:
-        return self._content.place.error(
-            "STORE_CATALOG_UNCLEAR",
-            f"the catalog of the history and lock tables is not defined: {why}",
-            f"write `store: {{catalog: NAME}}`, or set {key}",
-        )

@@ -33,7 +33,7 @@ from glacierbase.run.packages import EXECUTORS, STORES, names_in
 
 # These may be written in `conf` or beside it.
 BESIDE_CONF = ("dependencies", "allowFloating")
-_STORE_TYPES = ("auto", "iceberg", "sql")
+_STORE_TYPES = ("auto", "iceberg", "sql", "embedded")
 # Every migration is rendered in each environment.
 _MOST_ENVIRONMENTS = 1_000
 
@@ -61,8 +61,9 @@ _STORE_KEYS = (
     Key(
         "type",
         "How the tables are accessed: `iceberg` through PyIceberg, `sql` through the engine, `auto` through PyIceberg "
-        "where it supports the catalog; a package may add others.",
-        type=ValueType("auto or iceberg or sql", _store_type, {"enum": list(_STORE_TYPES)}),
+        "where it can open the catalog; `embedded` keeps them in files of the project, for one machine, and ignores `catalog`. "
+        "A package may add others.",
+        type=ValueType("auto or iceberg or sql or embedded", _store_type, {"enum": list(_STORE_TYPES)}),
         default="auto",
     ),
 )

@@ -88,10 +88,9 @@ class Target:
                     store = self.open_store(self.catalog, engine)
                 yield OpenCatalog(self, engine, store)
             except EngineError as error:
-                where = f"{self.catalog.store.catalog}.{self.catalog.store.namespace}"
                 raise EngineUnavailable(
                     "STORE_UNAVAILABLE",
-                    f"catalog {self.catalog.name}: history and lock in {where} cannot be used: {error.message}",
+                    f"catalog {self.catalog.name}: history and lock in {self.catalog.store.place} cannot be used: {error.message}",
                     error.hint
                     or "check the catalog file, its server and the rights on that namespace;"
                     f" `{command('doctor')}` checks each",

@@ -26,7 +26,7 @@ from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.command import command
 from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
-from glacierbase.stores.choice import ddl, opens_without_engine, renaming_warnings
+from glacierbase.stores.choice import ddl, described, opens_without_engine, renaming_warnings
 
 # The race for the lock: sessions, and rounds.
 _SESSIONS, _ROUNDS = 4, 3
@@ -52,6 +52,7 @@ def examine(target: Target, report: Callable[[NamespaceAccess], object] = lambda
     """
     catalog = target.catalog
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
+    yield _checked("store", lambda: described(catalog))
     yield _checked("files", lambda: f"{len(target.compile(target.files))} migrations render and split")
     with closing(target.engine()) as engine:
         # A store that needs no engine answers in a second, and starting Spark takes many.

@@ -18,13 +18,21 @@ class StoreOptions:
     Attributes:
         catalog: its name in the engine.
         lease_seconds: how long a run keeps the lock without renewing it.
-        type: `iceberg` through PyIceberg, `sql` through the engine, `auto` through PyIceberg where it supports the catalog.
+        type: `iceberg` through PyIceberg, `sql` through the engine, `auto` through PyIceberg where it can open the catalog,
+            `embedded` in files of the project.
+        folder: of an embedded store, that folder; else None.
     """
 
     catalog: str
     namespace: str
     lease_seconds: float
     type: str = "auto"
+    folder: Path | None = None
+
+    @property
+    def place(self) -> str:
+        """Where the tables are, in messages."""
+        return f"{self.catalog}.{self.namespace}" if self.folder is None else str(self.folder)
 
 
 @dataclass(frozen=True, slots=True)

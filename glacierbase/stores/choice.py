@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Mapping
 from functools import cache
-from importlib.util import find_spec
 
+from glacierbase.catalogs.safe_store import EMBEDDED, renaming_kind
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import OWN
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
+from glacierbase.run.installed import pip_install
 from glacierbase.run.packages import STORES, offered
-from glacierbase.sql.dialects import DIALECTS
+from glacierbase.sql.dialects import DIALECTS, dialect_of
 from glacierbase.stores import Closable, LockRow, Store, StoreType, iceberg
 from glacierbase.stores.bounded import BoundedStore
+from glacierbase.stores.iceberg.properties import extra_of, missing_package, opening
 
-_ICEBERG = "org.apache.iceberg.spark."
-_HADOOP = "org.apache.iceberg.hadoop.HadoopCatalog"
-_DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+logger = logging.getLogger("glacierbase")
 
 
 class _Tables(StoreType):
@@ -50,11 +51,22 @@ class _Sql(_Tables):
         return sql.open_store(catalog, engine.start())
 
 
-_OWN: Mapping[str, StoreType] = {store.name: store for store in (_Iceberg(), _Sql())}
+class _Embedded(StoreType):
+    """Iceberg tables in files of the project, through PyIceberg. No engine reads them, so no SQL creates them."""
+
+    name = EMBEDDED
+
+    def open(self, catalog: Catalog, engine: Engine) -> Closable:  # noqa: ARG002 (the port's)
+        return iceberg.open_store(catalog)
+
+
+_OWN: Mapping[str, StoreType] = {store.name: store for store in (_Iceberg(), _Sql(), _Embedded())}
 
 
 def open_store(catalog: Catalog, engine: Engine) -> Store:
     """Open the history and lock of `catalog`. The store is closed with the engine, which is started only if the store needs it.
+
+    Where only a missing package makes the engine necessary, a warning names it, once for each engine.
 
     Raises:
         ConfigurationError: `store.type` is iceberg and PyIceberg cannot open the catalog; or as for the start of the engine.
@@ -62,6 +74,8 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
     """
     chosen = _chosen(catalog)
     if chosen.needs_engine:
+        if engine.name is None and (slow := _missing(catalog)):
+            logger.warning("catalog %s: %s", catalog.name, slow)
         engine.start()
 
     def opened() -> Store:
@@ -105,7 +119,40 @@ def _chosen(catalog: Catalog) -> StoreType:
 def _preferred(catalog: Catalog) -> str:
     if catalog.executor_type not in OWN and _added(catalog.executor_type):
         return catalog.executor_type
-    return "iceberg" if iceberg.can_open(catalog) and all(map(find_spec, ("pyiceberg", "pyarrow"))) else "sql"
+    return "iceberg" if iceberg.can_open(catalog) else "sql"
+
+
+def described(catalog: Catalog) -> str:
+    """Return where history and lock are, whether they need the engine, and why. Raises as `opens_without_engine` does."""
+    chosen, place = _chosen(catalog), catalog.store.place
+    if chosen is _OWN[EMBEDDED]:
+        return f"{place}, for one machine, without the engine"
+    how = "through the engine" if chosen.needs_engine else "without the engine"
+    why = _why_sql(catalog) if chosen is _OWN["sql"] else ""
+    return f"{place}, {how}{f': {why}' if why else ''}"
+
+
+def _why_sql(catalog: Catalog) -> str:
+    """Return why PyIceberg does not open a catalog of Spark; empty for other engines, which have none of its catalogs."""
+    if catalog.store.type != "auto":
+        return "as store.type says"
+    if not dialect_of(catalog.dialect).names_follow_conf:
+        return ""
+    try:
+        opening(catalog)
+    except ConfigurationError as error:
+        return error.message
+    return _missing(catalog)
+
+
+def _missing(catalog: Catalog) -> str:
+    """Return what to install so that history and lock need no engine; empty if nothing is missing, or `store.type` says so."""
+    try:
+        package = missing_package(opening(catalog)) if catalog.store.type == "auto" else None
+    except ConfigurationError:
+        return ""
+    command = pip_install(extra_of(catalog) or "iceberg")
+    return f"history and lock need the engine, because {package} is not installed; faster: {command}" if package else ""
 
 
 @cache
@@ -118,7 +165,7 @@ def renaming_warnings(catalog: Catalog) -> tuple[str, ...]:
 
     On file systems that replace an existing file, another run can commit between the two steps.
     """
-    kind = _renaming(catalog)
+    kind = renaming_kind(catalog.spark_conf, catalog.store.catalog)
     if kind is None:
         return ()
     return (
@@ -126,15 +173,3 @@ def renaming_warnings(catalog: Catalog) -> tuple[str, ...]:
         " within milliseconds could both acquire the lock; name another Iceberg catalog, of type rest, glue, hive or jdbc,"
         f" with `store: {{catalog: NAME}}` in catalogs/{catalog.file.name}",
     )
-
-
-def _renaming(catalog: Catalog) -> str | None:
-    """Return the kind of the store's catalog if it commits by renaming, else None."""
-    key = f"spark.sql.catalog.{catalog.store.catalog}"
-    implementation = catalog.spark_conf.get(key, "")
-    if implementation == _DELTA:
-        return "Delta's catalog of files"
-    named = catalog.spark_conf.get(f"{key}.catalog-impl") or catalog.spark_conf.get(f"{key}.type", "")
-    if implementation.startswith(_ICEBERG) and (named == _HADOOP or named.lower() == "hadoop"):
-        return "an Iceberg Hadoop catalog"
-    return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
-from importlib.util import find_spec
 from time import monotonic
 from types import TracebackType
 from typing import Any, TypeVar
@@ -298,7 +297,7 @@ class TableShapes:
         """Return whether `read` requires a session for a table. Contacts nothing."""
         name = qualified(self._catalog, table)
         first = next(iter(name_parts(name)), "")
-        if identifier(name, first) is None or not find_spec("pyiceberg"):
+        if identifier(name, first) is None:
             return True
         return not can_open(replace(self._catalog, store=replace(self._catalog.store, catalog=first)))
 

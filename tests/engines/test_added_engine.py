@@ -111,7 +111,7 @@ def test_doctor_checks_the_engine_and_races_for_the_lock(shop: ProjectFolder) ->
     done = shop.ask("doctor")
     assert done.code == 0
     assert [check["name"] for check in done.entry()["checks"]] == [
-        "configuration", "files", "history", "connection", "rights", "lock",
+        "configuration", "store", "files", "history", "connection", "rights", "lock",
     ]  # fmt: skip
     assert not (shop.root / "shop.db.glacierbase").exists()
     assert shop.run("doctor", "--print-ddl").code == 0

@@ -20,7 +20,7 @@ def names(done: object) -> list[tuple[str, bool]]:
 TABLES = """\
 SELECT schema_name, table_name FROM DEMO.information_schema.schemata
 LEFT JOIN DEMO.information_schema.tables ON table_schema = schema_name ORDER BY 1, 2"""
-ALL = ["configuration", "files", "connection", "history", "rights", "lock"]
+ALL = ["configuration", "store", "files", "connection", "history", "rights", "lock"]
 
 
 @pytest.mark.long
@@ -31,7 +31,7 @@ def test_on_spark_all_is_well_and_nothing_stays(lake_project: ProjectFolder) -> 
     done = lake_project.ask("doctor", "--catalog", "shop")
     assert done.code == 0, done.stdout
     assert names(done) == [
-        (name, True) for name in ("configuration", "files", "history", "connection", "rights", "lock")
+        (name, True) for name in ("configuration", "store", "files", "history", "connection", "rights", "lock")
     ]
     assert "3 × 1 winners" in done.entry()["checks"][-1]["detail"]
     with sqlite3.connect(lake_project.root / "warehouse" / "catalog.db") as catalog:
@@ -63,7 +63,7 @@ def test_each_failing_line_has_a_hint(emulated: SnowBed, project: ProjectFolder)
     project.file("0001_open.sql", "SELECT 'never closed;")
     done = ask_here(project, "doctor")
     assert done.code == 3
-    assert names(done) == [("configuration", True), ("files", False), ("connection", False)]
+    assert names(done) == [("configuration", True), ("store", True), ("files", False), ("connection", False)]
     assert all(check["error"]["hint"] for check in done.entry()["checks"][1:])
     text = run_here(project, "doctor").stdout
     assert "FAILED  files" in text

@@ -47,8 +47,10 @@ _LOCKED = "database is locked"
 _BUSY = (429, 503)
 # What PyIceberg sends without a token.
 _WITHOUT_TOKEN = "Bearer None"
-# The errors of SQLite and PostgreSQL for a SQL catalog without its own tables.
-_EMPTY_CATALOG = re.compile(r"no such table: iceberg_|relation \"iceberg_\w+\" does not exist")
+# The errors of SQLite, PostgreSQL and MySQL for a SQL catalog without its own tables.
+_EMPTY_CATALOG = re.compile(
+    r"no such table: iceberg_|relation \"iceberg_\w+\" does not exist|Table '[^']*\.iceberg_\w+' doesn't exist"
+)
 
 
 @contextmanager

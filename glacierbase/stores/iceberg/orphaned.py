@@ -7,7 +7,7 @@ from urllib.parse import unquote, urlsplit
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.catalog import Catalog
-from glacierbase.stores.iceberg.properties import opening
+from glacierbase.stores.iceberg.properties import store_opening
 from glacierbase.stores.tables import history_name
 
 
@@ -18,11 +18,12 @@ def orphaned_history(catalog: Catalog) -> Path | None:
     metadata but no events.
     """
     try:
-        arguments = opening(catalog)
+        arguments = store_opening(catalog)
     except ConfigurationError:
         return None
     place = urlsplit(arguments.properties["warehouse"]) if arguments.file else None
     if place is None or place.scheme not in ("", "file"):
         return None
-    folder = Path(unquote(place.path)) / catalog.store.namespace / history_name(catalog.name)
+    warehouse = catalog.store.folder or Path(unquote(place.path))
+    folder = warehouse / catalog.store.namespace / history_name(catalog.name)
     return folder if any(folder.glob("data/**/*.parquet")) else None

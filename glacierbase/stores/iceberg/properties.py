@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib.util import find_spec
 from pathlib import Path
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
@@ -31,7 +32,9 @@ _SPARK_CATALOGS = {
     # Its namespaces are in Spark's session metastore, which is a Glue or Hive catalog.
     "org.apache.iceberg.spark.SparkSessionCatalog": ("glue", "hive"),
 }
-# The extras of glacierbase with PyIceberg's clients.
+# What PyIceberg needs, by the kind of a catalog: its clients, and the extras of glacierbase that install them.
+_PACKAGES = ("pyiceberg", "pyarrow")
+_CLIENTS = {"glue": ("boto3",), "hive": ("thrift",), "sql": ("sqlalchemy",)}
 _EXTRAS = {"glue": "glue", "hive": "hive"}
 _REQUIRED = {"rest": ["uri"], "glue": ["warehouse"], "hive": ["uri", "warehouse"], "sql": ["uri", "warehouse"]}
 
@@ -76,6 +79,11 @@ _JDBC_OWN = ("jdbc.schema-version", "jdbc.strict-mode", "jdbc.init-catalog-table
 _SQLITE_ONLY = r"journal_mode|synchronous|transaction_mode|cache_size|user|password"
 _ONE_SERVER = re.compile(r"[^,@]+")
 _POSTGRESQL_ONLY = r"ApplicationName|tcpKeepAlive|prepareThreshold|reWriteBatchedInserts"
+_MYSQL_ONLY = (
+    r"cachePrepStmts|characterEncoding|prepStmtCacheS.*|rewriteBatchedStatements|tcpKeepAlive|useServerPrepStmts"
+)
+# The driver of Python uses TLS where the server has it. It cannot read the key stores of Java, which VERIFY_CA uses.
+_MYSQL_TLS = {"PREFERRED": {}, "DISABLED": {}, "REQUIRED": {"ssl_check_hostname": "false"}}
 # 0 waits without limit, as in the JDBC driver.
 _CONNECT_SECONDS, _ANSWER_SECONDS = 10, 30
 
@@ -98,12 +106,35 @@ class Opening:
 
 
 def can_open(catalog: Catalog) -> bool:
-    """Return whether PyIceberg can open the catalog of history and lock as it is configured."""
+    """Return whether PyIceberg can open the catalog of history and lock as it is configured, with what is installed."""
     try:
-        opening(catalog)
+        return missing_package(opening(catalog)) is None
     except ConfigurationError:
         return False
-    return True
+
+
+def missing_package(place: Opening) -> str | None:
+    """Return the first package that is not installed and that PyIceberg needs to open a catalog. Imports none."""
+    # The driver is part of SQLAlchemy's address: dialect+driver://
+    driver = urlsplit(place.properties.get("uri", "")).scheme.partition("+")[2] if place.kind == "sql" else ""
+    packages = (*_PACKAGES, *_CLIENTS.get(place.kind, ()), *filter(None, [driver]))
+    return next((package for package in packages if find_spec(package) is None), None)
+
+
+def store_opening(catalog: Catalog) -> Opening:
+    """Return how PyIceberg opens the store: its catalog, or one on SQLite with its tables beside it in `store.folder`.
+
+    Raises:
+        ConfigurationError: as `opening`; SQLAlchemy could not address the file.
+    """
+    if catalog.store.folder is None:
+        return opening(catalog)
+    folder = catalog.store.folder.absolute()
+    if "?" in str(folder):
+        what = f"{folder} holds a ?, which begins the parameters of a SQLite address"
+        raise ConfigurationError("STORE_NOT_ICEBERG", what, "rename the folder")
+    place = database(f"jdbc:sqlite:{folder / 'store.db'}", {"busy_timeout": "30000"})
+    return _of_database("embedded", place, {"warehouse": str(folder)})
 
 
 def opening(catalog: Catalog) -> Opening:
@@ -189,6 +220,10 @@ def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str])
     place = database(properties["uri"], drivers)
     if place.file and "spark.remote" in conf:
         raise ValueError("its database is on the server's machine")
+    return _of_database(name, place, properties)
+
+
+def _of_database(name: str, place: Database, properties: dict[str, str]) -> Opening:
     # A connection that the server closed is opened again. Only `create` creates the catalog's tables, no read-only command.
     more = {"uri": place.uri, "pool_pre_ping": "true", "init_catalog_tables": "false"}
     return Opening("sql", name, properties | more, place.file)
@@ -217,7 +252,7 @@ def database(uri: str, properties: Mapping[str, str]) -> Database:
     parameters = {**properties, **dict(parse_qsl(query, keep_blank_values=True))}
     brand, _, place = address.removeprefix("jdbc:").partition(":")
     if brand not in _READERS:
-        raise ValueError(f"PyIceberg opens SQLite and PostgreSQL here, not {brand}")
+        raise ValueError(f"PyIceberg opens SQLite, PostgreSQL and MySQL here, not {brand}")
     return _READERS[brand](place, parameters)
 
 
@@ -244,6 +279,23 @@ def _postgresql(place: str, parameters: dict[str, str]) -> Database:
     return Database(f"{uri}?{query}")
 
 
+def _mysql(place: str, parameters: dict[str, str]) -> Database:
+    url = urlsplit(place)
+    if not _ONE_SERVER.fullmatch(url.netloc) or len(url.path) < 2:
+        raise ValueError("its address must name one server and one database")
+    user, password = parameters.pop("user", ""), parameters.pop("password", "")
+    login = ":".join(quote(part, safe="") for part in (user, password) if part)
+    mode = parameters.pop("sslMode", "PREFERRED").upper()
+    if mode not in _MYSQL_TLS:
+        raise ValueError(f"its sslMode is {mode}; Python's driver supports {', '.join(_MYSQL_TLS)}")
+    connect = -(-_seconds(parameters, "connectTimeout", _CONNECT_SECONDS * 1000) // 1000)
+    answer = -(-_seconds(parameters, "socketTimeout", _ANSWER_SECONDS * 1000) // 1000)
+    times = {"connect_timeout": connect, "read_timeout": answer, "write_timeout": answer}
+    query = urlencode(_MYSQL_TLS[mode] | {key: str(seconds) for key, seconds in times.items() if seconds})
+    _check_rest(parameters, _MYSQL_ONLY)
+    return Database(f"mysql+pymysql://{login}{'@' if login else ''}{url.netloc}{unquote(url.path)}?{query}")
+
+
 def _timeouts(parameters: dict[str, str]) -> dict[str, str]:
     """Remove the JDBC driver's time-outs from `parameters`, and return them as libpq's.
 
@@ -268,7 +320,7 @@ def _check_rest(parameters: Mapping[str, str], harmless: str) -> None:
         raise ValueError(f"its address has {unknown[0]}, which Python's driver does not support")
 
 
-_READERS = {"sqlite": _sqlite, "postgresql": _postgresql}
+_READERS = {"sqlite": _sqlite, "postgresql": _postgresql, "mysql": _mysql}
 
 
 def extra_of(catalog: Catalog) -> str | None:
@@ -277,5 +329,7 @@ def extra_of(catalog: Catalog) -> str | None:
     conf = {key.removeprefix(prefix): value for key, value in catalog.spark_conf.items() if key.startswith(prefix)}
     kind = _KINDS.get(conf.get("type") or conf.get("catalog-impl") or "")
     # The address may be a reference, which is not read where this is needed.
-    is_postgres = kind == "sql" and not conf.get("uri", "").startswith("jdbc:sqlite:")
-    return "postgres" if is_postgres else _EXTRAS.get(kind or "")
+    if kind == "sql":
+        brand = conf.get("uri", "").split(":")[1:2]
+        return {"sqlite": None, "mysql": "mysql"}.get("".join(brand), "postgres")
+    return _EXTRAS.get(kind or "")

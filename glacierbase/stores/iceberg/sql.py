@@ -14,6 +14,9 @@ from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import database_locked
 from glacierbase.stores.iceberg.guard import Guarded, reading_metadata
 
+# MySQL's error for an absent table, by which SQLAlchemy finds out that it is absent.
+_NO_TABLE = 1146
+
 
 class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
     """Roll back and close a connection after any error, so that the next read uses a new one.
@@ -66,6 +69,8 @@ def _discard(context: Any) -> Exception | None:
 
     SQLite keeps the locks of a connection while an object, such as the error, refers to its cursors.
     """
+    if getattr(context.original_exception, "args", ())[:1] == (_NO_TABLE,):
+        return None
     if context.connection is not None:
         with suppress(Exception):  # A broken connection cannot be rolled back.
             context.connection.connection.rollback()

@@ -18,7 +18,7 @@ from glacierbase.model.shape import TableVersion
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.opened import open_catalog
-from glacierbase.stores.iceberg.properties import Opening, opening
+from glacierbase.stores.iceberg.properties import Opening, store_opening
 from glacierbase.stores.iceberg.versions import identifier, version_of
 from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,
@@ -50,7 +50,7 @@ def open_store(catalog: Catalog) -> IcebergStore:
     Raises:
         ConfigurationError: PyIceberg cannot open the catalog of history and lock.
     """
-    return IcebergStore(catalog, opening(catalog))
+    return IcebergStore(catalog, store_opening(catalog))
 
 
 class IcebergStore:

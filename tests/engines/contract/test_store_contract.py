@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store
@@ -38,6 +39,7 @@ class Bed:
     params=[
         "memory",
         "iceberg",
+        "embedded",
         "web",
         "postgres",
         pytest.param("lake", id="spark"),
@@ -52,9 +54,12 @@ def bed(request: pytest.FixtureRequest) -> Bed:
     if request.param == "memory":
         tables = MemoryTables()
         return Bed("shop", lambda: MemoryStore(tables, "shop"), lambda: MemoryStore(tables, "other"))
-    if request.param in ("iceberg", "web", "postgres"):
-        made = request.getfixturevalue({"iceberg": "iceberg_catalog"}.get(request.param, request.param))
-        catalog = with_own_namespace(made if request.param == "iceberg" else made.catalog)
+    if request.param in ("iceberg", "embedded", "web", "postgres"):
+        made = request.getfixturevalue(request.param if request.param in ("web", "postgres") else "iceberg_catalog")
+        catalog = with_own_namespace(made if isinstance(made, Catalog) else made.catalog)
+        if request.param == "embedded":
+            folder = catalog.file.parents[1] / ".glacierbase/store/dev"
+            catalog = replace(catalog, store=replace(catalog.store, type="embedded", folder=folder))
         return Bed(
             catalog.name,
             lambda: open_iceberg_store(catalog),

@@ -18,6 +18,7 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.cli.group import cli
 from glacierbase.errors import ConfigurationError
+from glacierbase.stores.choice import opens_without_engine
 from glacierbase.stores.iceberg.properties import opening
 from tests.docs.pages import DOCS, table
 from tests.support.project_folder import REPOSITORY, ProjectFolder
@@ -28,8 +29,8 @@ VARIABLES = {
     "glue": ("CATALOG_WAREHOUSE", "AWS_REGION"),
     "hive": ("CATALOG_URI", "CATALOG_WAREHOUSE"),
     "jdbc": ("CATALOG_URI", "CATALOG_USER", "CATALOG_PASSWORD", "CATALOG_WAREHOUSE"),
-    "delta": (),
-    "hudi": (),
+    "delta": ("HISTORY_URI", "HISTORY_USER", "HISTORY_PASSWORD", "HISTORY_WAREHOUSE"),
+    "hudi": ("HISTORY_URI", "HISTORY_USER", "HISTORY_PASSWORD", "HISTORY_WAREHOUSE"),
     "snowflake": ("SNOWFLAKE_ACCOUNT", "SNOWFLAKE_USER", "SNOWFLAKE_PRIVATE_KEY_FILE"),
 }
 
@@ -62,6 +63,28 @@ def test_prod_is_protected_in_every_type(catalog_type: str, tmp_path: Path) -> N
     init(str(tmp_path), "web", catalog_type)
     [file] = load_catalog_files(tmp_path / "catalogs", tmp_path)
     assert [name for name in file.environments if file.is_protected(name, tmp_path)] == ["prod"]
+
+
+@pytest.mark.parametrize("catalog_type", ["delta", "hudi"])
+def test_a_format_without_a_lock_begins_with_files_of_the_project_and_has_a_database_in_prod(
+    catalog_type: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """No variable is set for dev, and no jar of Iceberg is resolved. In prod PyIceberg opens the store."""
+    written = init(str(tmp_path), "web", catalog_type)
+    [file] = load_catalog_files(tmp_path / "catalogs", tmp_path)
+    dev = file.for_environment("dev", tmp_path)
+    assert dev.store.folder == tmp_path / ".glacierbase/store/dev"
+    assert opens_without_engine(dev)
+    assert not [jar for jar in dev.dependencies if "iceberg" in jar]
+    for name in VARIABLES[catalog_type]:
+        monkeypatch.setenv(
+            name, {"HISTORY_URI": "jdbc:postgresql://d/h", "HISTORY_WAREHOUSE": "s3://b/f"}.get(name, "x")
+        )
+    prod = file.for_environment("prod", tmp_path)
+    assert (opening(prod).kind, opening(prod).name, prod.store.folder) == ("sql", "history", None)
+    steps = [step.split()[1] for step in written.next[1:]]
+    assert steps == ["validate", *(["env"] if dev.packages else []), "doctor", "migrate"]
+    assert dev.packages == (("pyspark==3.5.*",) if catalog_type == "hudi" else ())
 
 
 def test_the_reference_lists_every_type_with_its_variables() -> None:

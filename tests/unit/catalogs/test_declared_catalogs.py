@@ -77,7 +77,7 @@ def test_nothing_starts_before_it_is_reported(project: ProjectFolder) -> None:
 )
 def test_what_may_be_right_is_left_to_the_engine(lines: tuple[str, ...], project: ProjectFolder) -> None:
     """Known types, unread references, and classes and properties of other vendors."""
-    project.catalog(text(*lines))
+    project.catalog(f"{text(*lines)}store: {{catalog: lake}}\n")
     [file] = load_catalog_files(project.root / "catalogs", project.root)
     assert file.for_environment("default", project.root, resolve=False).store.catalog == "lake"
 

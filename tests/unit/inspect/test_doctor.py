@@ -28,8 +28,16 @@ def world(project: ProjectFolder) -> World:
 def test_every_check_passes_and_the_tables_of_the_check_are_dropped(world: World) -> None:
     """The opening is that of every command, so the fakes serve here as well."""
     checks = list(examine(world.target()))
-    assert [check.name for check in checks] == ["configuration", "files", "history", "connection", "rights", "lock"]
-    assert [check.error for check in checks] == [None] * 6
+    assert [check.name for check in checks] == [
+        "configuration",
+        "store",
+        "files",
+        "history",
+        "connection",
+        "rights",
+        "lock",
+    ]
+    assert [check.error for check in checks] == [None] * 7
     assert "3 × 1 winners" in checks[-1].detail
     assert (world.tables.histories, world.tables.locks) == ({}, {})
     assert world.engine.closed == 1
@@ -70,11 +78,11 @@ def test_a_store_that_needs_no_engine_is_read_before_the_engine_starts(world: Wo
 
     target = replace(world.target(), open_store=refuse, open_executor=lambda *_: pytest.fail("the engine was started"))
     checks = list(examine(target))
-    assert [check.name for check in checks] == ["configuration", "files", "history"]
+    assert [check.name for check in checks] == ["configuration", "store", "files", "history"]
     assert checks[-1].error
     sql = replace(target.catalog, store=replace(target.catalog.store, type="sql"))
     by_engine = list(examine(replace(target, catalog=sql, open_executor=lambda *_: world.engine)))
-    assert [check.name for check in by_engine] == ["configuration", "files", "connection", "history"]
+    assert [check.name for check in by_engine] == ["configuration", "store", "files", "connection", "history"]
 
 
 def test_it_shows_for_each_namespace_of_recorded_tables_who_else_may_change_them(world: World) -> None:

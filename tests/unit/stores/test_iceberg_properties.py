@@ -28,6 +28,12 @@ POSTGRESQL = {**SQLITE, "uri": "jdbc:postgresql://db.example:5433/lake"}
 TIMEOUTS = "connect_timeout=10&tcp_user_timeout=30000"
 
 
+@pytest.fixture(autouse=True)
+def every_package(monkeypatch: pytest.MonkeyPatch) -> None:
+    """All of PyIceberg's clients are installed: the configuration alone decides."""
+    monkeypatch.setattr("glacierbase.stores.iceberg.properties.find_spec", lambda _: True)
+
+
 def catalog(properties: dict[str, str], implementation: str = SPARK, **conf: str) -> Catalog:
     """A catalog whose history and lock are in Spark's catalog `lake`, which has these properties."""
     declared = {f"spark.sql.catalog.lake.{key}": value for key, value in properties.items()}
@@ -244,11 +250,14 @@ def test_the_jdbc_drivers_time_outs_are_libpqs(given: str, made: str) -> None:
         ({"uri": "jdbc:sqlite::memory:"}, "in the memory of one process"),
         ({"uri": "jdbc:sqlite:file::memory:?cache=shared"}, "in the memory of one process"),
         ({"uri": "jdbc:sqlite:file:/data/a.db?mode=memory"}, "its address has mode"),
-        ({"uri": "jdbc:mysql://db/lake"}, "opens SQLite and PostgreSQL here, not mysql"),
+        ({"uri": "jdbc:oracle://db/lake"}, "opens SQLite, PostgreSQL and MySQL here, not oracle"),
+        ({"uri": "jdbc:mysql://db/lake?sslMode=VERIFY_CA"}, "its sslMode is VERIFY_CA"),
+        ({"uri": "jdbc:mysql://a,b/lake?sslMode=REQUIRED"}, "must name one server and one database"),
+        ({"uri": "jdbc:mysql://db/lake?sslMode=REQUIRED&sessionVariables=x"}, "its address has sessionVariables"),
         ({"uri": "jdbc:postgresql:lake"}, "must name one server and one database"),
         ({"uri": "jdbc:postgresql://a,b/lake"}, "must name one server and one database"),
         ({"uri": "jdbc:postgresql://me@db/lake"}, "must name one server and one database"),
-        ({"uri": "https://db/lake"}, "opens SQLite and PostgreSQL here, not https"),
+        ({"uri": "https://db/lake"}, "opens SQLite, PostgreSQL and MySQL here, not https"),
         ({"uri": "jdbc:postgresql://db/lake?currentSchema=other"}, "its address has currentSchema"),
         ({"uri": "jdbc:postgresql://db/lake?ssl=true"}, "its address has ssl"),
         ({"uri": "jdbc:postgresql://db/lake?socketTimeout=-1"}, "its socketTimeout is not a number of seconds"),

@@ -11,5 +11,10 @@ CREATE TABLE @NAME@.events (
   day         date
 )
 USING delta
-PARTITIONED BY (day)
-TBLPROPERTIES ('delta.deletedFileRetentionDuration' = '{{ variables.events.retention }}');
+PARTITIONED BY (day);
+
+ALTER TABLE @NAME@.events ADD COLUMNS (source string COMMENT 'The system that sent the event');
+
+ALTER TABLE @NAME@.events SET TBLPROPERTIES (
+  'delta.deletedFileRetentionDuration' = '{{ variables.events.retention }}'
+);

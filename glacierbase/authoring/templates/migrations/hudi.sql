@@ -12,7 +12,10 @@ CREATE TABLE @NAME@.events (
 )
 USING hudi
 PARTITIONED BY (day)
-TBLPROPERTIES (
-  primaryKey = 'id',
+TBLPROPERTIES (primaryKey = 'id');
+
+ALTER TABLE @NAME@.events ADD COLUMNS (source string COMMENT 'The system that sent the event');
+
+ALTER TABLE @NAME@.events SET TBLPROPERTIES (
   'hoodie.cleaner.commits.retained' = '{{ variables.events.retainedCommits }}'
 );
