@@ -12,16 +12,10 @@ from glacierbase.model.text import did_you_mean, nearest, suggestion
 DECLARED = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 
 _ICEBERG = ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg.spark.SparkSessionCatalog")
-_CLASSES = (
-    *_ICEBERG,
-    "org.apache.spark.sql.delta.catalog.DeltaCatalog",
-    "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
-    "io.unitycatalog.spark.UCSingleCatalog",
-)
 DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 HUDI = "org.apache.spark.sql.hudi.catalog.HoodieCatalog"
 HADOOP = "org.apache.iceberg.hadoop.HadoopCatalog"
-_CLASSES = (*_ICEBERG, DELTA, HUDI)
+_CLASSES = (*_ICEBERG, DELTA, HUDI, "io.unitycatalog.spark.UCSingleCatalog")
 # The types and classes of `CatalogUtil` in Iceberg 1.12; any other implementation is named by its class:
 # https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration
 _TYPES = ("rest", "glue", "hive", "jdbc", "hadoop", "nessie", "bigquery")

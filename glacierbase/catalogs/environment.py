@@ -266,7 +266,6 @@ class EnvironmentReader:
                 self._errors.append(item.place.error("INVALID_VALUE", what, hint))
         return tuple(item.text for item in items)
 
-    def _store(self, engine: EngineType, conf: Mapping[str, Any]) -> StoreOptions:
     def _store(self, file: Path, environment: str, engine: EngineType, conf: Mapping[str, Any]) -> StoreOptions:
         store_type = self._option("store.type")
         is_embedded = store_type == EMBEDDED

@@ -89,11 +89,15 @@ class Spark(EngineType):
         return ExternalExecutor(catalog, session)
 
     def needs(self, catalog: Catalog) -> Sequence[Any] | None:
-        """Return what a JVM starts with; a session has the settings of `of_session`. None for a Spark Connect server."""
+        """Return what a JVM starts with; a session has the settings of `of_session`. None for a Spark Connect server.
+
+        A JVM has one `spark_catalog`, in its memory or in a metastore. Catalogs that use it do not share a JVM.
+        """
         if _is_remote(catalog):
             return None
         conf = {key: value for key, value in catalog.spark_conf.items() if not of_session(key)}
-        return [sorted(conf.items()), list(catalog.dependencies), sorted(catalog.digests)]
+        own = catalog.name if "spark.sql.catalog.spark_catalog" in catalog.spark_conf else ""
+        return [own, sorted(conf.items()), list(catalog.dependencies), sorted(catalog.digests)]
 
     def worker_environment(self) -> Mapping[str, str]:
         """Return the home of the Java of this Python, which may be a wheel that the other Python lacks."""
