@@ -119,7 +119,7 @@ def test_a_change_that_took_effect_despite_its_answer_is_not_made_again(
 
 
 def test_an_append_without_a_clear_answer_is_left_to_the_caller(store: IcebergStore, proxy: CheckingProxy) -> None:
-    """It is sent once. The recorder looks the event up before it repeats the append."""
+    """The store sends an append once. The recorder looks the event up before it repeats the append."""
     proxy.faults = [Fault(f"POST .*{HISTORY}", [503], is_after=True)]
     with pytest.raises(OutcomeUnknown):
         store.append([event(1)])
