@@ -119,7 +119,7 @@ def test_a_change_that_took_effect_despite_its_answer_is_not_made_again(
 
 
 def test_an_append_without_a_clear_answer_is_left_to_the_caller(store: IcebergStore, proxy: CheckingProxy) -> None:
-    """It is sent once. The recorder looks the event up before it repeats the append."""
+    """The store sends an append once. The recorder looks the event up before it repeats the append."""
     proxy.faults = [Fault(f"POST .*{HISTORY}", [503], is_after=True)]
     with pytest.raises(OutcomeUnknown):
         store.append([event(1)])
@@ -128,7 +128,7 @@ def test_an_append_without_a_clear_answer_is_left_to_the_caller(store: IcebergSt
 
 
 def test_the_wait_that_the_server_requests_is_kept(store: IcebergStore, proxy: CheckingProxy) -> None:
-    """Before a read is repeated, and before the store reads whether a change took effect."""
+    """The store waits before it repeats a read, and before it reads whether a change took effect."""
     proxy.faults = [Fault(f"GET .*{LOCK}", [429], retry_after="1"), Fault(f"POST .*{LOCK}", [503], retry_after="1")]
     started = time.monotonic()
     assert store.read_lock() == FREE
@@ -246,7 +246,7 @@ def test_the_principal_of_a_token_is_its_subject(store: IcebergStore, proxy: Che
 def test_required_headers_are_sent_with_every_request(
     opened: Callable[[], IcebergStore], shop: ProjectFolder, proxy: CheckingProxy
 ) -> None:
-    """With those for the configuration and for the token, too."""
+    """The requests for the configuration and for the token have them too."""
     proxy.headers = {"X-Project": "shop"}
     path = shop.root / "catalogs/shop.yaml"
     assert ask_here(shop, "pending").code == 5

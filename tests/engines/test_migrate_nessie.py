@@ -1,0 +1,74 @@
+"""Migrations on a real Nessie: Spark and PyIceberg through its Iceberg REST catalog, with files in an emulated S3."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+
+import pytest
+
+from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.stores.iceberg import open_store
+from tests.support.catalog_files import RUNTIME
+from tests.support.nessie import KEY, SECRET, WAREHOUSE, nessie
+from tests.support.project_folder import ProjectFolder, only_catalog
+
+pytestmark = [pytest.mark.long, pytest.mark.spark]
+
+CATALOG = f"""\
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.extensions: org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.lake.type: rest
+      spark.sql.catalog.lake.uri: ADDRESS
+      spark.sql.catalog.lake.warehouse: {WAREHOUSE}
+      spark.sql.catalog.lake.s3.access-key-id: {KEY}
+      spark.sql.catalog.lake.s3.secret-access-key: ${{secret:NESSIE_SECRET}}
+    dependencies: ["{RUNTIME}", "org.apache.iceberg:iceberg-aws-bundle:1.12.0"]
+store: {{lockLease: 60s}}
+"""
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    with pytest.MonkeyPatch.context() as patch, nessie(tmp_path_factory.mktemp("nessie")) as address:
+        patch.setenv("NESSIE_SECRET", SECRET)
+        yield address
+
+
+def test_eight_first_runs_create_one_row(address: str, project: ProjectFolder) -> None:
+    """The server refuses the staged creation that PyIceberg sends, and compares the snapshots of a commit."""
+    project.catalog(CATALOG.replace("ADDRESS", f"{address}/main").replace("store: {", "store: {namespace: raced, "))
+    catalog = only_catalog(project.root)
+    free = free_row(Terms("shop", "default", 60))
+
+    def create(_: int) -> None:
+        with closing(open_store(catalog)) as store:
+            store.create(free)
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(create, range(8)))
+    with closing(open_store(catalog)) as store:
+        assert store.lock_rows() == (free,)
+
+
+def test_of_two_runs_one_migrates_and_a_third_starts_no_engine(address: str, project: ProjectFolder) -> None:
+    """The second run waits for the lock, and finds nothing to do. No output has the secret."""
+    project.catalog(CATALOG.replace("ADDRESS", address))
+    create = "CREATE NAMESPACE lake.shop;\nCREATE TABLE lake.shop.t (a INT) USING iceberg;\n"
+    project.file(
+        "1_a.sql", f"{create}ALTER TABLE lake.shop.t ADD COLUMN b INT;\nINSERT INTO lake.shop.t VALUES (1, 1);"
+    )
+    both = [project.start("migrate", "--lock-timeout", "2m", "--format", "json") for _ in range(2)]
+    outputs = [run.communicate(timeout=120) for run in both]
+    assert [run.returncode for run in both] == [0, 0], [(stdout[-1500:], stderr[-1500:]) for stdout, stderr in outputs]
+    applied = [json.loads(stdout)["catalogs"][0]["applied"] for stdout, _ in outputs]
+    assert sorted(len(files) for files in applied) == [0, 1]
+    assert SECRET not in str(outputs)
+    done = project.run("migrate")
+    assert (done.code, "Spark" in done.stderr) == (0, False)
