@@ -16,6 +16,7 @@ from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_digests, check_jars, explaining, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, resolving, start_jvm
+from glacierbase.executors.spark.memory_files import define
 from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.executors.spark.session import fix_off
 from glacierbase.model.catalog import Catalog
@@ -51,6 +52,8 @@ class LocalExecutor(SparkExecutor):
                     self._gateway = start_jvm(conf, run, java_home, flags, sandbox)
             logger.debug("%s: the JVM's output is in %s", catalog.name, self._gateway.log)
             try:
+                if sandbox:
+                    define(self._gateway.py4j.jvm)
                 spark = _create_session(self._gateway, conf)
                 fix_off(spark)
                 if jars is None:
