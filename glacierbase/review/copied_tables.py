@@ -45,8 +45,8 @@ class CopiedTable:
         document: dict[str, Any] = json.loads(metadata)
         if "shape" in document:
             shape = from_json(Shape, document["shape"], "shape")
-            snapshots = {int(number): summary for number, summary in document["snapshots"].items()}
-            return cls(shape, place, document["location"], {}, snapshots, document["rows"])
+            commits = {int(number): summary for number, summary in document["snapshots"].items()}
+            return cls(shape, place, document["location"], {}, commits, document["rows"])
         snapshots = {entry["snapshot-id"]: entry.get("summary", {}) for entry in document.get("snapshots", ())}
         current = snapshots.get(document.get("current-snapshot-id"), {})
         return cls(

@@ -38,9 +38,7 @@ _DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
 _DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
 # The only jars that are loaded: Iceberg's runtime, which has no dependencies, and Delta with its dependencies. Other jars could
 # contain any code, and the copy does not need them.
-_JAR = re.compile(
-    r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+|io\.delta:delta-spark_[\w.]+:[\w.-]+"
-)
+_JAR = re.compile(r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+|io\.delta:delta-spark_[\w.]+:[\w.-]+")
 _DELTA_JAR = "io.delta:"
 # Delta's default opens files by another interface of Hadoop, which the copy's file system does not have; the tables are small.
 _ON_DELTA = {

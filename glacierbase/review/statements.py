@@ -42,9 +42,7 @@ _PROCEDURES = frozenset(
 _LEADS_OUT = ("spark.sql.catalog.", "spark.sql.extensions", "spark.sql.hive.", "spark.sql.warehouse.")
 _CALLS_CLASSES = frozenset({"JAVA_METHOD", "TRY_REFLECT", "REFLECT"})
 # A path after `delta` names a table of the copy.
-_QUERIES_PATH = re.compile(
-    r"(?i)\b(?:parquet|orc|avro|csv|json|text|binaryfile|hudi|iceberg)`?\s*\.\s*`[^`]*[/:]"
-)
+_QUERIES_PATH = re.compile(r"(?i)\b(?:parquet|orc|avro|csv|json|text|binaryfile|hudi|iceberg)`?\s*\.\s*`[^`]*[/:]")
 _MOST_IN_SCRIPT = 200
 _SETTING = re.compile(r"(?is)\s*(?:SET|RESET)\s+(?:TIME\s+ZONE\b|`?([\w.-]+)`?)")
 _ADDRESS = re.compile(r"(?i)\s*(?!file:)[a-z][\w+.-]*://")

@@ -6,6 +6,13 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
+        "the files of a copy are those of the machine",
+        "executors/spark/sandbox.py",
+        "            **memory_files.settings(),\n",
+        "",
+        "unit/executors/test_spark_sandbox.py::test_every_address_of_a_table_leads_to_the_memory_of_the_jvm",
+    ),
+    Break(
         "Iceberg's compare-and-set does not compare",
         "stores/iceberg/store.py",
         "if not current or Counter(LockRow(*values).claim for values in _values(current[1], LockRow)) != claims:",

@@ -9,6 +9,7 @@ The JVM:
 - `java`, `jars`, `installed`: which Java, jars and Spark are used.
 - `launch`, `gateway`: start the JVM, and connect to it.
 - `sandbox`, `confine`: restrict what the JVM of a copy can reach.
+- `memory_files`, `session_catalog`: the files of a copy; the tables of Spark's own catalog on it.
 - `warm`: resolve jars and build the class archive ahead of time.
 
 Sessions:

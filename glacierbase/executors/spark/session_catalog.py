@@ -81,7 +81,10 @@ class SessionCatalog:
                 address = _address(table)
                 identity = None if address in self._logs else _identity(table)
                 full = name_of((NAME, database, name))
-                yield _Table(full, identity, address, table.tableType().name() == "MANAGED"), f"{full} {table.hashCode()}"
+                yield (
+                    _Table(full, identity, address, table.tableType().name() == "MANAGED"),
+                    f"{full} {table.hashCode()}",
+                )
 
     def metadata(self, place: str) -> str | None:
         """Return a table as JSON, None if it is none of the last `locations`: `shape`, `location`, `snapshots` and `rows`.
@@ -131,7 +134,7 @@ class SessionCatalog:
             self._catalog.dropTable(database, name, True, False)
         for name in set(_items(self._catalog.listDatabases())) - checkpoint.databases.keys():
             self._catalog.dropDatabase(name, True, True)
-        for name, described in checkpoint.databases.items():
+        for described in checkpoint.databases.values():
             self._catalog.createDatabase(described, True)
             self._catalog.alterDatabase(described)
         for (database, name), (table, partitions) in checkpoint.tables.items():
@@ -174,7 +177,7 @@ class SessionCatalog:
         """Yield the version of each commit of a Delta table, and its actions."""
         for place in self._logs.get(address, ()):
             text = bytes(self._files[place]).decode()
-            yield int(_COMMIT.fullmatch(place)["version"]), [json.loads(line) for line in text.splitlines() if line]
+            yield int(place[-25:-5]), [json.loads(line) for line in text.splitlines() if line]
 
 
 def _rows_and_snapshots(
@@ -191,7 +194,10 @@ def _rows_and_snapshots(
         live.update(added)
         if added or removed:
             # A file with a new deletion vector is in both.
-            counts = {"added-data-files": len(added.keys() - removed), "deleted-data-files": len(removed - added.keys())}
+            counts = {
+                "added-data-files": len(added.keys() - removed),
+                "deleted-data-files": len(removed - added.keys()),
+            }
             snapshots[version] = {key: str(count) for key, count in counts.items()}
     return sum(live.values()), snapshots
 

@@ -610,9 +610,7 @@ def test_a_catalog_on_snowflake_is_rendered_only(branch: ProjectFolder) -> None:
         ("org.apache.spark.sql.hudi.catalog.HoodieCatalog", "only Iceberg's SparkCatalog and Delta's can be copied"),
     ],
 )
-def test_a_catalog_that_cannot_be_copied_is_rendered_only(
-    implementation: str, why: str, branch: ProjectFolder
-) -> None:
+def test_a_catalog_that_cannot_be_copied_is_rendered_only(implementation: str, why: str, branch: ProjectFolder) -> None:
     """The warning names the catalog, its class and what the copy lacks, and no engine starts."""
     conf = CATALOG.replace("lake: org.apache.iceberg.spark.SparkCatalog", f"spark_catalog: {implementation}")
     (branch.root / "catalogs/shop.yaml").write_text(conf)
