@@ -6,6 +6,13 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
+        "a statement that writes no instant counts as one that did not run",
+        "executors/spark/hudi.py",
+        'if len(parts) > 2 or read(sql, "spark").operation not in _WRITES_INSTANT:',
+        "if len(parts) > 2:",
+        "unit/executors/test_hudi_instants.py::test_a_statement_that_writes_no_instant_has_no_evidence",
+    ),
+    Break(
         "the files of a copy are those of the machine",
         "executors/spark/sandbox.py",
         "            **memory_files.settings(),\n",
