@@ -247,7 +247,7 @@ class CopyCheckpoint:
 
     Attributes:
         content: what only the engine reads.
-        is_whole: whether the copy held nothing outside of its Iceberg catalogs.
+        is_whole: whether the copy held nothing outside of its catalogs.
     """
 
     content: Any = field(repr=False)
@@ -255,16 +255,22 @@ class CopyCheckpoint:
 
 
 class CopyExecutor(Executor, Protocol):
-    """The engine of a throw-away copy: it holds Iceberg tables in memory, and cannot reach anything outside of its folder."""
+    """The engine of a throw-away copy: it holds tables in memory, and cannot reach anything outside of its folder."""
 
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
         """Create a namespace of a catalog and its parents, unless they exist."""
 
     def locations(self) -> dict[str, str]:
-        """Return the location of the metadata of each table, by the table's name as the history records names."""
+        """Return the location of the metadata of each table, by the table's name as the history records names.
+
+        For formats other than Iceberg, a text that changes with the table.
+        """
 
     def metadata(self, location: str) -> str:
-        """Return the metadata of a table, as JSON by Iceberg's specification."""
+        """Return the metadata of a table, as JSON by Iceberg's specification.
+
+        For other formats: its `shape`, `location`, `snapshots` (summaries by number, with Iceberg's keys) and number of `rows`.
+        """
 
     def views(self) -> dict[str, CopiedView]:
         """Return the views, by their names as the history records names."""
@@ -276,7 +282,7 @@ class CopyExecutor(Executor, Protocol):
         """Return the content of the copy, for `rewind`."""
 
     def rewind(self, checkpoint: CopyCheckpoint) -> None:
-        """Set the content of the Iceberg catalogs to that of a checkpoint of this copy."""
+        """Set the content of the catalogs to that of a checkpoint of this copy."""
 
     def restore(self, state: CopyState) -> None:
         """Fill an empty copy with the state of another.

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glacierbase.executors import CopyExecutor
+from glacierbase.model.codec import from_json
 from glacierbase.model.differences import Change, Difference, TableChange, compare, partition_text
 from glacierbase.model.shape import PartitionField, Shape
 from glacierbase.stores.iceberg.shape import shape_from_json
@@ -36,12 +37,16 @@ class CopiedTable:
 
     @classmethod
     def of(cls, name: str, place: str, metadata: str) -> CopiedTable:
-        """Return a table from its metadata, which is JSON by Iceberg's specification. Raises as `shape_from_json` does.
+        """Return a table from its metadata, which is JSON as `CopyExecutor.metadata` returns it. Raises as `shape_from_json` does.
 
         Args:
             place: the location of the metadata.
         """
         document: dict[str, Any] = json.loads(metadata)
+        if "shape" in document:
+            shape = from_json(Shape, document["shape"], "shape")
+            commits = {int(number): summary for number, summary in document["snapshots"].items()}
+            return cls(shape, place, document["location"], {}, commits, document["rows"])
         snapshots = {entry["snapshot-id"]: entry.get("summary", {}) for entry in document.get("snapshots", ())}
         current = snapshots.get(document.get("current-snapshot-id"), {})
         return cls(

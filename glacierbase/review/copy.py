@@ -6,7 +6,7 @@ Only listed settings are kept. Everything else is left out: credentials, address
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from glacierbase.catalogs.declared_catalogs import DECLARED
@@ -32,9 +32,21 @@ _KEPT_PREFIX = "spark.sql.iceberg."
 _KEPT_OF_CATALOG = ("default-namespace", "table-default.", "table-override.")
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-# The only jars that are loaded: Iceberg's runtime, which has no dependencies. Other jars could contain any code, and the copy does
-# not need them.
-_JAR = re.compile(r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+")
+# Spark's own catalog, and the class of Delta in its place.
+SESSION_CATALOG = "spark_catalog"
+_DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
+_DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
+# The only jars that are loaded: Iceberg's runtime, which has no dependencies, and Delta with its dependencies. Other jars could
+# contain any code, and the copy does not need them.
+_JAR = re.compile(r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+|io\.delta:delta-spark_[\w.]+:[\w.-]+")
+_DELTA_JAR = "io.delta:"
+# Delta's default opens files by another interface of Hadoop, which the copy's file system does not have; the tables are small.
+_ON_DELTA = {
+    f"spark.sql.catalog.{SESSION_CATALOG}": _DELTA,
+    "spark.delta.logStore.class": "io.delta.storage.LocalLogStore",
+    "spark.databricks.delta.snapshotPartitions": "1",
+    "spark.sql.shuffle.partitions": "2",
+}
 # Tables and data are in the JVM's memory, whatever their location: its FileIO is InMemoryFileIO, and opens no file or address.
 _IN_MEMORY = {
     "catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
@@ -49,7 +61,8 @@ class Copy:
 
     Attributes:
         catalog: the catalog with the configuration of the copy.
-        names: the names of the Spark catalogs in the copy.
+        names: the names of the Spark catalogs in the copy. Spark's own is always there, and among the names if it holds Delta
+            or no other catalog is declared: in another project, its tables may be those of a metastore.
         absent: the names of the Spark catalogs that are not in the copy.
         left_out: sentences on what the copy lacks.
     """
@@ -64,13 +77,18 @@ def copy_of(catalog: Catalog) -> Copy:
     """Return the copy of a Spark catalog. It has no `names` if none of its tables can be copied."""
     given = catalog.spark_conf
     declared = {match[1]: value for key, value in given.items() if (match := DECLARED.fullmatch(key))}
-    names = tuple(name for name, value in declared.items() if value == _CATALOG)
-    conf = {"spark.master": "local[2]", "spark.sql.extensions": _EXTENSIONS}
-    conf |= {key: value for key, value in given.items() if may_be_set(key)}
-    for name in names:
-        conf |= _rebound(given, f"spark.sql.catalog.{name}")
     jars = (*catalog.dependencies, *given.get("spark.jars.packages", "").split(","))
     kept = tuple(dict.fromkeys(jar.strip() for jar in jars if _JAR.fullmatch(jar.strip())))
+    has_delta = declared.get(SESSION_CATALOG) == _DELTA and any(jar.startswith(_DELTA_JAR) for jar in kept)
+    icebergs = tuple(name for name, value in declared.items() if value == _CATALOG)
+    names = (*icebergs, SESSION_CATALOG) if has_delta or not declared else icebergs
+    extensions = [*([_EXTENSIONS] if icebergs else ()), *([_DELTA_EXTENSIONS] if has_delta else ())]
+    conf = {"spark.master": "local[2]"}
+    conf |= {"spark.sql.extensions": ",".join(extensions)} if extensions else {}
+    conf |= _ON_DELTA if has_delta else {}
+    conf |= {key: value for key, value in given.items() if may_be_set(key)}
+    for name in icebergs:
+        conf |= _rebound(given, f"spark.sql.catalog.{name}")
     copied = replace(
         catalog,
         spark_conf=conf,
@@ -79,8 +97,8 @@ def copy_of(catalog: Catalog) -> Copy:
         connection={},
         hooks=Hooks(),
     )
-    absent = tuple(name for name in {**declared, "spark_catalog": ""} if name not in names)
-    return Copy(copied, names, absent, tuple(_left_out(catalog, declared, names)))
+    absent = tuple(name for name in {**declared, SESSION_CATALOG: ""} if name not in names)
+    return Copy(copied, names, absent, tuple(_left_out(catalog, declared, names, extensions)))
 
 
 def may_be_set(key: str) -> bool:
@@ -96,10 +114,14 @@ def _rebound(given: Mapping[str, str], prefix: str) -> dict[str, str]:
     return conf
 
 
-def _left_out(catalog: Catalog, declared: Mapping[str, str], names: tuple[str, ...]) -> Iterator[str]:
+def _left_out(
+    catalog: Catalog, declared: Mapping[str, str], names: Collection[str], extensions: Collection[str]
+) -> Iterator[str]:
     for name, value in declared.items():
-        if name not in names:
-            yield f"it does not hold the catalog {name} ({value}): only Iceberg's SparkCatalog can be copied"
+        if name not in names and value == _DELTA:
+            yield f"it does not hold the catalog {name} ({value}): `dependencies` name no jar io.delta:delta-spark_…"
+        elif name not in names:
+            yield f"it does not hold the catalog {name} ({value}): only Iceberg's SparkCatalog and Delta's can be copied"
     for extension in catalog.spark_conf.get("spark.sql.extensions", "").split(","):
-        if extension.strip() not in ("", _EXTENSIONS):
+        if extension.strip() not in ("", _EXTENSIONS, *extensions):
             yield f"the extension {extension.strip()} is not loaded"

@@ -20,7 +20,7 @@ from glacierbase.model.text import counted
 from glacierbase.review.base_states import BaseState, BaseStates, NotKept
 from glacierbase.review.breakage import BOUNDARY, Breakage, Broken, Content, first_line
 from glacierbase.review.copied_tables import CopiedTable, CopyReader, compare_copied, shapes
-from glacierbase.review.copy import Copy
+from glacierbase.review.copy import SESSION_CATALOG, Copy
 from glacierbase.review.results import ReviewedView
 from glacierbase.review.statements import FileSummary, Parts, ReplayProblem, ReplayStep, StatementSummary
 from glacierbase.run.activity import doing
@@ -456,9 +456,11 @@ class ReplayRunner:
 
     def _namespaces(self, summary: StatementSummary) -> Iterator[Parts]:
         """Yield the namespaces, with their catalogs, that a statement needs and no file up to this one creates."""
-        default = self._copy.catalog.spark_conf.get("spark.sql.defaultCatalog", "")
+        default = self._copy.catalog.spark_conf.get("spark.sql.defaultCatalog", SESSION_CATALOG)
         named = [(*summary.uses, "")] if summary.uses else []
         for target in (*named, *summary.targets):
+            if "/" in target[-1]:  # A path after `delta`.
+                continue
             parts = target if target[0] in self._copy.names else (default, *target)
             if parts[0] in self._copy.names and len(parts) > 2 and self._created.isdisjoint({parts[1:-1], parts[:-1]}):
                 yield parts[:-1]

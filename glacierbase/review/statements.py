@@ -41,9 +41,8 @@ _PROCEDURES = frozenset(
 # Settings of Spark SQL that load classes, or configure other catalogs.
 _LEADS_OUT = ("spark.sql.catalog.", "spark.sql.extensions", "spark.sql.hive.", "spark.sql.warehouse.")
 _CALLS_CLASSES = frozenset({"JAVA_METHOD", "TRY_REFLECT", "REFLECT"})
-_QUERIES_PATH = re.compile(
-    r"(?i)\b(?:parquet|orc|avro|csv|json|text|binaryfile|delta|hudi|iceberg)`?\s*\.\s*`[^`]*[/:]"
-)
+# A path after `delta` names a table of the copy.
+_QUERIES_PATH = re.compile(r"(?i)\b(?:parquet|orc|avro|csv|json|text|binaryfile|hudi|iceberg)`?\s*\.\s*`[^`]*[/:]")
 _MOST_IN_SCRIPT = 200
 _SETTING = re.compile(r"(?is)\s*(?:SET|RESET)\s+(?:TIME\s+ZONE\b|`?([\w.-]+)`?)")
 _ADDRESS = re.compile(r"(?i)\s*(?!file:)[a-z][\w+.-]*://")
@@ -326,6 +325,10 @@ def _needs_files(statement: _Sql) -> _Reasons:
         yield NotReplayed(
             f"{statement.parsed.operation.upper()} works on files that the copy does not have", is_skipped=True
         )
+    if statement.words[:1] in (("CONVERT",), ("MSCK",)):
+        yield NotReplayed(f"{statement.words[0]} works on files that the copy does not have", is_skipped=True)
+    if statement.words[:1] == ("CREATE",) and {"AS", "BY"}.intersection(statement.follows("STORED")):
+        yield NotReplayed("the copy has no tables of Hive: STORED AS, STORED BY", is_skipped=True)
     for part in statement.parsed.parts:
         name = part.procedure[-1] if isinstance(part, Call) and part.procedure else None
         if name is not None and name.lower() not in _PROCEDURES:

@@ -30,6 +30,18 @@ BREAKS = (
         "return missing_package(opening(catalog)) is None",
         "return opening(catalog) is not None",
         "unit/stores/test_choice.py::test_auto_goes_through_the_engine_where_a_package_is_missing",
+        "a statement that writes no instant counts as one that did not run",
+        "executors/spark/hudi.py",
+        'if len(parts) > 2 or read(sql, "spark").operation not in _WRITES_INSTANT:',
+        "if len(parts) > 2:",
+        "unit/executors/test_hudi_instants.py::test_a_statement_that_writes_no_instant_has_no_evidence",
+    ),
+    Break(
+        "the files of a copy are those of the machine",
+        "executors/spark/sandbox.py",
+        "            **memory_files.settings(),\n",
+        "",
+        "unit/executors/test_spark_sandbox.py::test_every_address_of_a_table_leads_to_the_memory_of_the_jvm",
     ),
     Break(
         "Iceberg's compare-and-set does not compare",

@@ -6,7 +6,7 @@ import json
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,27 +16,32 @@ import pytest
 
 from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.java import find_java_home
+from tests.engines.test_migrate_delta import with_delta
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 CANARY = "canary-4711"
-# Opens the copy of a project, and prints the answers to the statements of each attempt. One of the two boundaries is taken away.
+# Opens the copy of a project, and prints the answers to the statements of each attempt. One of the two boundaries is taken away,
+# and the file system in memory, by which statements reach neither; with `all` nothing is.
 SCRIPT = """
 import json, shutil, sys
 from contextlib import closing
 from pathlib import Path
 from glacierbase.errors import EngineError
 from glacierbase.executors import open_copy
+from glacierbase.executors.spark import memory_files
 from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.review.copy import copy_of
 from glacierbase.run.run import Run
 from tests.support.project_folder import only_catalog
 
 boundary, root, folder, jar, attempts = sys.argv[1:]
+if boundary != "all":
+    memory_files.settings = dict
 if boundary == "java":
     JvmSandbox.command = lambda *_: []
-else:
+elif boundary == "kernel":
     JvmSandbox._policy = lambda *_: "grant { permission java.security.AllPermission; };"
 folder = Path(folder)
 copy = copy_of(only_catalog(Path(root)))
@@ -219,6 +224,19 @@ def _catalog(name: str, *settings: str) -> Iterator[str]:
         yield f"SET spark.sql.catalog.x.{each.removeprefix(name + '.')}"
 
 
+def answers_to(
+    attempts: Sequence[Sequence[str]], boundary: str, project: ProjectFolder, sandbox: Path, jar: Path
+) -> list[list[str]]:
+    """Return the answers to the statements of each attempt. None holds the secret."""
+    # In a process of its own: this one may have a Spark session already.
+    command = [sys.executable, "-c", SCRIPT, boundary, *map(str, (project.root, sandbox, jar)), json.dumps(attempts)]
+    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=500)
+    answers = [json.loads(line) for line in done.stdout.splitlines()]
+    assert len(answers) == len(attempts), done.stderr
+    assert CANARY not in done.stdout + done.stderr
+    return answers
+
+
 @pytest.mark.parametrize("boundary", ["java", "kernel"])
 def test_each_boundary_by_itself_lets_no_statement_reach_anything(
     boundary: str, lake_project: ProjectFolder, targets: Targets, jar: Path, tmp_path: Path
@@ -229,21 +247,7 @@ def test_each_boundary_by_itself_lets_no_statement_reach_anything(
     attempts = list(escapes(targets, sandbox, jar))
     if boundary == "java":  # A class that removes the manager must not be loaded: no statement can place its jar there.
         attempts.remove((f"ADD JAR '{sandbox}/tmp/evil.jar'", "CREATE TEMPORARY VIEW v USING Breaks"))
-    # In a process of its own: this one may have a Spark session already.
-    command = [
-        sys.executable,
-        "-c",
-        SCRIPT,
-        boundary,
-        str(lake_project.root),
-        str(sandbox),
-        str(jar),
-        json.dumps(attempts),
-    ]
-    done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=500)
-    answers = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(answers) == len(attempts), done.stderr
-    assert CANARY not in done.stdout + done.stderr
+    answers = answers_to(attempts, boundary, lake_project, sandbox, jar)
     assert not targets.written.exists()
     assert targets.connections == 0
     loaded = [each for each in answers if "loaded: " in each[-1]]
@@ -256,3 +260,58 @@ def test_each_boundary_by_itself_lets_no_statement_reach_anything(
             )
     else:
         assert len(loaded) == 6
+
+
+def escapes_by_files(targets: Targets) -> Iterator[tuple[str, ...]]:
+    """Yield attempts with tables of Delta and of files, in Spark's own catalog and by their paths."""
+    table = "spark_catalog.default.d"
+    for path in (targets.key, targets.key.parent, "/etc", "/proc/self"):
+        for format_ in ("delta", "text", "parquet"):
+            yield (f"SELECT * FROM {format_}.`{path}`",)
+            place = f"CREATE TABLE {table} USING {format_} LOCATION '{path}'"
+            yield place, f"SELECT * FROM {table}", f"DROP TABLE {table}"
+        yield (f"CONVERT TO DELTA parquet.`{path}`",)
+        yield (
+            f"CREATE TABLE {table} (a STRING) USING csv OPTIONS (path '{path}')",
+            f"SELECT * FROM {table}",
+            f"DROP TABLE {table}",
+        )
+        yield (f"CREATE TABLE delta.`{path}` (a INT) USING delta",)
+    for format_ in ("delta", "parquet"):
+        for address in (targets.written, f"hdfs://127.0.0.1:{targets.port}/x", f"s3://127.0.0.1:{targets.port}/x"):
+            yield f"CREATE TABLE {table} USING {format_} LOCATION '{address}' AS SELECT 1 AS a", f"DROP TABLE {table}"
+            yield (f"INSERT OVERWRITE DIRECTORY '{address}' USING parquet SELECT 1",)
+
+
+def escapes_by_classes(targets: Targets) -> Iterator[tuple[str, ...]]:
+    """Yield attempts that name a file system of Hadoop in place of the memory. Each meets Java's boundary."""
+    raw, remote = "org.apache.hadoop.fs.RawLocalFileSystem", "org.apache.hadoop.hdfs.DistributedFileSystem"
+    for scheme, kind, place in (
+        ("file", raw, f"{targets.key.parent}"),
+        ("file", raw, f"{targets.written}"),
+        ("hdfs", remote, f"hdfs://127.0.0.1:{targets.port}/x"),
+    ):
+        settings = {f"fs.{scheme}.impl": kind, f"fs.{scheme}.impl.disable.cache": "true"}
+        options = ", ".join(f"'{key}' '{value}'" for key, value in settings.items())
+        changes = tuple(f"SET {key} = {value}" for key, value in settings.items())
+        yield f"CREATE TEMPORARY VIEW v USING delta OPTIONS (path '{place}', {options})", "SELECT * FROM v"
+        yield (*changes, f"SELECT * FROM text.`{place}`")
+        yield (*changes, f"SELECT * FROM delta.`{place}`")
+        yield (*changes, f"INSERT OVERWRITE DIRECTORY '{place}' USING parquet SELECT 1")
+
+
+def test_no_statement_on_delta_or_on_files_leaves_the_copy(
+    project: ProjectFolder, targets: Targets, jar: Path, tmp_path: Path
+) -> None:
+    """Paths and addresses lead to the memory of the JVM, where nothing is; another file system has no right on a file."""
+    project.catalog(with_delta(project.root / "warehouse"))
+    sandbox = tmp_path / "sandbox"
+    sandbox.mkdir()
+    of_files, of_classes = list(escapes_by_files(targets)), list(escapes_by_classes(targets))
+    answers = answers_to([*of_files, *of_classes], "all", project, sandbox, jar)
+    assert not targets.written.exists()
+    assert targets.connections == 0
+    for attempt, given in zip(of_classes, answers[len(of_files) :], strict=True):
+        assert any("access denied (" in answer for answer in given), (attempt, given)
+    assert not any("root:" in answer for given in answers for answer in given)
+    assert not list(targets.key.parent.glob("_delta_log"))

@@ -9,12 +9,14 @@ The JVM:
 - `java`, `jars`, `installed`: which Java, jars and Spark are used.
 - `launch`, `gateway`: start the JVM, and connect to it.
 - `sandbox`, `confine`: restrict what the JVM of a copy can reach.
+- `memory_files`, `session_catalog`: the files of a copy; the tables of Spark's own catalog on it.
 - `warm`: resolve jars and build the class archive ahead of time.
 
 Sessions:
 - `session`: run statements; literals, progress, substitution.
 - `errors`: exceptions as engine errors, and whether they prove that a statement had no effect.
 - `evidence`, `delta`: what the log of a table proves; the log of a Delta table.
+- `evidence`, `hudi`: what the log of a table proves; the timeline of a Hudi table.
 - `listing`, `shape`: the tables of a catalog as Spark lists them; their shapes as Spark describes them.
 """
 

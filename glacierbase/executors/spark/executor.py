@@ -11,6 +11,7 @@ from glacierbase.errors import ConfigurationError, EngineUnavailable, Glacierbas
 from glacierbase.executors import Evidence, InFlight, Session
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.evidence import assess, commits, proving_table
+from glacierbase.executors.spark.hudi import instants
 from glacierbase.executors.spark.session import ConnectSessionPort, SparkSessionPort
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.clock import SKEW
@@ -46,7 +47,11 @@ class SparkExecutor:
     def evidence(self, statement: InFlight) -> Evidence:
         """Assess the commits to the statement's tables since it started."""
         with closing(self.open_session()) as session:
-            table_commits = [commit for table in statement.tables for commit in commits(session, table)]
+            table_commits = [
+                commit
+                for table in statement.tables
+                for commit in (*commits(session, table), *instants(session, table, statement.sql))
+            ]
         return assess(table_commits, statement, SKEW if self._is_remote else timedelta(0))
 
     def proving_table(self, sql: str, file: str) -> str | None:

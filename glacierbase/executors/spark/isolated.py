@@ -1,4 +1,4 @@
-"""Spark for a throw-away copy: in a sandbox, with Iceberg catalogs in memory that can be copied to another JVM."""
+"""Spark for a throw-away copy: in a sandbox, with catalogs and files in memory. Iceberg's can be copied to another JVM."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.executors.spark.session import SparkSessionPort, private, share_catalogs
+from glacierbase.executors.spark.session_catalog import NAME, SessionCatalog
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, spark_identifier
 from glacierbase.run.run import Run
@@ -50,15 +51,15 @@ def _mapping_errors(method: Callable[P, T]) -> Callable[P, T]:
 
 
 class IsolatedExecutor(LocalExecutor):
-    """Spark in a sandbox. Its catalogs are Iceberg's InMemoryCatalog, and end with it."""
+    """Spark in a sandbox. Its catalogs are Iceberg's InMemoryCatalog and Spark's own, and end with it."""
 
     def __init__(self, catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> None:
         """Args:
         folder: an existing, empty folder for the sandbox.
-        names: the names of the Iceberg catalogs.
+        names: the names of the Iceberg catalogs, and of Spark's own.
         """
         super().__init__(catalog, run, sandbox=JvmSandbox(folder))
-        self._names = names
+        self._names = [name for name in names if name != NAME]
         try:
             self._prepare()
         except BaseException:
@@ -70,12 +71,16 @@ class IsolatedExecutor(LocalExecutor):
         if self._jvm.java.lang.System.getSecurityManager() is None:
             what = f"catalog {self._catalog.name}: Java started without its boundary"
             raise EngineUnavailable("SPARK_UNAVAILABLE", what, "set JAVA_HOME to a Java 17 or 21")
+        # Before a format does: its jar may not load a library.
+        self._jvm.org.xerial.snappy.Snappy.getNativeLibraryVersion()
+        self._jvm.com.github.luben.zstd.util.Native.load()
         for name in self._names:  # A statement loads the catalog; the other calls here use it.
             self._spark.sql(f"SHOW NAMESPACES IN {spark_identifier(name)}")
         manager = self._spark._jsparkSession.sessionState().catalogManager()
         self._memory = Memory(
             self._local.gateway.py4j, {name: manager.catalog(name).icebergCatalog() for name in self._names}
         )
+        self._session_catalog = SessionCatalog(self._spark)
 
     @property
     def _jvm(self) -> Any:
@@ -92,27 +97,31 @@ class IsolatedExecutor(LocalExecutor):
     @_mapping_errors
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
         """Create a namespace of a catalog and its parents, unless they exist."""
-        self._memory.make_namespace((name, *levels))
+        if name == NAME:
+            self._session_catalog.make_database(*levels)
+        else:
+            self._memory.make_namespace((name, *levels))
 
     @_mapping_errors
     def locations(self) -> dict[str, str]:
         """Return the location of the metadata of each table, by the table's name as the history records names."""
-        return {name_of(name): location for name, location in self._memory.listing().tables.items()}
+        tables = {name_of(name): location for name, location in self._memory.listing().tables.items()}
+        return tables | self._session_catalog.locations()
 
     @_mapping_errors
     def metadata(self, location: str) -> str:
-        """Return the metadata of a table, as JSON by Iceberg's specification."""
-        return self._memory.metadata(location)
+        """Return the metadata of a table, as JSON by Iceberg's specification, or as `CopyExecutor` describes other formats."""
+        return self._session_catalog.metadata(location) or self._memory.metadata(location)
 
     @_mapping_errors
     def views(self) -> dict[str, CopiedView]:
         """Return the views, by their names as the history records names."""
-        return {name_of(name): view for name, view in self._memory.views()}
+        return {name_of(name): view for name, view in self._memory.views()} | self._session_catalog.views()
 
     @_mapping_errors
     def state(self) -> CopyState | None:
         """Return the content of the copy; None if anything is outside of its Iceberg catalogs."""
-        return None if self._holds_more() else self._memory.state()
+        return self._memory.state() if self._is_whole() and self._session_catalog.is_empty() else None
 
     @_mapping_errors
     def restore(self, state: CopyState) -> None:
@@ -122,24 +131,21 @@ class IsolatedExecutor(LocalExecutor):
     @_mapping_errors
     def checkpoint(self) -> CopyCheckpoint:
         """Return the content of the copy, for `rewind`."""
-        return CopyCheckpoint(self._memory.checkpoint(), not self._holds_more())
+        content = self._memory.checkpoint(), self._session_catalog.checkpoint()
+        return CopyCheckpoint(content, self._is_whole())
 
     @_mapping_errors
     def rewind(self, checkpoint: CopyCheckpoint) -> None:
-        """Set the content of the Iceberg catalogs to that of a checkpoint of this copy."""
+        """Set the content of the catalogs to that of a checkpoint of this copy."""
         self._spark.catalog.clearCache()
-        self._memory.rewind(checkpoint.content)
+        memory, session_catalog = checkpoint.content
+        self._memory.rewind(memory)
+        self._session_catalog.rewind(session_catalog)
 
-    def _holds_more(self) -> bool:
-        """Return whether Spark's built-in catalog, which all sessions share, holds a table, a function or a database."""
-        shared = self._spark._jsparkSession.sharedState()
-        catalog = shared.externalCatalog()
-        entries = (
-            catalog.listTables("default"),
-            catalog.listFunctions("default", "*"),
-            shared.globalTempViewManager().listViewNames("*"),
-        )
-        return catalog.listDatabases().size() > 1 or any(entry.size() for entry in entries)
+    def _is_whole(self) -> bool:
+        """Return whether no function and no global view is stored, which a checkpoint does not hold."""
+        views = self._spark._jsparkSession.sharedState().globalTempViewManager().listViewNames("*")
+        return not views.size() and not self._session_catalog.holds_functions()
 
     def close(self, grace_seconds: float = 0) -> None:
         """Kill the JVM: its folder is removed, and it has nothing to save."""

@@ -21,6 +21,7 @@ from glacierbase.executors.spark.gateway import Gateway
 from glacierbase.executors.spark.jars import check_digests, check_jars, explaining, record_jars, resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import GRACE_SECONDS, launch_conf, resolve, resolving, start_jvm
+from glacierbase.executors.spark.memory_files import define
 from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.executors.spark.session import SparkSessionPort, configure, fix_off
 from glacierbase.model.catalog import Catalog
@@ -77,6 +78,10 @@ class LocalSpark:
             try:
                 self.spark = _create_session(self.gateway, conf)
                 fix_off(self.spark)
+                if sandbox:
+                    define(self._gateway.py4j.jvm)
+                spark = _create_session(self._gateway, conf)
+                fix_off(spark)
                 if jars is None:
                     resolved = self.spark.sparkContext.getConf().get("spark.jars", "")
                     record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, resolved.split(","))))

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from glacierbase.executors.spark import confine
+from glacierbase.executors.spark import confine, memory_files
 from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.java import java_files
 from glacierbase.run.cache import cache_folder
@@ -66,6 +66,8 @@ _IN_FILES = """
   permission java.lang.RuntimePermission "createClassLoader";
   permission java.lang.RuntimePermission "loadLibrary.*";
 """
+# A library whose cache calls Delta's code, which runs jobs. It opens no file whose name it does not get from its caller.
+_CALLS_DELTA = "guava-"
 # The compiler of the classes that Spark generates. These classes have the rights of the compiler's jar.
 _COMPILES = ("janino", "commons-compiler")
 _IN_COMPILER = """
@@ -148,6 +150,7 @@ class JvmSandbox:
             # Classes that Spark generates for a statement belong to the compiler's jar, which may open no file of a shuffle.
             "spark.sql.codegen.factoryMode": "NO_CODEGEN",
             "spark.sql.codegen.wholeStage": "false",
+            **memory_files.settings(),
             # Encrypted, no file holds bytes that SQL chose, so none can be a jar or a library.
             "spark.io.encryption.enabled": "true",
         }
@@ -172,11 +175,14 @@ class JvmSandbox:
         readable = [spark_jars, spark_jars / "*", *jars, *others, self.folder, Path("/")]
         inside = _INSIDE + "".join(_file(path, "read") for path in readable) + _file(self.folder / "warehouse", "write")
         tmp = self.folder / "tmp"
-        files = _IN_FILES + _file(tmp, "read,write") + _file(tmp / "-", "read,write,delete")
+        in_tmp = _file(tmp, "read,write") + _file(tmp / "-", "read,write,delete")
+        files = _IN_FILES + in_tmp
         grants = [_grant(f"{spark_jars.as_uri()}/*", inside), *(_grant(jar.as_uri(), inside + files) for jar in jars)]
         for path in sorted(spark_jars.glob("*.jar")):
             if path.name.startswith(_KEEPS_FILES):
                 grants.append(_grant(path.as_uri(), files))
+            elif path.name.startswith(_CALLS_DELTA):
+                grants.append(_grant(path.as_uri(), in_tmp))
             elif path.name.startswith(_COMPILES):
                 grants.append(_grant(path.as_uri(), _IN_COMPILER))
         return "".join(grants)

@@ -134,3 +134,9 @@ def test_the_kernel_keeps_a_program_from_files_and_network(tmp_path: Path) -> No
         done = subprocess.run(list(map(str, command)), capture_output=True, text=True, check=False, timeout=60)
     assert done.returncode == 0, done.stderr
     assert json.loads(done.stdout) == ["write inside", "listen"]
+
+
+@pytest.mark.parametrize("scheme", ["file", "s3", "s3a", "gs", "abfss", "hdfs", "dbfs"])
+def test_every_address_of_a_table_leads_to_the_memory_of_the_jvm(sandbox: JvmSandbox, scheme: str) -> None:
+    """Hadoop's own classes would start programs and connect to servers, which Java's boundary refuses."""
+    assert sandbox.conf([])[f"spark.hadoop.fs.{scheme}.impl"] == "org.apache.hadoop.fs.MemoryFileSystem"

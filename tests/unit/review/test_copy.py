@@ -86,9 +86,30 @@ def test_what_the_copy_lacks_is_said(catalog: Catalog) -> None:
 
 
 def test_a_catalog_without_iceberg_has_no_copy(catalog: Catalog) -> None:
-    """The copy of a catalog on Delta has no names: nothing can be replayed on it."""
+    """The copy of a catalog on Delta without Delta's jar has no names: nothing can be replayed on it."""
     delta = {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog"}
     assert copy_of(replace(catalog, spark_conf=delta)).names == ()
+
+
+def test_a_catalog_on_delta_is_copied_with_its_jar(catalog: Catalog) -> None:
+    """Delta's catalog, extension and jar are kept; its log is written by the interface that the copy's files have."""
+    conf = {
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+        "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension,com.acme.Listener",
+        "spark.jars.packages": "io.delta:delta-spark_4.1_2.13:4.4.0,io.delta:delta-sharing:1,io.delta.x:delta-spark_4:1",
+    }
+    copy = copy_of(replace(catalog, spark_conf=conf, dependencies=()))
+    assert (copy.names, copy.absent) == (("spark_catalog",), ())
+    assert copy.catalog.dependencies == ("io.delta:delta-spark_4.1_2.13:4.4.0",)
+    assert copy.catalog.spark_conf["spark.sql.extensions"] == "io.delta.sql.DeltaSparkSessionExtension"
+    assert copy.catalog.spark_conf["spark.delta.logStore.class"] == "io.delta.storage.LocalLogStore"
+    assert copy.left_out == ("the extension com.acme.Listener is not loaded",)
+
+
+def test_a_catalog_file_without_catalogs_is_copied_with_the_one_of_spark(catalog: Catalog) -> None:
+    """Beside a catalog of Iceberg, tables of Spark's own may be those of a metastore: an unknown one is no error."""
+    assert copy_of(replace(catalog, spark_conf={})).names == ("spark_catalog",)
+    assert "spark_catalog" in copy_of(catalog).absent
 
 
 @pytest.mark.parametrize("key", ["spark.sql.catalog.x", "spark.hadoop.fs.s3.impl", "fs.file.impl", "spark.jars", ""])

@@ -603,11 +603,15 @@ def test_a_catalog_on_snowflake_is_rendered_only(branch: ProjectFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    "implementation",
-    ["org.apache.spark.sql.delta.catalog.DeltaCatalog", "org.apache.iceberg.spark.SparkSessionCatalog"],
+    ("implementation", "why"),
+    [
+        ("org.apache.spark.sql.delta.catalog.DeltaCatalog", "`dependencies` name no jar io.delta:delta-spark_…"),
+        ("org.apache.iceberg.spark.SparkSessionCatalog", "only Iceberg's SparkCatalog and Delta's can be copied"),
+        ("org.apache.spark.sql.hudi.catalog.HoodieCatalog", "only Iceberg's SparkCatalog and Delta's can be copied"),
+    ],
 )
-def test_a_catalog_that_cannot_be_copied_is_rendered_only(implementation: str, branch: ProjectFolder) -> None:
-    """The tables need files, which the copy lacks; the warning names the catalog and its class, and no engine starts."""
+def test_a_catalog_that_cannot_be_copied_is_rendered_only(implementation: str, why: str, branch: ProjectFolder) -> None:
+    """The warning names the catalog, its class and what the copy lacks, and no engine starts."""
     conf = CATALOG.replace("lake: org.apache.iceberg.spark.SparkCatalog", f"spark_catalog: {implementation}")
     (branch.root / "catalogs/shop.yaml").write_text(conf)
     branch.file("0002_add.sql", ADD)
@@ -615,9 +619,7 @@ def test_a_catalog_that_cannot_be_copied_is_rendered_only(implementation: str, b
     [result] = reviewed(branch, copy)
     assert (copy.folder, result.replay, result.error) == (None, None, None)
     assert [file.kind for file in result.files] == [None]
-    assert (
-        f"the catalog spark_catalog ({implementation}): only Iceberg's SparkCatalog can be copied" in result.warnings[0]
-    )
+    assert f"the catalog spark_catalog ({implementation}): {why}" in result.warnings[0]
 
 
 def test_the_copy_gets_no_value_of_the_environment(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
