@@ -166,12 +166,12 @@ def _proves(cause: _Cause) -> bool:
 
 def _causes(error: BaseException) -> Iterator[_Cause]:
     """Yield the chain of causes, outermost first, at least one. Never raises, even if the JVM has ended."""
-    from py4j.protocol import Py4JError
-
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if java is None or isinstance(java, BaseException):
         yield from _python_causes(error)
         return
+    from py4j.protocol import Py4JError  # `pyspark-client`, which has no Java, lacks it.
+
     yield _python_cause(error)
     try:
         count = 0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
@@ -74,3 +75,9 @@ def test_a_host_without_an_address_is_named_as_unknown() -> None:
     """The message of that exception of Java is the name of the host alone."""
     message = map_error(Raised("java.net.UnknownHostException"), "SELECT 1").message
     assert message == "unknown host the table cannot be read"
+
+
+def test_an_error_of_a_server_is_classified_without_py4j(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pyspark-client`, which connects to a server, has no Java and installs no py4j."""
+    monkeypatch.setitem(sys.modules, "py4j.protocol", None)
+    assert type(map_error(ConnectionError("no answer"), "SELECT 1")) is OutcomeUnknown
