@@ -15,6 +15,7 @@ from tests.benchmarks import (
     asked,
     bookkeeping,
     comparing,
+    connect,
     help,
     history,
     lint,
@@ -43,6 +44,7 @@ BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
     "requests": requests.rows,
     "listing": listing.rows,
     "alter": alter.rows,
+    "connect": connect.rows,
     "review": review.rows,
     "bookkeeping": bookkeeping.rows,
 }
