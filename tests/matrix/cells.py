@@ -98,7 +98,7 @@ CELLS = (
     ),
     Cell(
         "iceberg-connect", "Iceberg", "JDBC on SQLite", "Spark Connect", _THROUGH_SPARK, "connect_file", _ICEBERG,
-        finishes=True,
+        sparks=("4.0", "4.1"), finishes=True,
         ci={"4.1": "tests/engines/test_migrate_connect.py::test_migrations_run_on_a_server_fail_there_and_resume"},
     ),
     Cell(
@@ -112,6 +112,7 @@ CELLS = (
     ),
     Cell(
         "snowflake", "Snowflake tables", "Snowflake, emulated", "Snowflake connector", "the same database", "snowflake_file",
-        _SNOWFLAKE, sparks=(), finishes=True, ci={"": "tests/engines/test_migrate_snowflake.py::test_a_failed_file_goes_on_where_it_stopped"},
+        _SNOWFLAKE, sparks=(), finishes=True,
+        ci={"": "tests/engines/test_migrate_snowflake.py::test_a_failed_file_goes_on_where_it_stopped"},
     ),
 )  # fmt: skip

@@ -22,7 +22,7 @@ class Spark:
     Attributes:
         connect: the jar of a Connect server, which pyspark contains from version 4.0 on.
         python: further packages that its pyspark requires.
-        lacks: a part of the names of tests for what this Spark does not have.
+        lacks: parts of the names of tests for what does not work on this Spark.
     """
 
     pyspark: str
@@ -31,7 +31,7 @@ class Spark:
     hudi: str = ""
     connect: str = ""
     python: tuple[str, ...] = ()
-    lacks: str = ""
+    lacks: tuple[str, ...] = ()
 
     @property
     def short(self) -> str:
@@ -51,13 +51,14 @@ SPARKS = {
             # It imports `distutils`, which Python has not had since 3.12; its Connect client requires NumPy 1, with which
             # pyarrow 26 cannot be imported.
             ("setuptools<81", "pyarrow<26"),
-            _SCRIPTS,
+            # The errors of its Connect client lack the classes that prove what took effect.
+            (_SCRIPTS, "connect"),
         ),
         Spark(
             "4.0.5",
             "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
             "io.delta:delta-spark_2.13:4.0.1",
-            lacks=_SCRIPTS,
+            lacks=(_SCRIPTS,),
         ),
         Spark(
             "4.1.4",
