@@ -31,6 +31,7 @@ from tests.support.processes import one_at_a_time, shared_folder
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
 from tests.support.snowflake.bed import snowflake_server as start_snowflake_server
+from tests.support.sparks import installed
 from tests.support.sqlite_engine import SQLITE_ENGINE, install_sqlite
 from tests.support.world import World
 
@@ -136,7 +137,7 @@ def remote_lake(warm_cache: None, tmp_path_factory: pytest.TempPathFactory) -> I
     from tests.support.connect import connect_server  # The connector's other environment has no Spark.
 
     folder = tmp_path_factory.mktemp("remote")
-    with connect_server(folder, f"{RUNTIME},{SQLITE}") as address:
+    with connect_server(folder, ",".join(filter(None, (RUNTIME, SQLITE, installed().connect)))) as address:
         home = ProjectFolder(folder / "project")
         text = REMOTE.replace("ADDRESS", address)
         home.catalog(text, "remote")
@@ -210,6 +211,11 @@ ENGINES = {
 LONG_ENGINES = {"connect", "postgres", "delta", "hudi"}
 # Fixtures that install the package, or start Spark with an empty cache.
 LONG_FIXTURES = {"clone", "warmed"}
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--record`."""
+    parser.addoption("--record", action="store_true", help="write the results of the cells to tests/matrix/results")
 
 
 def pytest_configure(config: pytest.Config) -> None:

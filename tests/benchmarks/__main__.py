@@ -15,6 +15,7 @@ from tests.benchmarks import (
     asked,
     bookkeeping,
     comparing,
+    connect,
     help,
     history,
     lint,
@@ -45,6 +46,7 @@ BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
     "listing": listing.rows,
     "alter": alter.rows,
     "several": several.rows,
+    "connect": connect.rows,
     "review": review.rows,
     "bookkeeping": bookkeeping.rows,
 }

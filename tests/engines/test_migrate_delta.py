@@ -15,10 +15,11 @@ from glacierbase.history.shapes import table_records
 from glacierbase.history.timeline import timelines
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.project_folder import REPOSITORY, ProjectFolder
+from tests.support.sparks import installed
 
 pytestmark = pytest.mark.delta
 
-DELTA = "io.delta:delta-spark_4.1_2.13:4.4.0"
+DELTA = installed().delta
 BOTH = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 
 

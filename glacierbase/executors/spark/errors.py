@@ -167,12 +167,12 @@ def _proves(cause: _Cause) -> bool:
 
 def _causes(error: BaseException) -> Iterator[_Cause]:
     """Yield the chain of causes, outermost first, at least one. Never raises, even if the JVM has ended."""
-    from py4j.protocol import Py4JError
-
     java = getattr(error, "java_exception", None) or getattr(error, "_origin", None)
     if java is None or isinstance(java, BaseException):
         yield from _python_causes(error)
         return
+    from py4j.protocol import Py4JError  # `pyspark-client`, which has no Java, lacks it.
+
     yield _python_cause(error)
     try:
         count = 0
@@ -211,6 +211,12 @@ def _printed_command(message: str) -> str | None:
     return "\n".join(lines[: int(line[1])] + lines[int(line[1]) + 1 :])
 
 
+def _printed_condition(message: str) -> str | None:
+    """Return the condition of an analysis error, which the Connect client of Spark 3.5 has only in its message."""
+    condition = re.match(r"\[([A-Z0-9_.]+)\] ", message)
+    return condition[1] if condition else None
+
+
 def _python_causes(error: BaseException) -> Iterator[_Cause]:
     """Yield the causes on Spark Connect: the server's exception class is in the message, or in the class of `error`."""
     yield _python_cause(error)
@@ -223,15 +229,17 @@ def _python_cause(error: BaseException) -> _Cause:
     from pyspark.errors import AnalysisException, ParseException
 
     names = [f"{kind.__module__}.{kind.__name__}" for kind in type(error).__mro__ if issubclass(kind, Exception)]
+    condition = _call(error, "getCondition", "getErrorClass")
     if isinstance(error, AnalysisException):  # A ParseException is an AnalysisException.
         names.append("org.apache.spark.sql.AnalysisException")
+        condition = condition or _printed_condition(_message(error))
     is_gone = isinstance(error, (OSError, EOFError)) or names[0].endswith((".Py4JNetworkError", ".Py4JError"))
     if is_gone or "Grpc" in names[0]:
         names.append("java.net.SocketException")
     return _Cause(
         tuple(names),
         f"Spark's JVM does not answer any more: {error}" if is_gone else _message(error),
-        _call(error, "getCondition", "getErrorClass"),
+        condition,
         _call(error, "getSqlState"),
         _printed_command(_message(error)) if isinstance(error, ParseException) else None,
     )

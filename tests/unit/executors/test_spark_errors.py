@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import pytest
+from pyspark.errors.exceptions import connect
 
-from glacierbase.errors import OutcomeUnknown, StatementRefused
+from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors.spark.errors import map_error
 
 ANALYSIS = "org.apache.spark.sql.AnalysisException"
@@ -74,3 +76,16 @@ def test_a_host_without_an_address_is_named_as_unknown() -> None:
     """The message of that exception of Java is the name of the host alone."""
     message = map_error(Raised("java.net.UnknownHostException"), "SELECT 1").message
     assert message == "unknown host the table cannot be read"
+
+
+def test_an_error_of_a_server_is_classified_without_py4j(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`pyspark-client`, which connects to a server, has no Java and installs no py4j."""
+    monkeypatch.setitem(sys.modules, "py4j.protocol", None)
+    assert type(map_error(ConnectionError("no answer"), "SELECT 1")) is OutcomeUnknown
+
+
+def test_a_condition_that_only_the_message_has_is_read_from_an_analysis_error() -> None:
+    """The Connect client of Spark 3.5 has no field for it. Other messages may be a user's text."""
+    text = "[TABLE_OR_VIEW_NOT_FOUND] The table or view `a` cannot be found."
+    assert type(map_error(connect.AnalysisException(text), "SELECT * FROM a")) is TableNotFound
+    assert type(map_error(connect.SparkRuntimeException(text), "SELECT * FROM a")) is not TableNotFound
