@@ -11,6 +11,8 @@ BREAKS = (
         "            if not REQUIREMENT.accepts(item.text):\n",
         "            if False:\n",
         "unit/executors/test_environments.py::test_options_addresses_and_paths_are_no_requirements",
+    ),
+    Break(
         "a protected environment accepts an embedded store",
         "catalogs/environment.py",
         "if catalog.protected and catalog.store.folder is not None and node is not None:",
@@ -30,6 +32,8 @@ BREAKS = (
         "return missing_package(opening(catalog)) is None",
         "return opening(catalog) is not None",
         "unit/stores/test_choice.py::test_auto_goes_through_the_engine_where_a_package_is_missing",
+    ),
+    Break(
         "a statement that writes no instant counts as one that did not run",
         "executors/spark/hudi.py",
         'if len(parts) > 2 or read(sql, "spark").operation not in _WRITES_INSTANT:',

@@ -15,8 +15,7 @@ The JVM:
 Sessions:
 - `session`: run statements; literals, progress, substitution.
 - `errors`: exceptions as engine errors, and whether they prove that a statement had no effect.
-- `evidence`, `delta`: what the log of a table proves; the log of a Delta table.
-- `evidence`, `hudi`: what the log of a table proves; the timeline of a Hudi table.
+- `evidence`, `delta`, `hudi`: what the log of a table proves; the log of a Delta table; the timeline of a Hudi table.
 - `listing`, `shape`: the tables of a catalog as Spark lists them; their shapes as Spark describes them.
 """
 

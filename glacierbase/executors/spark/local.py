@@ -76,12 +76,10 @@ class LocalSpark:
                     self.gateway = start_jvm(conf, run, java_home, flags, sandbox)
             logger.debug("%s: the JVM's output is in %s", catalog.name, self.gateway.log)
             try:
+                if sandbox:
+                    define(self.gateway.py4j.jvm)
                 self.spark = _create_session(self.gateway, conf)
                 fix_off(self.spark)
-                if sandbox:
-                    define(self._gateway.py4j.jvm)
-                spark = _create_session(self._gateway, conf)
-                fix_off(spark)
                 if jars is None:
                     resolved = self.spark.sparkContext.getConf().get("spark.jars", "")
                     record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, resolved.split(","))))
