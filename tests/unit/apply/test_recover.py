@@ -490,7 +490,7 @@ def test_the_log_that_only_the_engine_reads_proves_a_statement_by_its_tag(
 def test_a_commit_of_another_client_to_such_a_table_needs_a_person(
     world: World, clock: Clock, delta: list[TableVersion]
 ) -> None:
-    """Its metadata does not name the statement."""
+    """The metadata of the commit does not name the statement."""
     lose(world)
     delta.append(TableVersion("s.t", "", "version 4 of 10:01", 4, "version 3 of 10:00", "mine", by_engine=True))
     needs_person(world)
