@@ -12,7 +12,7 @@ from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import KEYS, unknown_engine
 from glacierbase.catalogs.references import References, resolved, with_unset_joined
-from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, FOLDER, IN_CATALOG, SHARED_STORE, why_unsafe
+from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, FOLDER, SHARED_STORE, why_unsafe
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
@@ -90,13 +90,6 @@ class EnvironmentReader:
         key = KEYS[path]
         default = key.type.convert(key.default) if key.default else None
         return self._value(path, value_type or key.type, default)
-
-    def _is_unread(self, path: str) -> bool:
-        """Return whether the value at a path of keys holds a reference that was not read."""
-        node = self._content.get(*path.split("."))
-        with suppress(GlacierbaseError):  # Collected where the value is read.
-            return isinstance(node, ScalarNode) and self._references.is_unread(self._references.text(node, path))
-        return True
 
     def _value(self, path: str, value_type: ValueType, default: Any) -> Any:
         node = self._content.get(*path.split("."))
@@ -269,19 +262,16 @@ class EnvironmentReader:
     def _store(self, file: Path, environment: str, engine: EngineType, conf: Mapping[str, Any]) -> StoreOptions:
         store_type = self._option("store.type")
         is_embedded = store_type == EMBEDDED
-        if is_embedded and engine.default_catalog[:1] == (
-            "sparkConf",
-        ):  # Else its catalog also completes users' names.
-            catalog = EMBEDDED
-        else:
-            catalog = self._store_catalog(engine, conf)
-            self._check_safe(catalog, store_type, conf["sparkConf"])
+        # Otherwise the name of the store's catalog also completes users' names.
+        has_own_name = is_embedded and engine.default_catalog[:1] == ("sparkConf",)
+        catalog = EMBEDDED if has_own_name else self._store_catalog(engine, conf)
         return StoreOptions(
             catalog=catalog,
             namespace=self._option("store.namespace", engine.namespace),
             lease_seconds=self._option("store.lockLease"),
             type=store_type,
             folder=file.parents[1] / FOLDER / environment if is_embedded else None,
+            is_chosen=self._content.get("store", "catalog") is not None,
         )
 
     def _check_embedded(self, catalog: Catalog) -> None:
@@ -291,14 +281,6 @@ class EnvironmentReader:
             what = f"store.type: the environment {catalog.environment} is protected, and an embedded store locks only one machine"
             hint = f"{SHARED_STORE}, and `type: auto`"
             self._errors.append(node.place.error("EMBEDDED_PROTECTED", what, hint))
-
-    def _check_safe(self, name: str, store_type: str, spark_conf: Mapping[str, str]) -> None:
-        """Refuse a catalog in which two runs could both acquire the lock."""
-        chosen = self._content.get("store", "catalog")
-        why = why_unsafe(spark_conf, name, is_chosen=chosen is not None)
-        if why and store_type in IN_CATALOG and not self._is_unread("store.type"):
-            what = f"history and lock cannot be in {name}: it is {why}, so that two runs could both acquire the lock"
-            self._errors.append((chosen or self._content).place.error("STORE_NOT_SAFE", what, CHOICES))
 
     def _store_catalog(self, engine: EngineType, conf: Mapping[str, Any]) -> str:
         """Return the catalog that `store.catalog` names, else the engine's default, else the only one declared."""

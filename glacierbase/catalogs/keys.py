@@ -291,7 +291,7 @@ def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
         Key(
             "packages",
             "The packages that the engine runs with, where they are not those of glacierbase, such as `pyspark==3.5.*`: "
-            "`glacierbase env` installs them in a virtual environment. Not with `python`.",
+            "the command `env` installs them in a virtual environment. Not with `python`.",
             Kind.LIST,
             type=REQUIREMENT,
             resolved=False,

@@ -208,10 +208,10 @@ def _alone(catalog: Catalog) -> Iterator[Sequence[int]]:
     make_folder(folder)
     try:
         with ExitStack() as stack:
-            with doing(f"{catalog.name}: waiting for another `glacierbase env`"):
+            with doing(f"{catalog.name}: waiting for another run of `env`"):
                 held = stack.enter_context(one_at_a_time(folder, _LONGEST_SECONDS))
             if held is None:
-                raise _not_made(catalog, "another `glacierbase env` has run for an hour")
+                raise _not_made(catalog, "another run of `env` has lasted an hour")
             yield [held]
     except OSError as error:
         raise _not_made(catalog, error.strerror or str(error)) from error

@@ -16,7 +16,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.model.command import command
 from glacierbase.run.files import FileReader, FileRefused
 
-_HEAD = "# Written by `glacierbase env`. Commit it. To get newer versions, delete it and run `glacierbase env`.\n"
+_HEAD = "# Written by the command `env` of glacierbase. Commit it. To get newer versions, delete it and run the command again.\n"
 _PACKAGES, _RESOLVED = "# packages: ", "# resolved for: "
 _PIN = re.compile(r"(?P<name>[A-Za-z0-9][A-Za-z0-9._-]*)==(?P<version>[A-Za-z0-9._+!-]+)(?P<hashes>(?:\s+--hash=\S+)*)")
 _HASH = re.compile(r"--hash=sha256:([0-9a-f]{64})")

@@ -21,6 +21,7 @@ class StoreOptions:
         type: `iceberg` through PyIceberg, `sql` through the engine, `auto` through PyIceberg where it can open the catalog,
             `embedded` in files of the project.
         folder: of an embedded store, that folder; else None.
+        is_chosen: whether the catalog file names the catalog in `store.catalog`.
     """
 
     catalog: str
@@ -28,6 +29,7 @@ class StoreOptions:
     lease_seconds: float
     type: str = "auto"
     folder: Path | None = None
+    is_chosen: bool = False
 
     @property
     def place(self) -> str:

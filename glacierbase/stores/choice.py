@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from functools import cache
 
-from glacierbase.catalogs.safe_store import EMBEDDED, renaming_kind
+from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, IN_CATALOG, renaming_kind, why_unsafe
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import OWN
 from glacierbase.executors.engine import Engine
@@ -69,9 +69,11 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
     Where only a missing package makes the engine necessary, a warning names it, once for each engine.
 
     Raises:
-        ConfigurationError: `store.type` is iceberg and PyIceberg cannot open the catalog; or as for the start of the engine.
+        ConfigurationError: `STORE_NOT_SAFE`; `store.type` is iceberg and PyIceberg cannot open the catalog; or as for the start
+            of the engine.
         EngineUnavailable: as for the start of the engine.
     """
+    _check_safe(catalog)
     chosen = _chosen(catalog)
     if chosen.needs_engine:
         if engine.name is None and (slow := _missing(catalog)):
@@ -86,6 +88,18 @@ def open_store(catalog: Catalog, engine: Engine) -> Store:
     store = BoundedStore(opened, engine.cancelled)
     engine.at_close(store.close)
     return store
+
+
+def _check_safe(catalog: Catalog) -> None:
+    """Refuse a catalog in which two runs could both acquire the lock."""
+    store = catalog.store
+    why = why_unsafe(catalog.spark_conf, store.catalog, is_chosen=store.is_chosen)
+    if why and store.type in IN_CATALOG:
+        location = f"catalogs/{catalog.file.name}"
+        what = (
+            f"history and lock cannot be in {store.catalog}: it is {why}, so that two runs could both acquire the lock"
+        )
+        raise ConfigurationError("STORE_NOT_SAFE", f"{location}: {what}", CHOICES, path=location)
 
 
 def opens_without_engine(catalog: Catalog) -> bool:

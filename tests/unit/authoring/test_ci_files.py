@@ -402,7 +402,7 @@ class Distribution:
     ("catalog_type", "extras"),
     [
         ("spark", "local"), ("rest", "local"), ("glue", "local,glue"), ("hive", "local,hive"), ("jdbc", "local,postgres"),
-        ("delta", "local"), ("hudi", "local"), ("snowflake", "snowflake"),
+        ("delta", "local,postgres"), ("hudi", "local,postgres"), ("snowflake", "snowflake"),
     ],
 )  # fmt: skip
 def test_the_extras_are_those_that_the_catalogs_need(catalog_type: str, extras: str, tmp_path: Path) -> None:

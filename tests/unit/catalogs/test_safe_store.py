@@ -8,6 +8,9 @@ import pytest
 
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors.engine import Engine
+from glacierbase.stores.choice import open_store
+from tests.support.fakes import FakeExecutor
 from tests.support.project_folder import ProjectFolder, only_catalog
 
 SPARK = "org.apache.iceberg.spark.SparkCatalog"
@@ -24,31 +27,31 @@ def text(*lines: str, more: str = "") -> str:
 
 def refusal(project: ProjectFolder) -> ConfigurationError:
     with pytest.raises(ConfigurationError) as caught:
-        only_catalog(project.root)
+        open_store(only_catalog(project.root), Engine(FakeExecutor))
     assert caught.value.hint is not None
     return caught.value
 
 
 @pytest.mark.parametrize(
-    ("lines", "more", "code", "line"),
+    ("lines", "more", "code"),
     [
-        (DELTA, "", "STORE_NOT_SAFE", 1),
-        (HUDI, "", "STORE_NOT_SAFE", 1),
-        (HADOOP, "", "STORE_NOT_SAFE", 1),
-        ((*HADOOP, *DELTA, "spark.sql.defaultCatalog: lake"), "", "STORE_NOT_SAFE", 1),
-        (HUDI, "store: {catalog: spark_catalog}\n", "STORE_NOT_SAFE", 6),
-        (DELTA, "store: {type: sql}\n", "STORE_NOT_SAFE", 1),
-        ((*HADOOP, *DELTA), "", "STORE_CATALOG_UNCLEAR", 1),
-        ((), "", "STORE_CATALOG_UNCLEAR", 1),
+        (DELTA, "", "STORE_NOT_SAFE"),
+        (HUDI, "", "STORE_NOT_SAFE"),
+        (HADOOP, "", "STORE_NOT_SAFE"),
+        ((*HADOOP, *DELTA, "spark.sql.defaultCatalog: lake"), "", "STORE_NOT_SAFE"),
+        (HUDI, "store: {catalog: spark_catalog}\n", "STORE_NOT_SAFE"),
+        (DELTA, "store: {type: sql}\n", "STORE_NOT_SAFE"),
+        ((*HADOOP, *DELTA), "", "STORE_CATALOG_UNCLEAR"),
+        ((), "", "STORE_CATALOG_UNCLEAR"),
     ],
 )
 def test_without_a_catalog_that_can_hold_a_lock_the_choices_are_named(
-    lines: tuple[str, ...], more: str, code: str, line: int, project: ProjectFolder
+    lines: tuple[str, ...], more: str, code: str, project: ProjectFolder
 ) -> None:
     """The first one is a line that works at once on one machine."""
     project.catalog(text(*lines, more=more))
     error = refusal(project)
-    assert (error.code, error.data["line"]) == (code, line)
+    assert (error.code, error.data["path"]) == (code, "catalogs/shop.yaml")
     assert "`store: {type: embedded}`" in str(error.hint)
     assert all(choice in str(error.hint) for choice in ("PostgreSQL or MySQL", "rest, glue, hive"))
     project.catalog(text(*lines, more="store: {type: embedded}\n"))
@@ -70,7 +73,9 @@ def test_a_catalog_that_was_chosen_or_has_a_lock_is_accepted(
 ) -> None:
     """Of a chosen catalog that commits by renaming, `migrate` warns."""
     project.catalog(text(*lines, more=more))
-    assert only_catalog(project.root).store.folder is None
+    engine = Engine(FakeExecutor)
+    open_store(only_catalog(project.root), engine)
+    engine.close()
 
 
 @pytest.mark.parametrize("command", ["validate", "migrate"])
@@ -86,8 +91,7 @@ def test_a_protected_environment_refuses_an_embedded_store(command: str, project
     assert file.for_environment("dev", project.root).store.catalog == "embedded"
 
 
-def test_a_type_that_was_not_read_refuses_nothing(project: ProjectFolder) -> None:
-    """`validate` does not read `${env:…}`, and the value may be `embedded`."""
-    project.catalog(text(*HUDI, more="store: {type: '${env:STORE}'}\n"))
-    [file] = load_catalog_files(project.root / "catalogs", project.root)
-    assert file.for_environment("default", project.root, resolve=False).store.folder is None
+def test_files_are_checked_whatever_the_store(project: ProjectFolder) -> None:
+    """`validate` opens no store."""
+    project.catalog(text(*HUDI))
+    assert project.ask("validate").code == 0

@@ -163,7 +163,7 @@ def test_every_mapping_of_named_keys_refuses_others() -> None:
 
 # What the loader checks across keys, files and the environment, or in values that the schema leaves open.
 ACROSS = {
-    "STORE_CATALOG_UNCLEAR", "STORE_NOT_SAFE", "EMBEDDED_PROTECTED",
+    "STORE_CATALOG_UNCLEAR", "EMBEDDED_PROTECTED",
     "UNSET_REFERENCE", "CYCLIC_REFERENCE", "DUPLICATE_KEY", "FLOATING_DEPENDENCY",
 }  # fmt: skip
 TEXTS = st.text(string.ascii_letters + string.digits + "${}:._- ", max_size=8)
