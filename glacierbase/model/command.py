@@ -67,6 +67,11 @@ class Scope:
 _current: ContextVar[Scope] = ContextVar("glacierbase_scope", default=Scope())  # noqa: B039 (frozen)
 
 
+def scope_in_use() -> Scope:
+    """Return the choice that `command` repeats in this thread."""
+    return _current.get()
+
+
 def on_catalog(name: str | None, planned: tuple[str, ...] | None = None) -> AbstractContextManager[None]:
     """Let `command` name this catalog besides the caller's choice.
 

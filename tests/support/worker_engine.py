@@ -15,6 +15,7 @@ from typing import Any
 from glacierbase.errors import ConfigurationError, OutcomeUnknown, StatementRefused
 from glacierbase.executors import EngineType, Evidence, Executor, InFlight, ListedTable
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
 from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
 from glacierbase.run.activity import doing, note
@@ -159,7 +160,9 @@ class Words(EngineType):
 
     def check_installed(self, catalog: Catalog) -> None:
         if catalog.conf.get("refuses"):
-            raise ConfigurationError("SPARK_VERSION_MISMATCH", f"catalog {catalog.name}: another version", "install it")
+            raise ConfigurationError(
+                "SPARK_VERSION_MISMATCH", f"catalog {catalog.name}: another version", command("env")
+            )
 
 
 ENGINE = Words()

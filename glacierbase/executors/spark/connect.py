@@ -11,6 +11,7 @@ from glacierbase.executors.spark.installed import spark_version
 from glacierbase.executors.spark.session import ConnectSessionPort
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
+from glacierbase.run.installed import pip_install
 from glacierbase.secrets import address, shown
 
 _REMOTE = "spark.remote"
@@ -38,7 +39,7 @@ class ConnectExecutor(SparkExecutor):
             raise ConfigurationError(
                 "CONNECT_NOT_INSTALLED",
                 f"catalog {catalog.name}: spark.remote needs packages that this Python lacks: {error}",
-                "pip install 'pyspark[connect]'",
+                pip_install("connect"),
             ) from error
         except Exception as error:
             self.close()  # Otherwise the client waits for the server without limit at the end of the process.

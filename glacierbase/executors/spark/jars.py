@@ -13,6 +13,7 @@ from urllib.parse import unquote, urlparse
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors.spark.installed import spark_version
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
 from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, replacing
 
 # Artifacts whose names contain the Spark version and then the Scala version that they were built for.
@@ -59,7 +60,8 @@ def check_jars(conf: Mapping[str, str], dependencies: Sequence[str], places: Map
                 raise ConfigurationError(
                     "SPARK_VERSION_MISMATCH",
                     f"{where}{jar} is built for Spark {match[1]}, but pyspark {installed} is installed; Spark was not started",
-                    f"pip install 'pyspark=={match[1]}.*', or choose the artifact for Spark {short} where one is published",
+                    f'set migrationExecutor.packages to ["pyspark=={match[1]}.*"], then run `{command("env")}`; or choose the '
+                    f"artifact for Spark {short} where one is published",
                     path=path,
                     line=line,
                 )

@@ -36,6 +36,7 @@ from glacierbase.executors.worker.wire import (
     unpacked,
 )
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import scope_in_use
 from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
 from glacierbase.run.activity import doing
@@ -112,7 +113,7 @@ class Worker:
                 raise WorkerLost(self._lost)
             self._waiting[number] = queue.SimpleQueue()
         with suppress(ChannelClosed):  # The answer is then that the process has ended.
-            self._channel.send(MethodCall(number, target, method, packed((args, kwargs))))
+            self._channel.send(MethodCall(number, target, method, packed((args, kwargs)), scope_in_use()))
         return self._answer(number, seconds)
 
     def call_engines(self, method: str, catalog: Catalog, run: Run) -> Any:

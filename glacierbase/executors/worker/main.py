@@ -160,7 +160,7 @@ class Server:
 
     def _answer(self, request: MethodCall) -> None:
         try:
-            with watched(_Mirrored(self, request.number)):
+            with request.scope.in_use(), watched(_Mirrored(self, request.number)):
                 body, failed = packed(self._result(request)), False
         except GlacierbaseError as error:
             body, failed = _packed_error(error), True

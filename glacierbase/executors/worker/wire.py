@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
+from glacierbase.model.command import Scope
+
 # Written before each length: other output in the pipe is recognized.
 _HEADER = struct.Struct(">4sQ")
 _MARK = b"gbw1"
@@ -31,12 +33,17 @@ class NotAMessage(ChannelClosed):
 
 @dataclass(frozen=True, slots=True)
 class MethodCall:
-    """Call a method of an object in the worker. The body holds its arguments: a tuple and a mapping."""
+    """Call a method of an object in the worker. The body holds its arguments: a tuple and a mapping.
+
+    Attributes:
+        scope: the choice that commands in the messages of the call repeat.
+    """
 
     number: int
     target: int
     method: str
     body: bytes
+    scope: Scope
 
 
 @dataclass(frozen=True, slots=True)

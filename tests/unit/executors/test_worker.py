@@ -21,6 +21,7 @@ from glacierbase.errors import ConfigurationError, EngineUnavailable, OutcomeUnk
 from glacierbase.executors import InFlight, check_installed, open_executor
 from glacierbase.executors.worker import client
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import Scope
 from glacierbase.run.activity import watched
 from glacierbase.run.processes import engine_process, is_engine_gone, this_process
 from glacierbase.run.run import Run
@@ -256,6 +257,15 @@ def test_what_the_engine_refuses_at_its_start_is_raised_here(catalog: Catalog, s
     for call in (open_executor, check_installed):
         with pytest.raises(ConfigurationError, match="catalog shop: another version"):
             call(refusing, run)
+
+
+def test_a_command_in_a_message_of_a_worker_repeats_the_callers_choice(catalog: Catalog, shared: Shared) -> None:
+    """The hint can be pasted: it names catalog and environment."""
+    refusing = replace(catalog, conf={"refuses": True})
+    scope = Scope(environment="prod", catalog="shop")
+    with pytest.raises(ConfigurationError) as caught, scope.in_use():
+        check_installed(refusing, replace(Run.here(catalog.file.parent.parent), shared=shared))
+    assert caught.value.hint == "glacierbase env --catalog shop --env prod"
 
 
 def test_an_executor_that_the_other_python_lacks_is_one_clear_error(catalog: Catalog, shared: Shared) -> None:
