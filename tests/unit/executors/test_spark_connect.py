@@ -73,7 +73,9 @@ def test_one_request_reads_all_settings_and_only_those_that_differ_are_set(catal
 def test_a_static_setting_that_differs_is_an_error(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """The message has both values, and the session is ended."""
     monkeypatch.setitem(SERVER, STATIC, "Others")
-    with pytest.raises(ConfigurationError, match="'Extensions' in the catalog file, but 'Others' on the server") as caught:
+    with pytest.raises(
+        ConfigurationError, match="'Extensions' in the catalog file, but 'Others' on the server"
+    ) as caught:
         ConnectExecutor(catalog)
     assert caught.value.code == "SESSION_DIFFERS"
     assert Remote.created[0].requests[-1] == "stop"
