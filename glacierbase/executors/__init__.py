@@ -351,7 +351,7 @@ class EngineType:
         """Return what the catalogs of one engine process have in common, in JSON's types; None where no process is started."""
         return None
 
-    def worker_environment(self) -> Mapping[str, str]:
+    def worker_environment(self, catalog: Catalog) -> Mapping[str, str]:  # noqa: ARG002 (the port's)
         """Return environment variables for a process in which the engine runs on another Python. Raises nothing."""
         return {}
 

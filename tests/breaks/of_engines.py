@@ -6,6 +6,20 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
+        "files on a Connect server share a session",
+        "executors/spark/connect.py",
+        "spark = self._unused.pop()",
+        "spark = self._unused[0]",
+        "unit/executors/test_spark_connect.py::test_the_session_of_the_connection_is_used_once",
+    ),
+    Break(
+        "a setting that differs from the server's is not set",
+        "executors/spark/connect.py",
+        "if value != wanted[key]",
+        "if value is None",
+        "unit/executors/test_spark_connect.py::test_one_request_reads_all_settings_and_only_those_that_differ_are_set",
+    ),
+    Break(
         "a requirement may be an option of pip",
         "catalogs/environment.py",
         "            if not REQUIREMENT.accepts(item.text):\n",

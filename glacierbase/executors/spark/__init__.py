@@ -100,8 +100,10 @@ class Spark(EngineType):
         own = catalog.name if "spark.sql.catalog.spark_catalog" in catalog.spark_conf else ""
         return [own, sorted(conf.items()), list(catalog.dependencies), sorted(catalog.digests)]
 
-    def worker_environment(self) -> Mapping[str, str]:
+    def worker_environment(self, catalog: Catalog) -> Mapping[str, str]:
         """Return the home of the Java of this Python, which may be a wheel that the other Python lacks."""
+        if _is_remote(catalog):
+            return {}
         from glacierbase.executors.spark.java import find_java_home
 
         try:

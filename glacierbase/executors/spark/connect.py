@@ -30,11 +30,14 @@ class ConnectExecutor(SparkExecutor):
         spark_version()
         self._catalog = catalog
         self._created: list[Any] = []
+        # The session of the connection, until it is opened: only `SELECT current_user()` ran in it.
+        self._unused: list[Any] = []
         try:
             server = address(catalog.spark_conf[_REMOTE])
             with doing(f"{catalog.name}: connecting to {server}"):
                 spark = self._create()
                 super().__init__(catalog, spark, {"application": server}, current_user(spark))
+                self._unused.append(spark)
         except ImportError as error:
             raise ConfigurationError(
                 "CONNECT_NOT_INSTALLED",
@@ -54,30 +57,39 @@ class ConnectExecutor(SparkExecutor):
         spark = SparkSession(self._catalog.spark_conf[_REMOTE])
         self._created.append(spark)
         _never_retry(spark.client)
-        for key, value in self._catalog.spark_conf.items():
-            if key != _REMOTE:
-                self._set(spark, key, value)
+        self._configure(spark)
         return spark
 
-    def _set(self, spark: Any, key: str, value: str) -> None:
-        """Set a value in a session. A static setting of the server must have that value already."""
+    def _configure(self, spark: Any) -> None:
+        """Set what differs from the server. A static setting must be the same there.
+
+        One request reads all settings: a refused one costs four, in each session.
+        """
         from pyspark.errors import AnalysisException
 
-        try:
-            spark.conf.set(key, value)
-        except AnalysisException as error:
-            present = spark.conf.get(key, None)
-            if present != value:
+        wanted = {key: value for key, value in self._catalog.spark_conf.items() if key != _REMOTE}
+        present = spark.client.get_config_with_defaults(*((key, None) for key in wanted))
+        differing = (
+            (key, wanted[key], value) for key, value in zip(wanted, present, strict=True) if value != wanted[key]
+        )
+        for key, value, on_server in differing:
+            try:
+                spark.conf.set(key, value)
+            except AnalysisException as error:
                 raise ConfigurationError(
                     "SESSION_DIFFERS",
                     f"catalog {self._catalog.name}: {key} is {shown(key, value)} in the catalog file, but"
-                    f" {shown(key, present)} on the server",
+                    f" {shown(key, on_server)} on the server",
                     "set it where the server is started, or remove it from the catalog file",
                 ) from error
 
     def _new_session(self, *, bookkeeping: bool) -> Session:  # noqa: ARG002 (the server has one queue)
-        """Connect has no `newSession`; creating a session takes milliseconds."""
-        return ConnectSessionPort(self._create())
+        """Return the session of the connection once, then others: Connect has no `newSession`."""
+        try:
+            spark = self._unused.pop()  # Several threads may open a session.
+        except IndexError:
+            spark = self._create()
+        return ConnectSessionPort(spark)
 
     def close(self) -> None:
         """End all sessions."""

@@ -103,7 +103,7 @@ def _leased(
     key = json.dumps([str(python), engine.name, engine.needs(catalog)])
     workers = run.shared.get("workers", None, Workers, Workers.close) if run.shared else Workers()
     try:
-        lease = workers.use(key, partial(Worker, python, engine.worker_environment()), opens=opens)
+        lease = workers.use(key, partial(Worker, python, engine.worker_environment(catalog)), opens=opens)
     except WorkerLost as error:
         raise unavailable(catalog, error) from error
     return lease.worker, partial(workers.release, lease) if run.shared else workers.close

@@ -24,3 +24,107 @@ def test_a_client_that_lacks_packages_names_the_extra(
         open_executor(remote, Run.here(tmp_path))
     assert caught.value.code == "CONNECT_NOT_INSTALLED"
     assert "[connect]" in caught.value.hint
+"""The sessions of an executor on a Spark Connect server, and what works in a client without Java."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from pyspark.errors import AnalysisException
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.executors.spark import ENGINE
+from glacierbase.executors.spark.connect import ConnectExecutor
+from glacierbase.model.catalog import Catalog
+
+STATIC = "spark.sql.extensions"
+SERVER = {STATIC: "Extensions", "spark.sql.shuffle.partitions": "200"}
+
+
+class Remote:
+    """A session on a server, with the requests that it sends."""
+
+    created: list[Remote]
+
+    def __init__(self, address: str) -> None:
+        self.version = "4.1.3"
+        self.settings = dict(SERVER)
+        self.requests: list[str] = []
+        self.conf = SimpleNamespace(set=self._set, get=lambda key, default=None: self.settings.get(key, default))
+        self.client = SimpleNamespace(
+            set_retry_policies=list,
+            disable_reattachable_execute=lambda: None,
+            get_config_with_defaults=self._read,
+        )
+        self.created.append(self)
+
+    def _read(self, *pairs: tuple[str, None]) -> tuple[str | None, ...]:
+        self.requests.append("read")
+        return tuple(self.settings.get(key) for key, _ in pairs)
+
+    def _set(self, key: str, value: str) -> None:
+        self.requests.append(f"set {key}")
+        if key == STATIC:
+            raise AnalysisException("CANNOT_MODIFY_STATIC_CONFIG")
+        self.settings[key] = value
+
+    def sql(self, text: str) -> Any:
+        self.requests.append(text)
+        return SimpleNamespace(isLocal=lambda: True, collect=lambda: [("ann",)])
+
+    def stop(self) -> None:
+        self.requests.append("stop")
+
+
+@pytest.fixture
+def catalog(iceberg_catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Catalog:
+    """A catalog on a server that answers from memory."""
+    monkeypatch.setattr(Remote, "created", [], raising=False)
+    monkeypatch.setattr("pyspark.sql.connect.session.SparkSession", Remote)
+    conf = {"spark.remote": "sc://server", STATIC: "Extensions", "spark.sql.shuffle.partitions": "3"}
+    return replace(iceberg_catalog, spark_conf=conf)
+
+
+def test_one_request_reads_all_settings_and_only_those_that_differ_are_set(catalog: Catalog) -> None:
+    """A static setting that the server has already is not sent: the server would refuse it."""
+    ConnectExecutor(catalog)
+    [session] = Remote.created
+    assert session.requests == ["read", "set spark.sql.shuffle.partitions", "SELECT current_user()"]
+    assert session.settings["spark.sql.shuffle.partitions"] == "3"
+
+
+def test_a_static_setting_that_differs_is_an_error(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The message has both values, and the session is ended."""
+    monkeypatch.setitem(SERVER, STATIC, "Others")
+    with pytest.raises(
+        ConfigurationError, match="'Extensions' in the catalog file, but 'Others' on the server"
+    ) as caught:
+        ConnectExecutor(catalog)
+    assert caught.value.code == "SESSION_DIFFERS"
+    assert Remote.created[0].requests[-1] == "stop"
+
+
+def test_the_session_of_the_connection_is_used_once(catalog: Catalog) -> None:
+    """Each later session is a new one, also after the first was closed: none has the settings of another."""
+    executor = ConnectExecutor(catalog)
+    first = executor.open_session()
+    assert len(Remote.created) == 1
+    first.execute("USE lake.a")
+    first.close()
+    executor.open_session().execute("SELECT 1")
+    assert ["USE lake.a" in session.requests for session in Remote.created] == [True, False]
+    assert "SELECT 1" in Remote.created[1].requests
+
+
+def test_a_client_of_a_server_needs_no_java(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The check of what is installed and the environment of a worker need none."""
+
+    def fail() -> None:
+        raise AssertionError("a search for Java")
+
+    monkeypatch.setattr("glacierbase.executors.spark.java.find_java_home", fail)
+    ENGINE.check_installed(catalog)
+    assert ENGINE.worker_environment(catalog) == {}
