@@ -303,9 +303,15 @@ def _with_statement(
     drift: Drift, whole: TableDrift, timeline: Timeline, log: StatementLog, catalog: Catalog
 ) -> Drift:  # fmt: skip
     values = (drift.what, drift.expected, drift.actual)
-    difference = next(one for one in whole.differences if (one.subject, one.before, one.after) == values)
-    made = statement_that_made(difference, whole, timeline, log, catalog)
-    return replace(drift, since=made.at, by=made.by, operation=made.operation) if made else drift
+    difference = next(
+        difference
+        for difference in whole.differences
+        if (difference.subject, difference.before, difference.after) == values
+    )
+    statement = statement_that_made(difference, whole, timeline, log, catalog)
+    if statement is None:
+        return drift
+    return replace(drift, since=statement.at, by=statement.by, operation=statement.operation)
 
 
 def _unmanaged(

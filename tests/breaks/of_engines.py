@@ -6,6 +6,41 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
+        "a Delta table without a new commit proves that SET LOCATION had no effect",
+        "executors/spark/evidence.py",
+        "(?:RENAME TO|SET LOCATION)",
+        "(?:RENAME TO)",
+        "unit/executors/test_spark_proof.py::test_no_table_proves_the_outcome_of_any_other_statement",
+    ),
+    Break(
+        "a script in Snowflake's query history counts as about every part",
+        "inspect/logged.py",
+        "if claims.may_be_all or not _changes",
+        "if not _changes",
+        "unit/inspect/test_logged.py::test_a_statement_about_another_part_or_table_is_not",
+    ),
+    Break(
+        "a statement on a table of the same name in another schema counts",
+        "inspect/logged.py",
+        "return name_key(catalog, table) in keys",
+        "return name_key(catalog, table)[-1] in {key[-1] for key in keys}",
+        "unit/inspect/test_logged.py::test_a_statement_in_another_schema_is_not",
+    ),
+    Break(
+        "the statements of the run that recorded a table count as changes after it",
+        "inspect/logged.py",
+        "if not is_recorded and _is_about",
+        "if _is_about",
+        "unit/inspect/test_logged.py::test_the_statements_of_the_run_that_recorded_the_table_made_what_is_recorded",
+    ),
+    Break(
+        "the query history is read without a time limit",
+        "executors/snowflake/statements.py",
+        '    session.execute(f"ALTER SESSION SET STATEMENT_TIMEOUT_IN_SECONDS = {_SECONDS}")\n',
+        "",
+        "unit/executors/test_snowflake_statements.py::test_one_query_of_each_source_with_a_time_limit_covers_all_tables",
+    ),
+    Break(
         "a requirement may be an option of pip",
         "catalogs/environment.py",
         "            if not REQUIREMENT.accepts(item.text):\n",

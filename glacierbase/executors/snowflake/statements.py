@@ -68,7 +68,7 @@ def logged_statements(session: Session, since: Mapping[str, datetime]) -> Statem
         if not rows and grant is None:
             raise
     statements = {str(row[0]): _statement(row) for row in rows}
-    return StatementLog(tuple(sorted(statements.values(), key=lambda each: each.at, reverse=True)), grant)
+    return StatementLog(tuple(sorted(statements.values(), key=lambda statement: statement.at, reverse=True)), grant)
 
 
 def _rows(session: Session, source: str, first: datetime, tables: Iterable[str]) -> list[Row]:

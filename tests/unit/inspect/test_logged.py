@@ -96,6 +96,6 @@ def test_a_statement_in_another_schema_is_not() -> None:
 
 
 def test_the_statements_of_the_run_that_recorded_the_table_made_what_is_recorded() -> None:
-    """Those of other runs may have made the difference."""
+    """The statements of other runs may have made the difference."""
     assert made("column X", ADDED, ADD, tag="glacierbase;run-1;0001;1") is None
     assert made("column X", ADDED, ADD, tag="glacierbase;run-2;0001;1") == ADD
