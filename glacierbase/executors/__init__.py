@@ -27,7 +27,7 @@ from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import NAMESPACE, Key, ValueType
 from glacierbase.model.session import SessionContext
-from glacierbase.model.shape import Past, Shape, TableVersion
+from glacierbase.model.shape import Past, Shape, StatementLog, TableVersion
 from glacierbase.run.packages import EXECUTORS, names_in, offered
 from glacierbase.run.run import Run
 
@@ -403,6 +403,23 @@ class EngineType:
         Args:
             table: its qualified name.
             since: `metadata_location` of the older shape.
+
+        Raises:
+            EngineError: the log cannot be read.
+        """
+        return None
+
+    def logged_statements(
+        self,
+        session: Session,  # noqa: ARG002 (the port's)
+        since: Mapping[str, datetime],  # noqa: ARG002 (the port's)
+    ) -> StatementLog | None:
+        """Return the statements that may have changed tables, by the engine's log of all statements; None without such a log.
+
+        The session is not used for anything else afterwards but to read: a time limit of its statements may have been set.
+
+        Args:
+            since: for each table, by its qualified name, the time of the first wanted statement; at least one table.
 
         Raises:
             EngineError: the log cannot be read.

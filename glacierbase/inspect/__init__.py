@@ -17,4 +17,5 @@ Shared by several of them:
 - `table_search`: the tables of a history, and the choice of one by its name.
 - `points`: a version or a time in a history.
 - `lineage`: the last change and the creation of each part of a table.
+- `logged`: the statement in the engine's log that made a difference of a table.
 """

@@ -16,14 +16,16 @@ from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.tables import FileTables, TableChoice, is_own_table, tables_of_others
 from glacierbase.history.timeline import Timeline, timelines
+from glacierbase.inspect.logged import statement_that_made
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.codec import ADDED
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Result
-from glacierbase.model.shape import Past, Version
+from glacierbase.model.shape import Past, StatementLog, Version
 from glacierbase.model.text import Line, counted, quoted, table, time_of
+from glacierbase.run.clock import SKEW
 from glacierbase.sql.qualified import name_key, why_unmanaged
 from glacierbase.stores.live import LiveTables
 
@@ -57,8 +59,8 @@ class Drift:
         expected, actual: as text; None where there is nothing.
         since: when it was made; None where that is not known.
         is_bound: whether it may be older: the earlier metadata is deleted.
-        by: the user, or the engine and application, that committed it; None where the table names none.
-        operation: of that commit, and its number; None where the format names none.
+        by: the user, or the engine and application, that committed it; None where neither the table nor the engine's log names one.
+        operation: of that commit or statement, and its number or id; None where the format and the engine's log name none.
         reason: the reason in the rule that ignores it.
     """
 
@@ -102,6 +104,7 @@ class DriftResult(Result):
         not_recorded: tables that files changed and of which the history has no record.
         unread: tables that could not be compared.
         next: the ways to settle the differences.
+        grant: the statement that gives the user the right to read who made the differences, and when; None where nothing lacks.
     """
 
     drifts: tuple[Drift, ...] = ()
@@ -111,6 +114,7 @@ class DriftResult(Result):
     not_recorded: tuple[str, ...] = ()
     unread: tuple[Unread, ...] = ()
     next: tuple[str, ...] = ()
+    grant: str | None = field(default=None, metadata=ADDED)
 
     PARTIAL: ClassVar[bool] = True
 
@@ -132,6 +136,8 @@ class DriftResult(Result):
         kept = len(self.drifts) - len(shown)
         if kept:
             yield f"kept by the engine: {counted(kept, 'difference')}"
+        if self.grant:
+            yield f"times and authors need: {self.grant}"
         yield from (f"{'next' if at == 0 else '  or'}: {line}" for at, line in enumerate(self.next))
 
     def has(self, fail_on: str) -> bool:
@@ -196,6 +202,7 @@ def _compared(
         for whole in compared.drifts
         for drift in _drifts(whole, past.get(whole.actual.table) if whole.actual else None, catalog.drift_rules)
     )
+    drifts, grant = _logged(drifts, compared.drifts, managed, tables, catalog)
     renamed = {drift.actual.table for drift in compared.drifts if drift.actual and drift.is_renamed}
     names_of_files = (name for name in unknown if choice.includes(name) and why_unmanaged(catalog, name) is None)
     not_recorded = tuple(_existing(names_of_files, tables))
@@ -214,6 +221,7 @@ def _compared(
         reasons={name: reason for name in unmanaged if (reason := why_unmanaged(catalog, name))},
         not_recorded=not_recorded,
         unread=tuple(Unread(*pair) for pair in compared.unread),
+        grant=grant,
         next=_ways_out(
             drifts, any(drift.has_statements and drift.actual and not drift.is_renamed for drift in compared.drifts)
         )
@@ -269,6 +277,41 @@ def _dated(drift: Drift, difference: Difference, whole: TableDrift, past: Past |
 def _has(version: Version, difference: Difference, whole: TableDrift) -> bool:
     then = drift_of(whole.recorded, version.shape, is_certain=True)
     return then is not None and difference in then.differences
+
+
+def _logged(
+    drifts: tuple[Drift, ...], wholes: Iterable[TableDrift], known: Iterable[Timeline], tables: LiveTables, catalog: Catalog
+) -> tuple[tuple[Drift, ...], str | None]:  # fmt: skip
+    """Return the drifts with times and users of the engine's log where a statement is about them, and the right that it lacks."""
+    undated = {drift.table for drift in drifts if drift.since is None}
+    timelines = {timeline.table: timeline for timeline in known if timeline.table in undated}
+    times = {name: timeline.moments[-1].event.recorded_at for name, timeline in timelines.items()}
+    log = tables.statements({name: at - SKEW for name, at in times.items() if at})
+    if log is None:
+        return drifts, None
+    by_table = {whole.table: whole for whole in wholes}
+    dated = tuple(
+        _with_statement(drift, by_table[drift.table], timelines[drift.table], log, catalog)
+        if drift.table in timelines and drift.since is None
+        else drift
+        for drift in drifts
+    )
+    return dated, log.grant if any(drift.since is None for drift in dated) else None
+
+
+def _with_statement(
+    drift: Drift, whole: TableDrift, timeline: Timeline, log: StatementLog, catalog: Catalog
+) -> Drift:  # fmt: skip
+    values = (drift.what, drift.expected, drift.actual)
+    difference = next(
+        difference
+        for difference in whole.differences
+        if (difference.subject, difference.before, difference.after) == values
+    )
+    statement = statement_that_made(difference, whole, timeline, log, catalog)
+    if statement is None:
+        return drift
+    return replace(drift, since=statement.at, by=statement.by, operation=statement.operation)
 
 
 def _unmanaged(

@@ -149,3 +149,36 @@ class Past:
 
     versions: tuple[Version, ...]
     is_whole: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedStatement:
+    """A statement that took effect, by the engine's log.
+
+    Attributes:
+        by: the user who ran it.
+        operation: the type of the statement, and its id in the engine.
+        catalog, namespace: those that completed the names in its text; None where the session had none.
+        tag: the tag that its client gave it, or an empty text.
+    """
+
+    at: datetime
+    by: str
+    operation: str
+    sql: str
+    catalog: str | None
+    namespace: str | None
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class StatementLog:
+    """What the engine's log shows of statements that name tables.
+
+    Attributes:
+        statements: newest first, each once.
+        grant: the statement that gives the user the right to read the whole log; None where the user has it.
+    """
+
+    statements: tuple[LoggedStatement, ...]
+    grant: str | None = None

@@ -78,6 +78,7 @@ class Claims:
 
     Attributes:
         are_any: whether there is a statement.
+        may_be_all: whether a statement may have changed any part, as one that is not understood.
         creates, ends: whether a statement creates the table, or drops or renames it, or may.
     """
 
@@ -100,17 +101,17 @@ class Claims:
             if _folded(new) != root:
                 self._same[_folded(new)] = root
         self.are_any = bool(self._statements)
-        self._may_be_all = any(_may_be_all(statement) for statement in self._statements)
+        self.may_be_all = any(_may_be_all(statement) for statement in self._statements)
         operations = {statement.operation for statement in self._statements}
-        self.creates = self._may_be_all or not operations.isdisjoint(CREATES)
-        self.ends = self._may_be_all or not operations.isdisjoint(_ENDS)
+        self.creates = self.may_be_all or not operations.isdisjoint(CREATES)
+        self.ends = self.may_be_all or not operations.isdisjoint(_ENDS)
         self._used: set[int] = set()
 
     def fit(self, difference: Difference, before: Shape | None, after: Shape) -> Fit:
         """Return how well the statements explain a difference between two shapes of the table."""
         grades = self._grades(difference, before, after)
         best = max((fit for fit, part in grades if id(part) not in self._used), default=Fit.NONE)
-        may_be = self._may_be_all or self._is_replaced(difference, before)
+        may_be = self.may_be_all or self._is_replaced(difference, before)
         return max(best, Fit.ABOUT) if may_be or self._may_be_of_engine(difference, before, after) else best
 
     def use(self, differences: Iterable[Difference], before: Shape | None, after: Shape) -> None:
@@ -134,7 +135,7 @@ class Claims:
             is_named = difference.name == "comment" or any(
                 part.key == difference.name for part in self._parts(Property)
             )
-            return self._may_be_all or (is_named and fit is Fit.SAME)
+            return self.may_be_all or (is_named and fit is Fit.SAME)
         if difference.what == "column" and difference.name:
             path = self._named(difference.name)
             keys = [

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
+from datetime import datetime
 from time import monotonic
 from types import TracebackType
 from typing import Any, TypeVar
@@ -15,10 +16,10 @@ from glacierbase.executors import ListedTable, Session, type_of
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts, spark_identifier
-from glacierbase.model.shape import Past, Shape
+from glacierbase.model.shape import Past, Shape, StatementLog
 from glacierbase.run.waiting import Caller, result
 from glacierbase.sql.dialects import dialect_of
-from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified
+from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified, whole_name
 from glacierbase.stores.iceberg.properties import can_open
 from glacierbase.stores.iceberg.shape import ListedNames, ShapeReader, shape_from_json
 from glacierbase.stores.iceberg.values import not_ids
@@ -97,6 +98,20 @@ class LiveTables:
     def _past_by_engine(self, engine: Engine, table: str, since: str | None) -> Past | None:
         try:
             return self._shapes.past(table, since, self._opened_session(engine))
+        except GlacierbaseError:
+            return None
+
+    def statements(self, since: Mapping[str, datetime]) -> StatementLog | None:
+        """Return the statements that may have changed tables that only the engine reads, by its log; None where it is not readable.
+
+        Args:
+            since: the time of the first wanted statement, by table.
+        """
+        far = {whole_name(self._catalog, table): at for table, at in since.items() if not self.is_near(table)}
+        if self._engine is None or not far:
+            return None
+        try:
+            return type_of(self._catalog).logged_statements(self._opened_session(self._engine), far)
         except GlacierbaseError:
             return None
 

@@ -112,6 +112,44 @@ def test_what_is_changed_by_hand_on_snowflake_is_found_and_no_statement_is_guess
     assert sorted(folder.root.rglob("*.sql")) == files
 
 
+HISTORY = """\
+CREATE TABLE SNOWFLAKE.ACCOUNT_USAGE.QUERY_HISTORY (QUERY_ID VARCHAR, QUERY_TYPE VARCHAR, START_TIME TIMESTAMP_TZ,
+USER_NAME VARCHAR, QUERY_TEXT VARCHAR, DATABASE_NAME VARCHAR, SCHEMA_NAME VARCHAR, QUERY_TAG VARCHAR, EXECUTION_STATUS VARCHAR)"""
+
+
+def test_drift_on_snowflake_names_who_ran_the_statement_and_when(folder: ProjectFolder, emulated: SnowBed) -> None:
+    """A table of the emulator takes the place of the account's history; without it there is no time, and the text has the grant."""
+    schema = str(Project.load(folder.root).blame("U")[0].table).removesuffix(".U")
+    session = emulated.executor.open_session()
+    session.execute(f"ALTER TABLE {schema}.U ADD COLUMN LEGACY INT")
+    session.execute(f"DROP TABLE {schema}.T")
+    drift = ask_here(folder, "drift").entry()
+    assert [one["since"] for one in drift["drifts"]] == [None, None]
+    assert drift["grant"] == 'GRANT DATABASE ROLE SNOWFLAKE.GOVERNANCE_VIEWER TO ROLE "ENGINEER"'
+    assert f"times and authors need: {drift['grant']}" in run_here(folder, "drift").stdout
+    database, name = schema.split(".")
+    for sql in ("CREATE DATABASE SNOWFLAKE", "CREATE SCHEMA SNOWFLAKE.ACCOUNT_USAGE", HISTORY):
+        session.execute(sql)
+    try:
+        for query, sql, status in (
+            ("q1", "ALTER TABLE U ADD COLUMN LEGACY INT", "SUCCESS"),
+            ("q2", "ALTER TABLE U ADD COLUMN LEGACY INT", "FAIL"),
+            ("q3", "ALTER TABLE U ADD COLUMN OTHER INT", "SUCCESS"),
+        ):
+            values = (query, "ALTER_TABLE_ADD_COLUMN", "ANN", sql, database, name, status)
+            session.execute(
+                "INSERT INTO SNOWFLAKE.ACCOUNT_USAGE.QUERY_HISTORY SELECT ?, ?, CURRENT_TIMESTAMP(), ?, ?, ?, ?, '', ?",
+                values,
+            )
+        drift = ask_here(folder, "drift").entry()
+        made = [(one["what"], one["by"], one["operation"]) for one in drift["drifts"]]
+        assert made[0] == ("column LEGACY", "ANN", "ALTER_TABLE_ADD_COLUMN, query q1")
+        assert made[1] == (f"table {schema}.T", None, None)
+        assert (drift["drifts"][0]["since"] is not None, drift["grant"]) == (True, None)
+    finally:
+        session.execute("DROP TABLE SNOWFLAKE.ACCOUNT_USAGE.QUERY_HISTORY")
+
+
 @pytest.mark.parametrize(
     ("kind", "looks"),
     [("CREATE TABLE S.T{} (ID INT)", 6), ("ALTER TABLE S.T ADD COLUMN C{} INT", 4)],

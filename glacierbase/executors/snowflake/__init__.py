@@ -4,17 +4,20 @@
 - `errors`: exceptions of the connector as engine errors.
 - `shape`: the shape of a table from DESCRIBE TABLE.
 - `grants`: who may change tables, from SHOW GRANTS.
+- `statements`: who ran which statement on a table, and when, from the query history.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from contextlib import closing
+from datetime import datetime
 
-from glacierbase.executors import EngineType, Executor
+from glacierbase.executors import EngineType, Executor, Session
 from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import SCHEMA, Key, Kind
+from glacierbase.model.shape import StatementLog
 from glacierbase.run.run import Run
 from glacierbase.sql.dialects import SNOWFLAKE
 
@@ -60,6 +63,12 @@ class Snowflake(EngineType):
 
         with closing(executor.open_session()) as session:
             return schema_access(session, (catalog, namespace), tables)
+
+    def logged_statements(self, session: Session, since: Mapping[str, datetime]) -> StatementLog:
+        """Return the statements in the query history that name the tables."""
+        from glacierbase.executors.snowflake.statements import logged_statements
+
+        return logged_statements(session, since)
 
     def given_parts(self, catalog: Catalog) -> int:
         """Count database and schema; a schema without a database supplies nothing."""

@@ -461,15 +461,16 @@ def delta(world: World, monkeypatch: pytest.MonkeyPatch) -> list[TableVersion]:
 
 
 def test_the_log_that_only_the_engine_reads_proves_a_statement_without_commit(
-    world: World, clock: Clock, delta: list[TableVersion]
+    world: World, clock: Clock, delta: list[TableVersion], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A request to the storage may take effect for a while: the log is read again after that."""
+    """A request to the storage may take effect for a while: the log is read again after that, if it is longer than a lease."""
+    monkeypatch.setattr("glacierbase.apply.recover._FILE_SECONDS", LEASE + 30)
     world.tables.commit_seconds = None
     lose(world)
     done = world.migrate()
     assert world.values() == [1, 2]
     assert "s.t has had no commit since (version 3 of 10:00), so it had no effect" in done.warnings[0]
-    assert clock.now == pytest.approx(LEASE)
+    assert clock.now == pytest.approx(LEASE + 30)
 
 
 def test_the_log_that_only_the_engine_reads_proves_a_statement_by_its_tag(

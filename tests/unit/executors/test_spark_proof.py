@@ -26,6 +26,7 @@ OPEN = [
     "ALTER TABLE lake.a.t RENAME TO a.u",
     "alter table lake.a.t rename\n/* */ to a.u",
     "ALTER TABLE lake.a.t SET TBLPROPERTIES ('current-snapshot-id' = '1', 'a' = 'b')",
+    "ALTER TABLE lake.a.t SET LOCATION 's3://lake/a/t'",
     "CREATE TABLE lake.a.t (a INT)",
     "CREATE OR REPLACE TABLE lake.a.t USING iceberg AS SELECT 1",
     "DROP TABLE lake.a.t",
