@@ -39,7 +39,7 @@ _DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
 # The only jars that are loaded: Iceberg's runtime, which has no dependencies, and Delta with its dependencies. Other jars could
 # contain any code, and the copy does not need them.
 _JAR = re.compile(r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+|io\.delta:delta-spark_[\w.]+:[\w.-]+")
-_DELTA_JAR = "io.delta:"
+_ICEBERG_JAR, _DELTA_JAR = "org.apache.iceberg:", "io.delta:"
 # Delta's default opens files by another interface of Hadoop, which the copy's file system does not have; the tables are small.
 _ON_DELTA = {
     f"spark.sql.catalog.{SESSION_CATALOG}": _DELTA,
@@ -76,9 +76,12 @@ class Copy:
 def copy_of(catalog: Catalog) -> Copy:
     """Return the copy of a Spark catalog. It has no `names` if none of its tables can be copied."""
     given = catalog.spark_conf
-    declared = {match[1]: value for key, value in given.items() if (match := DECLARED.fullmatch(key))}
     jars = (*catalog.dependencies, *given.get("spark.jars.packages", "").split(","))
     kept = tuple(dict.fromkeys(jar.strip() for jar in jars if _JAR.fullmatch(jar.strip())))
+    declared = {match[1]: value for key, value in given.items() if (match := DECLARED.fullmatch(key))}
+    store, has_iceberg = catalog.store.catalog, any(jar.startswith(_ICEBERG_JAR) for jar in kept)
+    if SESSION_CATALOG in declared and declared.get(store) == _CATALOG and not has_iceberg:
+        del declared[store]  # Only PyIceberg opens it: Spark has no class for it.
     has_delta = declared.get(SESSION_CATALOG) == _DELTA and any(jar.startswith(_DELTA_JAR) for jar in kept)
     icebergs = tuple(name for name, value in declared.items() if value == _CATALOG)
     names = (*icebergs, SESSION_CATALOG) if has_delta or not declared else icebergs

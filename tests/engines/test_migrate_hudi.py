@@ -113,8 +113,14 @@ def test_the_known_properties_are_those_of_the_jars(glacierbase: Path, project: 
 
 
 def test_the_catalog_file_of_init_works_as_it_is_written(glacierbase: Path, project: ProjectFolder) -> None:
-    """The metastore is kept: a second run writes into the table of the first by its name."""
+    """The metastore is kept: a second run writes into the table of the first by its name.
+
+    Only the Python of its engine is another: the environment of these tests in place of that of `glacierbase env`.
+    """
     assert run(glacierbase, project, "init", "--type", "hudi", "web").code == 0
+    file = project.root / "catalogs/web.yaml"
+    python = f"python: {glacierbase.parent / 'python'}"
+    file.write_text(file.read_text().replace('packages: ["pyspark==3.5.*"]', python))
     done = run(glacierbase, project, "migrate")
     assert done.code == 0, done.stderr
     row = "INSERT INTO web.events VALUES (1, 2, 'a', TIMESTAMP '2026-01-01 00:00:00', DATE '2026-01-01')"
@@ -123,8 +129,8 @@ def test_the_catalog_file_of_init_works_as_it_is_written(glacierbase: Path, proj
     assert done.code == 0, done.stderr
     shown = run(glacierbase, project, "show", "0002").entry()
     assert shown["tables"] == []  # Rows are no change of the table, although Hudi reports each commit to the metastore.
-    [file] = project.root.glob(".glacierbase/dev/web/web.db/events/**/*.parquet")
-    [found] = pyarrow.parquet.ParquetFile(file).read(["id", "user_id", "kind"]).to_pylist()
+    [rows] = project.root.glob(".glacierbase/dev/web/web.db/events/**/*.parquet")
+    [found] = pyarrow.parquet.ParquetFile(rows).read(["id", "user_id", "kind"]).to_pylist()
     assert found == {"id": 1, "user_id": 2, "kind": "a"}
 
 

@@ -75,3 +75,20 @@ def test_a_review_of_delta_and_of_files_shows_what_a_branch_changes(project: Pro
         "OPTIMIZE works on files that the copy does not have"
     ]
     assert not (project.root / "spark-warehouse").exists()
+
+
+def test_the_catalog_file_of_init_is_reviewed_without_a_jar_of_iceberg(project: ProjectFolder, tmp_path: Path) -> None:
+    """In prod its store is an Iceberg catalog, which only PyIceberg opens."""
+    assert project.ask("init", "--type", "delta", "web").code == 0
+    commit_all(project.root)
+    project.file("0002_device.sql", "ALTER TABLE web.events ADD COLUMN device STRING", catalog="web")
+    output = project.ask(
+        "review", "--base", "main", environ={"XDG_CACHE_HOME": str(cache_with_jars(tmp_path / "cache"))}
+    )
+    assert output.code == 0, output.stdout
+    entries = output.document["catalogs"]
+    assert [entry["environment"] for entry in entries] == ["dev", "prod"]
+    for entry in entries:
+        assert [(table["table"], table["change"]) for table in entry["tables"]] == [
+            ("spark_catalog.web.events", "altered")
+        ]

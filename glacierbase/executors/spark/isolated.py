@@ -187,21 +187,27 @@ class CatalogsCheckpoint:
 
 
 class Memory:
-    """The Iceberg catalogs of a JVM, by their names in Spark."""
+    """The Iceberg catalogs of a JVM, by their names in Spark. Without one, the JVM need not have Iceberg's classes."""
 
     def __init__(self, gateway: Any, catalogs: Mapping[str, Any]) -> None:
         """Args:
         gateway: py4j's gateway.
         """
+        self._catalogs, self._maps = catalogs, [private(held, name) for held in catalogs.values() for name in _MAPS]
+        self._views: dict[str, CopiedView] = {}
+        self._new_map = gateway.jvm.java.util.HashMap
+        self._content = self._new_map()
+        if catalogs:
+            self._open(gateway)
+
+    def _open(self, gateway: Any) -> None:
         iceberg = gateway.jvm.org.apache.iceberg
         # Kept, because py4j resolves a class by each part of its name.
         self._identifiers, self._all_namespaces = iceberg.catalog.TableIdentifier, iceberg.catalog.Namespace
         self._table_parser, self._view_parser = iceberg.TableMetadataParser, iceberg.view.ViewMetadataParser
         self._files = iceberg.inmemory.InMemoryFileIO()
+        self._content = private(self._files, "IN_MEMORY_FILES")  # The map of all files.
         self._new_strings: Callable[[int], Any] = lambda size: gateway.new_array(gateway.jvm.java.lang.String, size)
-        self._new_map = gateway.jvm.java.util.HashMap
-        self._catalogs = catalogs
-        self._maps = [private(catalog, name) for catalog in catalogs.values() for name in _MAPS]
         self._new_writer, self._generators = gateway.jvm.java.io.StringWriter, iceberg.util.JsonUtil.factory()
         self._json = iceberg.shaded.com.fasterxml.jackson.databind.ObjectMapper()
         iceberg.rest.RESTSerializers.registerAll(self._json)
@@ -210,7 +216,6 @@ class Memory:
         for content in self._maps:
             self._listed.add(content.keySet())
             self._listed.add(content)
-        self._views: dict[str, CopiedView] = {}
 
     def make_namespace(self, name: Name) -> None:
         """Create a namespace and its parents, unless they exist."""
@@ -219,6 +224,8 @@ class Memory:
 
     def listing(self) -> CatalogsListing:
         """Return what the catalogs hold."""
+        if not self._catalogs:
+            return CatalogsListing({}, {}, {})
         writer = self._new_writer()
         self._json.writeValue(writer, self._listed)
         listed = iter(json.loads(_text(writer), object_pairs_hook=list))
@@ -250,13 +257,11 @@ class Memory:
 
     def checkpoint(self) -> CatalogsCheckpoint:
         """Return the content of the catalogs."""
-        return CatalogsCheckpoint(
-            self.listing(), [self._new_map(content) for content in (*self._maps, self._content())]
-        )
+        return CatalogsCheckpoint(self.listing(), [self._new_map(content) for content in (*self._maps, self._content)])
 
     def rewind(self, checkpoint: CatalogsCheckpoint) -> None:
         """Set the content of the catalogs to that of a checkpoint."""
-        for content, kept in zip((*self._maps, self._content()), checkpoint.maps, strict=True):
+        for content, kept in zip((*self._maps, self._content), checkpoint.maps, strict=True):
             content.clear()
             content.putAll(kept)
         # A namespace's properties are changed in place, in the copy of the map, too.
@@ -269,7 +274,7 @@ class Memory:
         """Return the content of the catalogs. Earlier metadata of a table or a view is left out: nothing reads it."""
         listing = self.listing()
         used = {*listing.tables.values(), *listing.views.values()}
-        files = self._content()
+        files = self._content
         kept = (file for file in files if file in used or not file.endswith(".metadata.json"))
         content = {name: bytes(files[name]) for name in kept}
         return CopyState(listing.namespaces, listing.tables, listing.views, content)
@@ -298,10 +303,6 @@ class Memory:
         for index, level in enumerate(levels):
             array[index] = level
         return self._all_namespaces.of(array)
-
-    def _content(self) -> Any:
-        """Return the map of all files."""
-        return private(self._files, "IN_MEMORY_FILES")
 
 
 def _text(writer: Any) -> str:

@@ -106,6 +106,29 @@ def test_a_catalog_on_delta_is_copied_with_its_jar(catalog: Catalog) -> None:
     assert copy.left_out == ("the extension com.acme.Listener is not loaded",)
 
 
+@pytest.mark.parametrize(
+    ("session_catalog", "names"),
+    [
+        ("org.apache.spark.sql.delta.catalog.DeltaCatalog", ("spark_catalog",)),
+        ("org.apache.spark.sql.hudi.catalog.HoodieCatalog", ()),
+    ],
+)
+def test_a_store_that_only_pyiceberg_opens_is_not_in_the_copy(
+    catalog: Catalog, session_catalog: str, names: tuple[str, ...]
+) -> None:
+    """Without a jar of Iceberg, Spark has no class for the catalog of history and lock, and its tables are not the user's."""
+    conf = {
+        "spark.sql.catalog.spark_catalog": session_catalog,
+        "spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog",
+        "spark.sql.catalog.lake.type": "jdbc",
+    }
+    delta = replace(catalog, spark_conf=conf, dependencies=("io.delta:delta-spark_4.1_2.13:4.4.0",))
+    copy = copy_of(delta)
+    assert copy.names == names
+    assert not any("catalog lake" in sentence for sentence in copy.left_out)
+    assert "lake" in copy_of(replace(delta, dependencies=(*delta.dependencies, *catalog.dependencies))).names
+
+
 def test_a_catalog_file_without_catalogs_is_copied_with_the_one_of_spark(catalog: Catalog) -> None:
     """Beside a catalog of Iceberg, tables of Spark's own may be those of a metastore: an unknown one is no error."""
     assert copy_of(replace(catalog, spark_conf={})).names == ("spark_catalog",)
