@@ -77,7 +77,7 @@ def test_a_refused_right_on_one_table_fails_its_statement(
     refused = project.ask("migrate")
     error = refused.document["error"]
     assert (refused.code, error["code"], error["statement_index"]) == (1, "STATEMENT_FAILED", 2), refused.stderr
-    assert "the catalog lake refused the right to the principal migrator: Forbidden: not now" in error["message"]
+    assert "the catalog lake refused the right to the login: Forbidden: not now" in error["message"]
     status = project.ask("status").entry()
     assert (status["lock"], [found["state"] for found in status["migrations"]]) == (None, ["failed"])
     proxy.faults = []

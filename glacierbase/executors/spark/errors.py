@@ -135,17 +135,16 @@ def map_error(error: BaseException, sql: str, session: Session | None = None) ->
 
 
 def _refused_login(sql: str, session: Session | None) -> str:
-    """Return whose right a catalog refused: Iceberg names neither the catalog nor the client of its credential."""
+    """Return which catalog refused a right: Iceberg's message does not name it. Spark does not show the credential."""
     statement = read(sql, "spark")
     name = next(iter(statement.targets), statement.namespace)
     if session is None or name is None:
         return "a catalog refused the right"
     try:
         catalog, _ = _catalog(session, name, is_namespace=not statement.targets)
-        client = _setting(session, f"spark.sql.catalog.{catalog}.credential").rpartition(":")[0]
     except EngineError:  # The engine does not answer.
         return "a catalog refused the right"
-    return f"the catalog {catalog} refused the right to {f'the principal {mask(client)}' if client else 'the login'}"
+    return f"the catalog {catalog} refused the right to the login"
 
 
 def _kind(causes: tuple[_Cause, ...], sql: str, session: Session | None) -> type[EngineError]:
