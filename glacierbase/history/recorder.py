@@ -102,6 +102,7 @@ class Recorder:
         """Append the deferred entries, if there are any, and wait for the answer.
 
         Raises:
+            EngineError: the history refused the announcement of a statement, and is complete without it.
             NeedsRepair: they are not in the history, or may not be.
         """
         batch = self._numbered()
@@ -190,6 +191,8 @@ class Recorder:
             refusals += isinstance(problem, StatementRefused)
             is_over = refusals == _REFUSALS or time.monotonic() + pause > deadline or self._engine.cancelled()
             if is_over or not self._lock.may_retry():
+                if is_written is False and _only_announces(batch):
+                    raise problem
                 raise _not_written(batch, problem, was_read=is_written is False) from problem
             time.sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
@@ -268,6 +271,11 @@ def _not_written(batch: Sequence[Event], error: EngineError, *, was_read: bool) 
         statement_index=event.statement_index,
         query_id=event.query_id,
     )
+
+
+def _only_announces(batch: Sequence[Event]) -> bool:
+    """Return whether the history without the batch is complete: the batch announces a statement, which does not run now."""
+    return batch[-1].event == EventType.STARTED.value and not any(map(_is_outcome, batch))
 
 
 def _is_outcome(event: Event) -> bool:

@@ -14,6 +14,7 @@ from glacierbase.history.records import fold
 from glacierbase.history.shapes import table_records
 from glacierbase.history.timeline import timelines
 from tests.support.catalog_files import LAKE, RUNTIME
+from tests.support.died import die_after
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 from tests.support.sparks import installed
 
@@ -206,33 +207,13 @@ def test_of_a_lost_answer_the_tag_in_the_commit_tells_whose_it_is(project: Proje
     assert metadata_of(table)[2:] == ["mine", None]
 
 
-# Ends the JVM and the process after the commit of a statement, before its outcome is recorded.
-DIES = """
-import os, signal, sys
-from glacierbase.executors.spark.session import SparkSessionPort
-from tests.support.program import call_program
-
-execute = SparkSessionPort.execute
-
-def die(session, sql, *arguments, **options):
-    execute(session, sql, *arguments, **options)
-    if "ADD COLUMN b" in sql:
-        os.kill(int(session._spark._jvm.java.lang.ProcessHandle.current().pid()), signal.SIGKILL)
-        os.kill(os.getpid(), signal.SIGKILL)
-
-SparkSessionPort.execute = die
-call_program(["migrate", "--project", sys.argv[1]])
-"""
-
-
 def test_a_run_that_died_after_a_commit_to_delta_is_settled_by_the_log(project: ProjectFolder) -> None:
     """The next run records that the statement took effect, with the commit as its reason, and runs the rest once."""
     project.catalog(with_delta(project.root / "warehouse"))
     table = f"delta.`{project.root / 'events'}`"
     alter = f"ALTER TABLE {table} ADD COLUMN b INT"
     project.file("1_a.sql", f"CREATE TABLE {table} (a INT) USING delta; {alter}; INSERT INTO {table} VALUES (1, 2)")
-    died = subprocess.run([sys.executable, "-c", DIES, str(project.root)], cwd=REPOSITORY, check=False)
-    assert died.returncode == -9
+    die_after("ADD COLUMN b", project)
     done = project.ask("migrate")
     assert done.code == 0, done.stderr
     [warning] = done.entry()["warnings"]

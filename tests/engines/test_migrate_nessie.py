@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
@@ -12,6 +13,7 @@ import pytest
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.stores.iceberg import open_store
 from tests.support.catalog_files import RUNTIME
+from tests.support.died import die_after
 from tests.support.nessie import KEY, SECRET, WAREHOUSE, nessie
 from tests.support.project_folder import ProjectFolder, only_catalog
 
@@ -72,3 +74,33 @@ def test_of_two_runs_one_migrates_and_a_third_starts_no_engine(address: str, pro
     assert SECRET not in str(outputs)
     done = project.run("migrate")
     assert (done.code, "Spark" in done.stderr) == (0, False)
+
+
+def in_namespace(address: str, project: ProjectFolder, sql: str) -> None:
+    """Write the catalog file with a new namespace for history and lock, and a migration that creates the namespace NS first."""
+    namespace = f"g{uuid.uuid4().hex[:8]}"
+    project.catalog(CATALOG.replace("ADDRESS", address).replace("store: {", f"store: {{namespace: {namespace}, "))
+    project.file("1_a.sql", f"CREATE NAMESPACE lake.NS;\n{sql}".replace("lake.NS", f"lake.of_{namespace}"))
+
+
+def test_a_lost_statement_is_repaired_and_a_view_that_the_server_lacks_is_one_message(
+    address: str, project: ProjectFolder
+) -> None:
+    """Nessie keeps no list of earlier metadata, so that a person decides. The next run goes on after the lost statement."""
+    in_namespace(
+        address,
+        project,
+        "CREATE TABLE lake.NS.t (a INT) USING iceberg;\nALTER TABLE lake.NS.t ADD COLUMN b INT;\n"
+        "INSERT INTO lake.NS.t VALUES (1, 2);\nCREATE VIEW lake.NS.v AS SELECT a FROM lake.NS.t;",
+    )
+    die_after("ADD COLUMN", project)
+    unknown = project.ask("migrate")
+    assert (unknown.code, unknown.document["error"]["code"]) == (6, "OUTCOME_UNKNOWN")
+    repaired = project.ask("repair", "1", "--as", "done", "--reason", "the column exists", "--yes")
+    assert repaired.code == 0, repaired.stderr
+    failed = project.ask("migrate")
+    error = failed.document["error"]
+    assert (failed.code, error["code"], error["statement_index"]) == (1, "STATEMENT_FAILED", 5), error
+    assert "Traceback" not in failed.stderr
+    checked = project.ask("doctor")
+    assert checked.code == 0, checked.stdout

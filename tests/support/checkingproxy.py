@@ -67,6 +67,10 @@ class CheckingProxy:
         """Return the status of each answer to requests that match."""
         return [status for made, status in self.log if re.search(request, made)]
 
+    def expire_tokens(self) -> None:
+        """Accept none of the tokens so far any more."""
+        self._tokens.update(dict.fromkeys(self._tokens, 0))
+
     def respond(self, method: str, url: str, body: str, headers: dict[str, str]) -> tuple[int, str, dict[str, str]]:
         """Return status, JSON and headers of the answer to a request."""
         request = f"{method} {urlsplit(url).path}"

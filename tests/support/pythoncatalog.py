@@ -1,6 +1,8 @@
 """The routes of an Iceberg REST catalog without a JVM: PyIceberg's catalog on SQLite answers them.
 
-It refuses a staged creation, as Glue and S3 Tables do: https://docs.aws.amazon.com/glue/latest/dg/iceberg-rest-apis.html
+It refuses a staged creation, as AWS documents of its two REST endpoints, Glue's and that of S3 Tables:
+https://docs.aws.amazon.com/glue/latest/dg/iceberg-rest-apis.html
+https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-tables-integrating-open-source.html
 """
 
 from __future__ import annotations

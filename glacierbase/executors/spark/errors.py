@@ -42,6 +42,7 @@ _REFUSED = re.compile(
     r"|io\.delta\.exceptions\.\w+|org\.apache\.spark\.sql\.delta\.\w*Exception$"
     r"|java\.lang\.(?:IllegalArgument|UnsupportedOperation)Exception$"
 )
+_FORBIDDEN = "org.apache.iceberg.exceptions.ForbiddenException"
 # SQLSTATE classes of a wrong statement or wrong data: not supported, cardinality, data, constraint, syntax or access,
 # raise_error().
 _REFUSED_SQLSTATES = ("0A", "21", "22", "23", "42", "P0")
@@ -128,7 +129,22 @@ def map_error(error: BaseException, sql: str, session: Session | None = None) ->
     message = _first_paragraph(mask(innermost.message)) or name
     if innermost.classes[0] in _CLASS_MISSING:
         message = f"no jar holds the class {message}; is one missing in dependencies?"
+    if any(_FORBIDDEN in cause.classes for cause in causes):
+        message = f"{_refused_login(sql, session)}: {message}"
     return _kind(causes, sql, session)(name, message)
+
+
+def _refused_login(sql: str, session: Session | None) -> str:
+    """Return which catalog refused a right: Iceberg's message does not name it. Spark does not show the credential."""
+    statement = read(sql, "spark")
+    name = next(iter(statement.targets), statement.namespace)
+    if session is None or name is None:
+        return "a catalog refused the right"
+    try:
+        catalog, _ = _catalog(session, name, is_namespace=not statement.targets)
+    except EngineError:  # The engine does not answer.
+        return "a catalog refused the right"
+    return f"the catalog {catalog} refused the right to the login"
 
 
 def _kind(causes: tuple[_Cause, ...], sql: str, session: Session | None) -> type[EngineError]:

@@ -13,10 +13,15 @@ from glacierbase.stores.iceberg.properties import Opening
 _CLASSES = {"rest": "RestCatalog", "glue": "GlueCatalog", "hive": "HiveCatalog", "sql": "SqlCatalog"}
 # The extras that install packages which PyIceberg does not require itself.
 _EXTRAS = {"boto3": "glue", "thrift": "hive", "psycopg2": "postgres", "google": "gcs", "azure": "azure"}
+# The limit of the waits of one request to a busy server: a third of the default lease, the time from one renewal to the next.
+WAIT_SECONDS = 20.0
 
 
-def open_catalog(opening: Opening) -> Any:
+def open_catalog(opening: Opening, wait_seconds: float = WAIT_SECONDS) -> Any:
     """Open a catalog. The caller closes it.
+
+    Args:
+        wait_seconds: the limit of the waits of one request. Only REST catalogs wait for a busy server.
 
     Raises:
         ConfigurationError: a package that it requires is not installed.
@@ -24,7 +29,8 @@ def open_catalog(opening: Opening) -> Any:
     module = opening.kind
     try:
         catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
-        return catalog_class(opening.name, **opening.properties)
+        waits = {"wait_seconds": wait_seconds} if module == "rest" else {}
+        return catalog_class(opening.name, **waits, **opening.properties)
     except ImportError as error:
         raise not_installed(error) from error
 

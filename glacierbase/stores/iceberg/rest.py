@@ -18,6 +18,7 @@ from urllib3.exceptions import HTTPError
 from glacierbase.errors import OutcomeUnknown
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.guard import Guarded, check_implementations
+from glacierbase.stores.iceberg.opened import WAIT_SECONDS
 
 # Iceberg's properties and defaults in milliseconds. 0 waits without limit, as in the engine.
 _CONNECT = ("rest.client.connection-timeout-ms", "10000")
@@ -29,15 +30,17 @@ _GZIP = ("gzip", "x-gzip")
 _PORTS = {"http": 80, "https": 443}
 # Answers after which a request may succeed. PyIceberg repeats a request after a refused token only.
 _BUSY = (429, 500, 502, 503, 504)
-# The limit of the waits of one request: a third of the default lease, the time from one renewal to the next.
-_WAIT_SECONDS = 20.0
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
 
 
 class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
     """Restrict every request, including those for the configuration and for a token; PyIceberg bounds none."""
 
-    def __init__(self, name: str, **properties: str) -> None:
+    def __init__(self, name: str, wait_seconds: float = WAIT_SECONDS, **properties: str) -> None:
+        """Args:
+        wait_seconds: the limit of the waits of one request.
+        """
+        self._wait_seconds = wait_seconds
         # Read from the catalog file, because the server's answer replaces the catalog's properties.
         connect, answer = (int(properties.get(*timeout)) / 1000 or None for timeout in (_CONNECT, _ANSWER))
         self._timeouts = connect, answer
@@ -59,7 +62,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
     def _config_headers(self, session: Any) -> None:
         """Restrict the session: PyIceberg calls this first with every session, before it requests a token."""
         super()._config_headers(session)
-        restrict(session, self._origins, self._timeouts, self._client_id)
+        restrict(session, self._origins, self._timeouts, self._wait_seconds, self._client_id)
 
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
         """Check the address that signs requests to S3, if the server names one: it receives the token and the headers."""
@@ -99,29 +102,39 @@ def _origin(url: str) -> tuple[str, str | None, int | None]:
 
 
 def restrict(
-    session: Session, origins: Origins, timeouts: tuple[float | None, float | None], client_id: str = ""
+    session: Session,
+    origins: Origins,
+    timeouts: tuple[float | None, float | None],
+    wait_seconds: float,
+    client_id: str,
 ) -> None:
     """Check the address of each request of a session, redirected ones included, and bound the time and the size of each answer.
 
     Args:
         timeouts: in seconds, to connect and to answer.
+        wait_seconds: the limit of the waits of one request.
         client_id: of the credential, for the message of a refusal.
     """
     session.headers["Accept-Encoding"] = "gzip"
     session.hooks["response"].append(_read)
     session.request = partial(session.request, timeout=timeouts)  # type: ignore[method-assign]
-    session.send = partial(_send, session.send, origins, client_id)  # type: ignore[method-assign]
+    session.send = partial(_send, session.send, origins, wait_seconds, client_id)  # type: ignore[method-assign]
 
 
 def _send(
-    send: Callable[..., Response], origins: Origins, client_id: str, request: PreparedRequest, **options: Any
+    send: Callable[..., Response],
+    origins: Origins,
+    wait_seconds: float,
+    client_id: str,
+    request: PreparedRequest,
+    **options: Any,
 ) -> Response:
     """Send a request, and repeat it with back-off while the server is busy and the request changes nothing.
 
     A change may have taken effect. It is answered after the wait that the server requests: the caller reads what is there first.
     """
     origins.check(request.url or "")
-    deadline, pause = time.monotonic() + _WAIT_SECONDS, _FIRST_PAUSE_SECONDS
+    deadline, pause = time.monotonic() + wait_seconds, _FIRST_PAUSE_SECONDS
     while True:
         response = send(request, **options)
         vars(response)["client_id"] = client_id

@@ -17,7 +17,7 @@ from glacierbase.model.migration import Event
 from glacierbase.model.shape import TableVersion
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg.errors import mapped
-from glacierbase.stores.iceberg.opened import open_catalog
+from glacierbase.stores.iceberg.opened import WAIT_SECONDS, open_catalog
 from glacierbase.stores.iceberg.properties import Opening, store_opening
 from glacierbase.stores.iceberg.versions import identifier, version_of
 from glacierbase.stores.tables import (
@@ -60,6 +60,7 @@ class IcebergStore:
 
     def __init__(self, catalog: Catalog, opening: Opening) -> None:
         self._opening = opening
+        self._wait_seconds = min(WAIT_SECONDS, catalog.store.lease_seconds / 3)
         namespace = catalog.store.namespace
         # A SQL catalog stores a namespace of several levels as one name, the only form in which PyIceberg creates tables there.
         self._namespace = (namespace,) if opening.kind == "sql" else tuple(namespace.split("."))
@@ -295,7 +296,7 @@ class IcebergStore:
 
     @cached_property
     def _opened(self) -> Any:
-        return open_catalog(self._opening)
+        return open_catalog(self._opening, self._wait_seconds)
 
 
 def _version(name: str, table: Any) -> TableVersion | None:

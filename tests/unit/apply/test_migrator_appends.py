@@ -41,15 +41,40 @@ def test_an_append_that_did_not_arrive_is_repeated_while_the_lock_is_held(world:
 
 
 def test_a_history_that_cannot_be_written_stops_the_run_before_the_statement(world: World) -> None:
-    """No statement runs that is not announced."""
+    """No statement runs that is not announced. The history is complete, so that there is nothing to repair."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.store_before = lambda verb: lost_answer() if verb == "append" else None
-    with pytest.raises(NeedsRepair) as caught:
+    with pytest.raises(
+        EngineUnavailable, match=r"shop: history and lock in .* cannot be used: the connection was reset"
+    ) as caught:
+        world.migrate()
+    assert (caught.value.code, caught.value.exit_code) == ("STORE_UNAVAILABLE", 5)
+    assert world.state.lock.owner == ""
+    assert world.events == []
+    assert world.engine.rows("SELECT name FROM sqlite_master") == []
+    world.store_before = lambda verb: None
+    world.migrate()
+    assert [event.sequence for event in world.events] == [1, 2]
+
+
+def test_an_announcement_that_the_history_may_hold_has_to_be_looked_up(world: World) -> None:
+    """The history cannot be read after it refused the event."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    refused: list[str] = []
+
+    def outage(verb: str) -> None:
+        if verb == "append":
+            refused.append(verb)
+        if refused:
+            lost_answer()
+
+    world.store_before = outage
+    with pytest.raises(NeedsRepair, match="it may lack the event 'started'") as caught:
         world.migrate()
     assert caught.value.code == "HISTORY_NOT_WRITTEN"
     assert caught.value.hint.endswith("`glacierbase migrate`")
-    assert world.events == []
     assert world.engine.rows("SELECT name FROM sqlite_master") == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 from pyspark.errors.exceptions import connect
@@ -89,3 +89,26 @@ def test_a_condition_that_only_the_message_has_is_read_from_an_analysis_error() 
     text = "[TABLE_OR_VIEW_NOT_FOUND] The table or view `a` cannot be found."
     assert type(map_error(connect.AnalysisException(text), "SELECT * FROM a")) is TableNotFound
     assert type(map_error(connect.SparkRuntimeException(text), "SELECT * FROM a")) is not TableNotFound
+
+
+class Settings:
+    """A session with the settings of the catalog `lake`."""
+
+    _settings: ClassVar = {"SET `spark.sql.catalog.lake`": "org.apache.iceberg.spark.SparkCatalog"}
+
+    def query(self, sql: str) -> list[tuple[str, ...]]:
+        return [("key", self._settings.get(sql, "<undefined>"))] if sql.startswith("SET ") else [("lake",)]
+
+
+@pytest.mark.parametrize("sql", ["ALTER TABLE lake.s.t ADD COLUMN b INT", "DROP NAMESPACE lake.s"])
+def test_a_refused_right_is_named_with_its_catalog(sql: str) -> None:
+    """The message of Iceberg has the words of the server only."""
+    refused = map_error(Raised("org.apache.iceberg.exceptions.ForbiddenException"), sql, Settings())
+    assert type(refused) is StatementRefused
+    assert refused.message == "the catalog lake refused the right to the login: the table cannot be read"
+
+
+def test_a_refused_right_of_an_unknown_catalog_is_named_as_such() -> None:
+    """The statement names nothing that is in a catalog."""
+    refused = map_error(Raised("org.apache.iceberg.exceptions.ForbiddenException"), "SELECT 1", Settings())
+    assert refused.message == "a catalog refused the right: the table cannot be read"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import itertools
 import json
 import re
 import time
@@ -10,15 +11,23 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from glacierbase.apply.lock import Lock
-from glacierbase.errors import OutcomeUnknown, StatementRefused
+from glacierbase.errors import LockLost, OutcomeUnknown, StatementRefused
+from glacierbase.executors.engine import Engine
+from glacierbase.history.entries import environment_accepted
 from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.recorder import Recorder
+from glacierbase.history.records import fold
 from glacierbase.model.migration import Event
 from glacierbase.run.run import Run
 from glacierbase.stores import tables
+from glacierbase.stores.bounded import BoundedStore
 from glacierbase.stores.iceberg import IcebergStore, open_store, rest
 from tests.support.checkingproxy import LOGIN, TOKENS, CheckingProxy, Fault, checking_proxy
 from tests.support.program import ask_here
@@ -63,6 +72,15 @@ def proxy(server: CheckingProxy, monkeypatch: pytest.MonkeyPatch) -> Iterator[Ch
 
 
 @pytest.fixture
+def waits(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The waits of the client so far, which take no time."""
+    waits: list[float] = []
+    now = time.monotonic
+    monkeypatch.setattr(rest, "time", SimpleNamespace(monotonic=lambda: now() + sum(waits), sleep=waits.append))
+    return waits
+
+
+@pytest.fixture
 def shop(proxy: CheckingProxy, project: ProjectFolder) -> ProjectFolder:
     """A project with the catalog `shop` on the server."""
     project.catalog(CATALOG.replace("ADDRESS", proxy.address))
@@ -75,7 +93,7 @@ def opened(shop: ProjectFolder, proxy: CheckingProxy) -> Iterator[Callable[[], I
     """Opens stores of that catalog."""
     catalog = only_catalog(shop.root)
     yield lambda: open_store(catalog)
-    proxy.faults, proxy.token_seconds, proxy.headers = [], 3600, {}
+    proxy.faults, proxy.headers, proxy.vends = [], {}, dict
     with closing(open_store(catalog)) as store:
         store.drop(namespace=True)
 
@@ -127,46 +145,48 @@ def test_an_append_without_a_clear_answer_is_left_to_the_caller(store: IcebergSt
     assert store.read_history() == (event(1),)
 
 
-def test_the_wait_that_the_server_requests_is_kept(store: IcebergStore, proxy: CheckingProxy) -> None:
+def test_the_wait_that_the_server_requests_is_kept(
+    store: IcebergStore, proxy: CheckingProxy, waits: list[float]
+) -> None:
     """The store waits before it repeats a read, and before it reads whether a change took effect."""
     proxy.faults = [Fault(f"GET .*{LOCK}", [429], retry_after="1"), Fault(f"POST .*{LOCK}", [503], retry_after="1")]
-    started = time.monotonic()
     assert store.read_lock() == FREE
-    assert time.monotonic() - started >= 1
+    assert waits == [1]
     assert store.compare_and_set(FREE, replace(FREE, owner="a", fence=1))
-    assert time.monotonic() - started >= 2
+    assert waits == [1, 1]
 
 
-@pytest.mark.parametrize("retry_after", ["3600", "1"])
+@pytest.mark.parametrize(
+    ("retry_after", "lease", "limit"), [("3600", "60s", 0), ("2", "60s", 20), ("2", "15s", 5), ("2", "24h", 20)]
+)
 def test_a_server_that_stays_busy_is_an_error_after_a_bounded_wait(
-    retry_after: str, shop: ProjectFolder, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch
+    retry_after: str, lease: str, limit: float, shop: ProjectFolder, proxy: CheckingProxy, waits: list[float]
 ) -> None:
-    """The command ends with exit 5; a longer wait than the limit is not begun."""
-    monkeypatch.setattr(rest, "_WAIT_SECONDS", 1.5)
+    """The command ends with exit 5, after 20 s or a third of the lease; a longer wait than the rest is not begun."""
+    shop.catalog(CATALOG.replace("ADDRESS", proxy.address) + f"store: {{lockLease: {lease}}}\n")
     proxy.faults = [Fault("GET .*tables/", [503] * 100, retry_after=retry_after)]
-    started = time.monotonic()
     done = ask_here(shop, "pending")
     error = done.document["error"]
-    assert time.monotonic() - started < 5
+    # A wait of 2 s that would end at the limit is not begun, because the requests take time.
+    assert limit - 4 <= sum(waits) <= limit
     assert (done.code, error["code"], error["hint"]) == (5, "STORE_UNAVAILABLE", "run it again later")
     assert "catalog shop: " in error["message"]
     assert "HTTP 503: the server accepts no more requests for now: SlowDownException: not now" in error["message"]
-    assert len(proxy.statuses("tables/")) == (1 if retry_after == "3600" else 2)
 
 
 def test_tokens_that_expire_are_replaced_while_the_lock_is_held(
     opened: Callable[[], IcebergStore], proxy: CheckingProxy
 ) -> None:
     """The heartbeat and the run replace their tokens by themselves, also while the token server is busy."""
-    opened().create(FREE)
-    proxy.token_seconds = 0.3
     store = opened()
-    lock = Lock(store, replace(TERMS, lease_seconds=1.2), Run.here(Path()), {})
+    store.create(FREE)
+    lock = Lock(store, replace(TERMS, lease_seconds=0.3), Run.here(Path()), {})
     lock.acquire(None, 0, 0, lambda: False)
     lock.start_heartbeat(opened)
     proxy.log.clear()
     for number in range(1, 5):
-        time.sleep(0.4)
+        time.sleep(0.15)
+        proxy.expire_tokens()
         proxy.faults = [Fault(TOKENS, [500, 503])]
         lock.renew_if_expired()
         store.append([event(number)])
@@ -176,6 +196,52 @@ def test_tokens_that_expire_are_replaced_while_the_lock_is_held(
     assert {status for request, status in proxy.log if request != TOKENS} == {200, 401}
     assert len(store.read_history()) == 4
     assert lock._heartbeat.is_stopped
+
+
+def test_after_an_append_that_had_to_wait_the_lock_is_proven(
+    opened: Callable[[], IcebergStore], store: IcebergStore, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another run takes the lock while the server lets the holder wait. The holder runs no statement after it."""
+    lock, taker = (Lock(store_, TERMS, Run.here(Path()), {}) for store_ in (store, opened()))
+    lock.acquire(None, 0, 0, lambda: False)
+    taken: list[bool] = []
+    waiting = SimpleNamespace(monotonic=time.monotonic, sleep=lambda _: taken.append(taker.seize(lock.row, 0)))
+    monkeypatch.setattr(rest, "time", waiting)
+    proxy.faults = [Fault(f"GET .*{HISTORY}", [503])]
+    store.append([event(1)])
+    assert taken == [True]
+    with pytest.raises(LockLost):
+        lock.prove()
+
+
+def test_vended_credentials_that_expired_are_replaced_and_no_event_is_doubled(
+    opened: Callable[[], IcebergStore], store: IcebergStore, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The table of the last append has those of its load. The recorder reads the history, and repeats the append."""
+    numbers, valid, refused = map(str, itertools.count()), [""], []
+
+    def vend() -> dict[str, str]:
+        valid.append(next(numbers))
+        return {"s3.session-token": valid[-1]}
+
+    def write(files: PyArrowFileIO, location: str, write: Any = PyArrowFileIO.new_output) -> Any:
+        if (token := files.properties.get("s3.session-token", "")) not in valid:
+            refused.append(token)
+            raise OSError("AWS Error UNKNOWN (HTTP status 400) during PutObject operation: ExpiredToken")
+        return write(files, location)
+
+    monkeypatch.setattr(PyArrowFileIO, "new_output", write)
+    proxy.vends = vend
+    lock = Lock(store, TERMS, Run.here(Path()), {})
+    lock.acquire(None, 0, 0, lambda: False)
+    engine = Engine(lambda: pytest.fail("the engine was started"))
+    with closing(BoundedStore(opened)) as bounded:
+        recorder = Recorder(bounded, lock, Run.here(Path()), engine, fold(()))
+        for number in range(3):
+            recorder.append(environment_accepted("a", f"event {number}"))
+            valid[1:] = []
+    assert len(refused) == 2
+    assert [event.reason for event in store.read_history()] == ["event 0", "event 1", "event 2"]
 
 
 def test_a_credential_that_is_refused_is_named(store: IcebergStore, shop: ProjectFolder, proxy: CheckingProxy) -> None:
