@@ -51,8 +51,7 @@ SPARKS = {
             # It imports `distutils`, which Python has not had since 3.12; its Connect client requires NumPy 1, with which
             # pyarrow 26 cannot be imported.
             ("setuptools<81", "pyarrow<26"),
-            # The errors of its Connect client lack the classes that prove what took effect.
-            (_SCRIPTS, "connect"),
+            (_SCRIPTS,),
         ),
         Spark(
             "4.0.5",
