@@ -15,7 +15,7 @@ from tests.matrix.cells import CELLS, Cell
 from tests.matrix.record import Result
 from tests.matrix.scenarios import SCENARIOS, Place
 from tests.support.beds import CatalogBed, RemoteLake, WebBed
-from tests.support.catalog_files import LAKE, RUNTIME, SNOWFLAKE_PASSWORD
+from tests.support.catalog_files import LAKE, SNOWFLAKE_PASSWORD
 from tests.support.project_folder import ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer
 from tests.support.sparks import DEFAULT, SPARKS, installed, spark_programs
