@@ -200,9 +200,30 @@ BREAKS = (
     Break(
         "a parse error inside a script is failed",
         "executors/spark/errors.py",
-        "if any(cause.unparsed == sql for cause in causes):",
-        "if any(cause.unparsed for cause in causes):",
+        "if any(cause.unparsed == sql for cause in causes)",
+        "if any(cause.unparsed for cause in causes)",
         "unit/executors/test_spark_atomic.py::test_on_connect_a_parse_error_must_print_the_whole_script",
+    ),
+    Break(
+        "an old Iceberg on SQLite is started",
+        "executors/spark/jars.py",
+        "if sqlite and (old := _OLD_ICEBERG.search(jar)):",
+        "if False and (old := _OLD_ICEBERG.search(jar)):",
+        "unit/executors/test_spark_jars.py::test_an_iceberg_that_leaves_reads_of_sqlite_open_is_refused",
+    ),
+    Break(
+        "dynamic SQL that holds a script is refused as a whole",
+        "executors/spark/errors.py",
+        "return is_off and not _DYNAMIC_SQL.search(sql)",
+        "return is_off",
+        "unit/executors/test_spark_errors.py::test_a_script_where_scripts_are_off_is_refused_as_a_whole",
+    ),
+    Break(
+        "a lost connection to a server is an exception of it",
+        "executors/spark/errors.py",
+        'if is_gone or ("Grpc" in names[0] and not _SERVER_CLASS.match(_message(error))):',
+        "if is_gone:",
+        "unit/executors/test_spark_errors.py::test_an_exception_that_a_server_reported_is_no_lost_connection",
     ),
     Break(
         "a script is atomic",

@@ -14,7 +14,7 @@ from tests.support.sparks import DEFAULT
 
 def test_a_cell_in_ci_names_a_test_that_ci_selects() -> None:
     """The second Spark has the tests of the sample, and Hudi has tests in its environment."""
-    tests = {(cell.name, spark): test for cell in CELLS for spark, test in cell.ci.items()}
+    tests = {(cell.name, spark): test for cell in CELLS for spark, (test, _) in cell.ci.items()}
     command = [
         sys.executable,
         "-m",
@@ -34,6 +34,12 @@ def test_a_cell_in_ci_names_a_test_that_ci_selects() -> None:
     assert [name for name, test in second.items() if name != "hudi" and test.partition("[")[0] not in SAMPLE] == []
     ci = (REPOSITORY / ".ci/run").read_text()
     assert f"tests.matrix --sample {SECOND}" in ci
+
+
+def test_a_cell_in_ci_names_its_scenarios() -> None:
+    """A test of other things does not make a cell one that CI checks."""
+    named = [scenarios for cell in CELLS for _, scenarios in cell.ci.values()]
+    assert [scenarios for scenarios in named if not scenarios or set(scenarios) - set(SCENARIOS)] == []
 
 
 def test_a_result_belongs_to_a_cell_and_has_all_scenarios() -> None:

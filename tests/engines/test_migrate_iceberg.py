@@ -35,6 +35,7 @@ from tests.docs.pages import DOCS, blocks
 from tests.support.beds import LakeBed
 from tests.support.ids import expected, expressions, numbers, texts
 from tests.support.project_folder import ProjectFolder
+from tests.support.sparks import installed
 
 
 class Shop:
@@ -227,11 +228,27 @@ def test_a_failed_procedure_is_unknown(shop: Shop) -> None:
     assert shop.history()[-1][0] == "unknown"
 
 
+SEVERAL_IN_SCRIPTS = (
+    "BEGIN INSERT INTO NS.t VALUES (1); INSERT INTO NS.missing VALUES (1); END",
+    "BEGIN INSERT INTO NS.t VALUES (1); EXECUTE IMMEDIATE 'SELEKT 1'; END",
+)
+_LAST = ("SELEKT 1", "EXECUTE IMMEDIATE 'SELEKT 1'", "SELECT * FROM NS.missing")
+# By what a Spark does with scripts: the last statement, the kind of the error, and the rows afterwards.
+OF_SCRIPTS = {
+    "on": [
+        (_LAST[0], StatementRefused, []),
+        (_LAST[1], OutcomeUnknown, [(1,)]),
+        (_LAST[2], OutcomeUnknown, [(1,)]),
+    ],
+    "off": [(_LAST[0], StatementRefused, []), (_LAST[1], OutcomeUnknown, []), (_LAST[2], StatementRefused, [])],
+    "unknown": [(last, StatementRefused, []) for last in _LAST],
+}
+
+
 @pytest.mark.parametrize(
     "several",
     [
-        "BEGIN INSERT INTO NS.t VALUES (1); INSERT INTO NS.missing VALUES (1); END",
-        "BEGIN INSERT INTO NS.t VALUES (1); EXECUTE IMMEDIATE 'SELEKT 1'; END",
+        *(SEVERAL_IN_SCRIPTS if installed().scripts == "on" else ()),
         "FROM NS.one INSERT INTO NS.t SELECT a INSERT INTO NS.t SELECT CAST(raise_error('no') AS BIGINT)",
     ],
 )
@@ -261,23 +278,20 @@ def test_a_purge_that_dropped_the_table_and_failed_on_its_files_is_unknown(shop:
 
 @pytest.mark.parametrize("engine", ["lake", "remote_lake"])
 @pytest.mark.parametrize(
-    ("script", "kind", "values"),
-    [
-        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  SELEKT 1;\nEND", StatementRefused, []),
-        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  EXECUTE IMMEDIATE 'SELEKT 1';\nEND", OutcomeUnknown, [(1,)]),
-        ("BEGIN\n  INSERT INTO NS.t VALUES (1);\n  SELECT * FROM NS.missing;\nEND", OutcomeUnknown, [(1,)]),
-    ],
+    ("last", "kind", "values"),
+    OF_SCRIPTS[installed().scripts],
 )
 def test_a_script_is_refused_only_where_it_cannot_be_read_at_all(
-    script: str, kind: type, values: list[tuple[int]], engine: str, request: pytest.FixtureRequest
+    last: str, kind: type, values: list[tuple[int]], engine: str, request: pytest.FixtureRequest
 ) -> None:
-    """Dynamic SQL is parsed only after the statements before it have run."""
+    """Dynamic SQL is parsed only after the statements before it have run, and may hold a script that is refused."""
     namespace = f"lake.s{uuid.uuid4().hex[:8]}"
+    script = f"BEGIN\n  INSERT INTO {namespace}.t VALUES (1);\n  {last.replace('NS.', f'{namespace}.')};\nEND"
     with closing(request.getfixturevalue(engine).executor.open_session()) as session:
         session.execute(f"CREATE NAMESPACE {namespace}")
         session.execute(f"CREATE TABLE {namespace}.t (a BIGINT) USING iceberg")
         with pytest.raises(kind):
-            session.execute(script.replace("NS.", f"{namespace}."))
+            session.execute(script)
         assert session.query(f"SELECT a FROM {namespace}.t") == values
 
 

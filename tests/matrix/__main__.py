@@ -39,7 +39,7 @@ def _run(spark: Spark, is_sample: bool) -> int:
     python = Path(sys.executable) if installed() is spark else spark_programs(spark.short) / "python"
     if is_sample:
         return _pytest(python, *SAMPLE, "-m", "not full")
-    without = " and ".join(f"not {name}" for name in (*_OF_DEFAULT, *spark.lacks))
+    without = " and ".join(f"not {name}" for name in _OF_DEFAULT)
     tested = _pytest(python, *TESTS, "-m", "not full and not snowflake", "-k", without)
     return max(tested, _pytest(python, "tests/matrix", "-m", "full", "--record"))
 

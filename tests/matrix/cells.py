@@ -8,13 +8,15 @@ from tests.support.sparks import DEFAULT, SPARKS
 
 # The Spark that `.ci/run` has beside the default one, and the tests that it runs there.
 SECOND = "3.5"
-_RUNS = "tests/engines/test_spark_processes.py::test_stopped_a_run_lets_a_short_statement_end"
-SAMPLE = ("tests/engines/contract/test_executor_contract.py", _RUNS, "-k", "spark")
+_RESUMED = "tests/engines/test_migrate_iceberg.py::test_a_file_that_fails_at_three_of_five_is_resumed_at_three"
+_STOPPED = "tests/engines/test_spark_processes.py::test_stopped_a_run_lets_a_short_statement_end"
+SAMPLE = ("tests/engines/contract/test_executor_contract.py", _RESUMED, _STOPPED, "-k", "spark")
+_CREATES, _FAILS = ("create",), ("create", "fail and resume")
 
 _SLOW = "SELECT IF(java_method('java.lang.Thread', 'sleep', {}L) = 'slept', 0, 6), 'six', 60"
 _COUNTED = "SELECT IF(count(*) = {}, 0, raise_error('another number of rows')) FROM {}"
 _THROUGH_PYICEBERG, _THROUGH_SPARK = "the same catalog, through PyIceberg", "the same catalog, through Spark"
-_BESIDE = "Iceberg JDBC on SQLite, through PyIceberg"
+_EMBEDDED = "embedded, through PyIceberg"
 
 
 @dataclass(frozen=True)
@@ -58,9 +60,9 @@ class Cell:
         name: the name of its results.
         fixture: the fixture of `test_cells` that starts its servers and returns the text of its catalog file.
         sparks: the versions of Spark that it is tried on; none where the engine is not Spark.
-        store_keys: further keys of `store` in the catalog file.
+        store_keys: keys of `store` in the catalog file, each with a comma; empty where the file has a store.
         finishes: whether the engine finishes a statement whose client was killed.
-        ci: by version of Spark, the test that `.ci/run` has for the cell.
+        ci: by version of Spark, a test that `.ci/run` has, and the scenarios whose steps it does in this cell.
     """
 
     name: str
@@ -71,48 +73,49 @@ class Cell:
     fixture: str
     sql: Sql
     sparks: tuple[str, ...] = tuple(SPARKS)
-    store_keys: str = ""
+    store_keys: str = "catalog: lake, "
     finishes: bool = False
-    ci: dict[str, str] = field(default_factory=dict)
+    ci: dict[str, tuple[str, tuple[str, ...]]] = field(default_factory=dict)
 
 
 CELLS = (
     Cell(
         "iceberg-sqlite", "Iceberg", "JDBC on SQLite", "Spark, local", _THROUGH_PYICEBERG, "sqlite_file", _ICEBERG,
         ci={
-            DEFAULT: _RUNS,
-            SECOND: _RUNS,
+            DEFAULT: (_RESUMED, _FAILS),
+            SECOND: (_RESUMED, _FAILS),
         },
     ),
     Cell(
         "iceberg-sqlite-sql", "Iceberg", "JDBC on SQLite", "Spark, local", _THROUGH_SPARK, "sqlite_file", _ICEBERG,
-        store_keys=", type: sql",
+        store_keys="catalog: lake, type: sql, ",
     ),
     Cell(
         "iceberg-postgresql", "Iceberg", "JDBC on PostgreSQL", "Spark, local", _THROUGH_PYICEBERG, "postgresql_file", _ICEBERG,
-        ci={"4.1": "tests/engines/test_migrate_postgres.py::test_a_migration_runs_and_is_recorded_there"},
+        ci={"4.1": ("tests/engines/test_migrate_postgres.py::test_a_migration_runs_and_is_recorded_there", _CREATES)},
     ),
     Cell(
         "iceberg-rest", "Iceberg", "REST (Iceberg's own handlers)", "Spark, local", _THROUGH_PYICEBERG, "rest_file", _ICEBERG,
-        ci={"4.1": "tests/engines/test_migrate_rest.py::test_a_migration_runs_and_is_recorded_there"},
+        ci={"4.1": ("tests/engines/test_migrate_rest.py::test_a_migration_runs_and_is_recorded_there", _CREATES)},
     ),
     Cell(
         "iceberg-connect", "Iceberg", "JDBC on SQLite", "Spark Connect", _THROUGH_SPARK, "connect_file", _ICEBERG,
-        sparks=("4.0", "4.1"), finishes=True,
-        ci={"4.1": "tests/engines/test_migrate_connect.py::test_migrations_run_on_a_server_fail_there_and_resume"},
+        finishes=True,
+        ci={"4.1": ("tests/engines/test_migrate_connect.py::test_migrations_run_on_a_server_fail_there_and_resume", _FAILS)},
     ),
     Cell(
-        "delta", "Delta", "Derby metastore", "Spark, local", _BESIDE, "delta_file", _DELTA,
-        ci={"4.1": "tests/engines/test_migrate_delta.py::test_a_delta_table_is_migrated_fails_and_is_resumed"},
+        "delta", "Delta", "Derby metastore", "Spark, local", _EMBEDDED, "delta_file", _DELTA, store_keys="",
+        ci={"4.1": ("tests/engines/test_migrate_delta.py::test_the_catalog_file_of_init_works_as_it_is_written", _CREATES)},
     ),
     Cell(
-        "hudi", "Hudi", "Derby metastore", "Spark, local", _BESIDE, "hudi_file", _HUDI,
+        "hudi", "Hudi", "Derby metastore", "Spark, in a worker", _EMBEDDED, "hudi_file", _HUDI,
+        store_keys="",
         sparks=tuple(short for short, spark in SPARKS.items() if spark.hudi),
-        ci={"3.5": "tests/engines/test_migrate_hudi.py::test_a_hudi_table_is_migrated_and_what_it_refuses_is_failed"},
+        ci={"3.5": ("tests/engines/test_migrate_hudi.py::test_the_catalog_file_of_init_works_as_it_is_written", _CREATES)},
     ),
     Cell(
         "snowflake", "Snowflake tables", "Snowflake, emulated", "Snowflake connector", "the same database", "snowflake_file",
-        _SNOWFLAKE, sparks=(), finishes=True,
-        ci={"": "tests/engines/test_migrate_snowflake.py::test_a_failed_file_goes_on_where_it_stopped"},
+        _SNOWFLAKE, sparks=(), finishes=True, store_keys="catalog: DEMO, ",
+        ci={"": ("tests/engines/test_migrate_snowflake.py::test_a_failed_file_goes_on_where_it_stopped", ("fail and resume",))},
     ),
 )  # fmt: skip

@@ -25,7 +25,7 @@ def sections() -> Iterator[Section]:
     yield "Jars", "What the tests use on each Spark.", ("pyspark", "Iceberg", "Delta", "Hudi"), jars
     yield (
         "Cells",
-        "Seconds of each scenario, as whole processes of the program, on two cores that other work shared.",
+        "*In CI* are the named scenarios. Seconds of each scenario, as processes of the program, on two busy cores.",
         ("format", "catalog", "engine", "store", "checked", *SCENARIOS),
         [_row(cell, spark, recorded.get((cell.name, spark))) for cell in CELLS for spark in cell.sparks or ("",)],
     )
@@ -56,8 +56,8 @@ def _row(cell: Cell, spark: str, result: Result | None) -> tuple[str, ...]:
 
 def _checked(cell: Cell, spark: str, result: Result | None) -> str:
     """Return where the cell is checked."""
-    test = cell.ci.get(spark)
-    parts = [f"in CI (`{test.partition('::')[0].rpartition('/')[2]}`)"] if test else []
+    test, scenarios = cell.ci.get(spark, ("", ()))
+    parts = [f"in CI: {' and '.join(scenarios)} (`{test.partition('::')[0].rpartition('/')[2]}`)"] if test else []
     if result:
         failed = "".join(f": {name} fails" for name in result.failed)
         parts.append(f"in the long run of {result.day}{failed}")

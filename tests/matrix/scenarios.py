@@ -11,6 +11,8 @@ from tests.matrix.cells import Cell
 from tests.support.processes import wait_for_line
 from tests.support.project_folder import Output, ProjectFolder
 
+# Until an engine has received a statement whose start was logged.
+_RECEIVED_SECONDS = 3
 # Until a server has finished the statement of a killed client.
 _FINISHED_SECONDS = 25
 
@@ -87,6 +89,7 @@ def kill_and_repair(place: Place) -> None:
     place.file("0005", f"INSERT INTO {{table}} {place.cell.sql.slow}", place.has_rows(4))
     run = place.project.start("migrate", "-v")
     wait_for_line(run, "0005_scenario.sql: statement 1 of 2 starts")
+    time.sleep(_RECEIVED_SECONDS)
     run.send_signal(signal.SIGKILL)
     run.communicate()
     if place.cell.finishes:

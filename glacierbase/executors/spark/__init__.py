@@ -115,7 +115,7 @@ class Spark(EngineType):
         """Check the installed Spark and, if it would be started here, that a Java runs it and the catalog's jars are built for it.
 
         Raises:
-            ConfigurationError: `SPARK_VERSION_MISMATCH`, `SPARK_NOT_INSTALLED`, `JAVA_NOT_FOUND`.
+            ConfigurationError: `SPARK_VERSION_MISMATCH`, `ICEBERG_TOO_OLD`, `SPARK_NOT_INSTALLED`, `JAVA_NOT_FOUND`.
         """
         from glacierbase.executors.spark.installed import spark_home, spark_version
         from glacierbase.executors.spark.jars import check_jars

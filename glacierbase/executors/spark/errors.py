@@ -59,6 +59,12 @@ _NOT_LOADED = (
 )
 # Raised before a change is sent to the catalog.
 _NOTHING_SENT = ("Unsupported table change", *_NOT_LOADED)
+# Before the message of an exception that a Spark Connect server reported.
+_SERVER_CLASS = re.compile(r"\(((?:[a-z]\w*\.)+[A-Z]\w*(?:\$\w+)?)\) ")
+# Scripts are off by default in Spark 4.0, which refuses one while it is parsed as a whole.
+_SCRIPTING = "org.apache.spark.sql.exceptions.SqlScriptingException"
+_SCRIPTS_OFF = re.compile(r"(?:\{LINE:\d+\} )?\[UNSUPPORTED_FEATURE\.SQL_SCRIPTING\]")
+_DYNAMIC_SQL = re.compile(r"(?i)\bEXECUTE\b")
 _NEVER = r"(?!)"
 # The first tokens of a statement, and tokens after them that make it several steps.
 _KNOWN = tuple(
@@ -152,7 +158,7 @@ def _kind(causes: tuple[_Cause, ...], sql: str, session: Session | None) -> type
     if any(_UNCERTAIN.search(name) for name in classes):
         return OutcomeUnknown
     # Scripts, dynamic SQL and stored views are parsed while they run, when earlier statements have taken effect.
-    if any(cause.unparsed == sql for cause in causes):
+    if any(cause.unparsed == sql for cause in causes) or _is_script_where_they_are_off(causes, sql):
         return StatementRefused
     kind = _kind_if_atomic(causes, classes)
     if kind is OutcomeUnknown or not is_atomic(sql):
@@ -160,6 +166,12 @@ def _kind(causes: tuple[_Cause, ...], sql: str, session: Session | None) -> type
     if any(cause.message.startswith(_NOT_LOADED) for cause in causes):
         return kind
     return kind if had_no_effect(session, sql, not_found=kind is TableNotFound) else OutcomeUnknown
+
+
+def _is_script_where_they_are_off(causes: tuple[_Cause, ...], sql: str) -> bool:
+    """Return whether Spark refused `sql` as a script. Dynamic SQL may hold another script, which is refused after other effects."""
+    is_off = any(_SCRIPTING in cause.classes and _SCRIPTS_OFF.match(cause.message) for cause in causes)
+    return is_off and not _DYNAMIC_SQL.search(sql)
 
 
 def _kind_if_atomic(causes: tuple[_Cause, ...], classes: list[str]) -> type[EngineError]:
@@ -220,7 +232,7 @@ def _command(java: Any, name: str) -> str | None:
 def _printed_command(message: str) -> str | None:
     """Return the SQL of a parse error on Spark Connect, from the message, which marks the place below its line."""
     place, _, text = message.partition("\n\nJVM stacktrace:")[0].partition("\n\n== SQL ==\n")
-    line = re.search(r" \(line (\d+), pos \d+\)\Z", place)
+    line = re.search(r"[ .]\(line (\d+), pos \d+\)\Z", place)  # Spark 3.5 writes no space.
     if line is None:
         return None
     lines = text.removesuffix("\n").split("\n")
@@ -237,7 +249,7 @@ def _python_causes(error: BaseException) -> Iterator[_Cause]:
     """Yield the causes on Spark Connect: the server's exception class is in the message, or in the class of `error`."""
     yield _python_cause(error)
     message = _message(error)
-    for name in re.findall(r"\(((?:[a-z]\w*\.)+[A-Z]\w*(?:\$\w+)?)\) ", message[:2000]):
+    for name in _SERVER_CLASS.findall(message[:2000]):
         yield _Cause((name,), message.partition(f"({name}) ")[2])
 
 
@@ -250,7 +262,8 @@ def _python_cause(error: BaseException) -> _Cause:
         names.append("org.apache.spark.sql.AnalysisException")
         condition = condition or _printed_condition(_message(error))
     is_gone = isinstance(error, (OSError, EOFError)) or names[0].endswith((".Py4JNetworkError", ".Py4JError"))
-    if is_gone or "Grpc" in names[0]:
+    # The client of Spark 3.5 has this class both for a lost connection and for the server's exceptions that it does not know.
+    if is_gone or ("Grpc" in names[0] and not _SERVER_CLASS.match(_message(error))):
         names.append("java.net.SocketException")
     return _Cause(
         tuple(names),

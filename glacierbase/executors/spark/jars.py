@@ -18,6 +18,9 @@ from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, rep
 
 # Artifacts whose names contain the Spark version and then the Scala version that they were built for.
 _BUILT_FOR = re.compile(r"(?:iceberg-spark-runtime-|delta-spark_|hudi-spark)(\d+\.\d+)(?:-bundle)?_(\d+\.\d+)")
+# Before 1.11, the JDBC catalog leaves a read of the database open. SQLite then refuses every later commit.
+_OLD_ICEBERG = re.compile(r"(iceberg-spark-runtime-[\d.]+_[\d.]+)[:-](?:0|1\.\d|1\.10)(?:\.[\w.-]+)?(?![\d.])")
+_IN_SQLITE = re.compile(r"spark\.sql\.catalog\.(\w+)\.uri")
 _JAR_KEYS = ("spark.jars.packages", "spark.jars", "spark.driver.extraClassPath")
 # Settings that decide which files a coordinate is resolved to.
 _RESOLVER_KEYS = (
@@ -42,17 +45,28 @@ _SECOND = "repos.spark-packages.org"
 
 
 def check_jars(conf: Mapping[str, str], dependencies: Sequence[str], places: Mapping[str, tuple[str, int]]) -> None:
-    """Refuse a runtime jar that was built for another version of Spark: every statement would fail.
+    """Refuse a runtime jar with which every statement would fail: built for another Spark, or too old for SQLite.
 
     Args:
         places: file and line of the dependencies.
 
     Raises:
-        ConfigurationError: `SPARK_VERSION_MISMATCH`.
+        ConfigurationError: `SPARK_VERSION_MISMATCH`, `ICEBERG_TOO_OLD`.
     """
     installed = spark_version()
     short = ".".join(installed.split(".")[:2])
+    sqlite = _catalog_in_sqlite(conf)
     for jar in [*dependencies, *(conf.get(key, "") for key in _JAR_KEYS)]:
+        if sqlite and (old := _OLD_ICEBERG.search(jar)):
+            path, line = places.get(jar, (None, None))
+            raise ConfigurationError(
+                "ICEBERG_TOO_OLD",
+                f"{f'{path}, line {line}: ' if path else ''}{old[0]} cannot commit to catalog {sqlite}, which is in SQLite:"
+                " `database is locked`; Spark was not started",
+                f"name {old[1]} 1.11.0 or newer, or a catalog in PostgreSQL",
+                path=path,
+                line=line,
+            )
         for match in _BUILT_FOR.finditer(jar):
             if match[1] != short:
                 path, line = places.get(jar, (None, None))
@@ -65,6 +79,16 @@ def check_jars(conf: Mapping[str, str], dependencies: Sequence[str], places: Map
                     path=path,
                     line=line,
                 )
+
+
+def _catalog_in_sqlite(conf: Mapping[str, str]) -> str | None:
+    """Return the catalog in SQLite that statements write to; with Delta or Hudi tables, it may hold history and lock only."""
+    if "spark.sql.catalog.spark_catalog" in conf:
+        return None
+    names = (
+        match[1] for key, value in conf.items() if (match := _IN_SQLITE.fullmatch(key)) and "jdbc:sqlite:" in value
+    )
+    return next(names, None)
 
 
 def resolved_jars(conf: Mapping[str, str], dependencies: Sequence[str]) -> list[Path] | None:

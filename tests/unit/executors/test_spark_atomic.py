@@ -162,6 +162,7 @@ org.apache.spark.sql.catalyst.parser.ParseException
     ("message", "kind"),
     [
         (PRINTED, StatementRefused),
+        (PRINTED.replace(" SQLSTATE: 42601 (line", "(line"), StatementRefused),
         (PRINTED.replace("VALUES (1)", "VALUES (2)"), OutcomeUnknown),
         (PRINTED.replace("(line 3, pos 7)", ""), OutcomeUnknown),
         (PRINTED.replace("(line 3, pos 7)", "(line 99, pos 7)"), OutcomeUnknown),

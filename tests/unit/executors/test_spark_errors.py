@@ -30,14 +30,15 @@ class Class:
 class Throwable:
     """An exception of Java with its chain of causes."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, message: str = "the table cannot be read") -> None:
         self._names = names
+        self._message = message
 
     def getClass(self) -> Class:  # noqa: N802
         return Class(self._names[0])
 
     def getMessage(self) -> str:  # noqa: N802
-        return "the table cannot be read"
+        return self._message
 
     def getCause(self) -> Throwable | None:  # noqa: N802
         return Throwable(*self._names[1:]) if self._names[1:] else None
@@ -46,9 +47,9 @@ class Throwable:
 class Raised(Exception):
     """What py4j raises for an exception of Java."""
 
-    def __init__(self, *names: str) -> None:
+    def __init__(self, *names: str, **kwargs: str) -> None:
         super().__init__("raised")
-        self.java_exception: Any = Throwable(*names)
+        self.java_exception: Any = Throwable(*names, **kwargs)
 
 
 @pytest.mark.parametrize(
@@ -112,3 +113,36 @@ def test_a_refused_right_of_an_unknown_catalog_is_named_as_such() -> None:
     """The statement names nothing that is in a catalog."""
     refused = map_error(Raised("org.apache.iceberg.exceptions.ForbiddenException"), "SELECT 1", Settings())
     assert refused.message == "a catalog refused the right: the table cannot be read"
+@pytest.mark.parametrize(
+    ("message", "kind"),
+    [
+        ("(org.apache.iceberg.exceptions.NoSuchNamespaceException) Namespace does not exist: a", TableNotFound),
+        ("(org.apache.iceberg.exceptions.ServiceFailureException) no answer", OutcomeUnknown),
+        ("<_InactiveRpcError of RPC> (org.apache.iceberg.exceptions.NoSuchNamespaceException) no", OutcomeUnknown),
+    ],
+)
+def test_an_exception_that_a_server_reported_is_no_lost_connection(message: str, kind: type) -> None:
+    """The Connect client of Spark 3.5 raises one class for both; the server's has its class before the message."""
+    assert type(map_error(connect.SparkConnectGrpcException(message), "SHOW TABLES IN a")) is kind
+
+
+SCRIPTS_ARE_OFF = "{LINE:1} [UNSUPPORTED_FEATURE.SQL_SCRIPTING] The feature is not supported: SQL Scripting"
+SCRIPTING = "org.apache.spark.sql.exceptions.SqlScriptingException"
+
+
+@pytest.mark.parametrize(
+    ("script", "class_name", "message", "kind"),
+    [
+        ("BEGIN INSERT INTO a VALUES (1); END", SCRIPTING, SCRIPTS_ARE_OFF, StatementRefused),
+        ("BEGIN INSERT INTO a VALUES (1); execute IMMEDIATE b; END", SCRIPTING, SCRIPTS_ARE_OFF, OutcomeUnknown),
+        ("BEGIN INSERT INTO a VALUES (1); END", "java.lang.RuntimeException", SCRIPTS_ARE_OFF, OutcomeUnknown),
+        ("BEGIN INSERT INTO a VALUES (1); END", SCRIPTING, f"no: {SCRIPTS_ARE_OFF}", OutcomeUnknown),
+    ],
+)
+def test_a_script_where_scripts_are_off_is_refused_as_a_whole(
+    script: str, class_name: str, message: str, kind: type
+) -> None:
+    """Spark 4.0 by default. Dynamic SQL may hold a second script, and what a user's code raises has any message."""
+    assert type(map_error(Raised(class_name, message=message), script)) is kind
+    on_connect = connect.SparkConnectGrpcException(f"({class_name}) {message}")
+    assert type(map_error(on_connect, script)) is kind

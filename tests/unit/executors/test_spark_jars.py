@@ -33,6 +33,32 @@ def test_a_jar_for_another_spark_is_refused(jar: str, key: str) -> None:
     assert "`glacierbase env`" in caught.value.hint
 
 
+OF_HERE = RUNTIME.rpartition(":")[0]
+IN_SQLITE = {"spark.sql.catalog.lake.uri": "jdbc:sqlite:/lake/catalog.db"}
+IN_POSTGRESQL = {"spark.sql.catalog.lake.uri": "jdbc:postgresql://database/lake"}
+BESIDE_HUDI = IN_SQLITE | {"spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog"}
+
+
+@pytest.mark.parametrize(
+    "jar", [f"{OF_HERE}:1.10.0", f"{OF_HERE}:1.9.2", f"/jars/{OF_HERE.partition(':')[2]}-1.10.1.jar"]
+)
+def test_an_iceberg_that_leaves_reads_of_sqlite_open_is_refused(jar: str) -> None:
+    """The message names the place. In PostgreSQL it works, and beside other tables Spark may never write to that catalog."""
+    with pytest.raises(ConfigurationError) as caught:
+        check_jars(IN_SQLITE, [jar], {jar: ("catalogs/shop.yaml", 12)})
+    assert caught.value.code == "ICEBERG_TOO_OLD"
+    assert caught.value.message.startswith("catalogs/shop.yaml, line 12: iceberg-spark-runtime-")
+    assert "1.11.0 or newer" in str(caught.value.hint)
+    for conf in (IN_POSTGRESQL, BESIDE_HUDI):
+        check_jars(conf, [jar], {})
+
+
+@pytest.mark.parametrize("version", ["1.11.0", "1.12.0", "1.100.0", "2.0.0", "10.1.0"])
+def test_an_iceberg_that_closes_its_reads_is_accepted(version: str) -> None:
+    """Versions are compared as numbers."""
+    check_jars(IN_SQLITE, [f"{OF_HERE}:{version}"], {})
+
+
 def test_it_is_refused_before_anything_starts(lake_project: ProjectFolder) -> None:
     """The exit code is 2, the message names the line of the catalog file, and no log of a JVM is written."""
     path = lake_project.root / "catalogs/shop.yaml"
