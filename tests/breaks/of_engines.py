@@ -241,6 +241,13 @@ BREAKS = (
         "unit/executors/test_worker.py::test_what_a_package_prints_disturbs_no_message",
     ),
     Break(
+        "a long statement to a worker that is stopped cannot be cancelled",
+        "executors/worker/client.py",
+        "        self._sending.submit(partial(self._channel.send, request))\n",
+        "        self._channel.send(request)\n",
+        "unit/executors/test_worker.py::test_a_statement_that_is_too_long_for_the_pipe_of_a_stopped_worker_can_be_cancelled",
+    ),
+    Break(
         "a close waits for a worker that is stopped",
         "executors/worker/client.py",
         "        except NoAnswer:\n            self.kill()\n",
