@@ -286,6 +286,7 @@ def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
         Key(
             "python",
             "The Python that the engine runs with, where it is not that of glacierbase: a path.",
+            type=WORDS,  # Empty, as from an empty variable, would mean the Python of glacierbase.
             secrets=False,
         ),
         Key(

@@ -42,7 +42,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.run.activity import doing
 from glacierbase.run.processes import kill_engine
 from glacierbase.run.run import Run
-from glacierbase.run.waiting import Caller, NoAnswer, result, start_thread
+from glacierbase.run.waiting import Caller, NoAnswer, start_thread
 from glacierbase.secrets import mask, secrets_in_use
 
 logger = logging.getLogger("glacierbase")
@@ -84,6 +84,8 @@ class Worker:
         assert self._process.stdin
         assert self._process.stdout
         self._channel = Channel(self._process.stdout, self._process.stdin)
+        # In a thread: the pipe to a process that is stopped is full after 64 KiB, and no time limit would hold.
+        self._sending = Caller()
         self._logging = start_thread(self._log_stderr, "glacierbase-worker-log")
         self._receiving = start_thread(self._receive, "glacierbase-worker")
         try:
@@ -108,12 +110,15 @@ class Worker:
             NoAnswer: the time limit passed.
         """
         number = next(self._numbers)
+        request = MethodCall(number, target, method, packed((args, kwargs)))
         with self._mutex:
             if self._lost is not None:
                 raise WorkerLost(self._lost)
             self._waiting[number] = queue.SimpleQueue()
         with suppress(ChannelClosed):  # The answer is then that the process has ended.
             self._channel.send(MethodCall(number, target, method, packed((args, kwargs)), scope_in_use()))
+        # Where the process has ended, the answer is that.
+        self._sending.submit(partial(self._channel.send, request))
         return self._answer(number, seconds)
 
     def call_engines(self, method: str, catalog: Catalog, run: Run) -> Any:
@@ -167,24 +172,17 @@ class Worker:
     def close(self) -> None:
         """Close what runs in the worker, then end it; end it anyway if it does not answer in time. Never raises."""
         with suppress(WorkerLost, NoAnswer, RuntimeError):
-            self._bounded(partial(self.call, _ENGINES, "close"))
+            self.call(_ENGINES, "close", seconds=_CLOSE_SECONDS)
         self.kill()
 
     def close_executor(self, target: int) -> None:
         """Close an executor; kill the worker if it does not answer in time. Never raises."""
         try:
-            self._bounded(partial(self.call, target, "close"))
+            self.call(target, "close", seconds=_CLOSE_SECONDS)
         except NoAnswer:
             self.kill()
         except (WorkerLost, RuntimeError):  # It has ended, or the executor is closed.
             return
-
-    def _bounded(self, call: Callable[[], None]) -> None:
-        """Make the call in a thread: a process that is stopped does not even read the request."""
-        caller = Caller()
-        answer = caller.submit(call)
-        caller.end()
-        result(answer, _CLOSE_SECONDS)
 
     def kill(self) -> None:
         """Kill the process, and wait until every call has that answer. Never raises."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from functools import cache
@@ -14,8 +15,8 @@ from glacierbase.model.catalog import Catalog
 OLDEST = (3, 10)
 # A Python starts in some hundredths of a second.
 _VERSION_SECONDS = 30
-_ANSWER = "glacierbase"
-_PROBE = f"import sys; print('{_ANSWER}', *sys.version_info[:2])"
+_PROBE = "import sys; print('glacierbase', *sys.version_info[:2])"
+_ANSWER = re.compile(r"glacierbase ([0-9]+) ([0-9]+)\s*")
 
 
 def interpreter_of(catalog: Catalog, root: Path) -> Path:
@@ -69,5 +70,5 @@ def _version(path: Path) -> tuple[int, ...] | None:
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):
         return None
-    name, *version = done.stdout.split() or [""]
-    return tuple(map(int, version)) if done.returncode == 0 and name == _ANSWER else None
+    answer = _ANSWER.fullmatch(done.stdout)
+    return tuple(map(int, answer.groups())) if done.returncode == 0 and answer else None

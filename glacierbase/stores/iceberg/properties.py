@@ -84,6 +84,8 @@ _MYSQL_ONLY = (
 )
 # The driver of Python uses TLS where the server has it. It cannot read the key stores of Java, which VERIFY_CA uses.
 _MYSQL_TLS = {"PREFERRED": {}, "DISABLED": {}, "REQUIRED": {"ssl_check_hostname": "false"}}
+# The property of an embedded store: the folder of all its files.
+OWN_FOLDER = "glacierbase.folder"
 # 0 waits without limit, as in the JDBC driver.
 _CONNECT_SECONDS, _ANSWER_SECONDS = 10, 30
 
@@ -134,7 +136,7 @@ def store_opening(catalog: Catalog) -> Opening:
         what = f"{folder} holds a ?, which begins the parameters of a SQLite address"
         raise ConfigurationError("STORE_NOT_ICEBERG", what, "rename the folder")
     place = database(f"jdbc:sqlite:{folder / 'store.db'}", {"busy_timeout": "30000"})
-    return _of_database("embedded", place, {"warehouse": str(folder)})
+    return _of_database("embedded", place, {"warehouse": str(folder), OWN_FOLDER: str(folder)})
 
 
 def opening(catalog: Catalog) -> Opening:

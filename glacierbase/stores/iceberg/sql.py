@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from contextlib import suppress
+from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from pyiceberg.catalog.sql import IcebergTables
@@ -10,9 +12,13 @@ from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
 from sqlalchemy import event, make_url, select
 from sqlalchemy.orm import Session
 
+from glacierbase.catalogs.safe_store import FOLDER
+from glacierbase.errors import ConfigurationError
+from glacierbase.model.command import command
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.errors import database_locked
 from glacierbase.stores.iceberg.guard import Guarded, reading_metadata
+from glacierbase.stores.iceberg.properties import OWN_FOLDER
 
 # MySQL's error for an absent table, by which SQLAlchemy finds out that it is absent.
 _NO_TABLE = 1146
@@ -41,6 +47,8 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
         super()._init_catalog()
 
     def _convert_orm_to_iceberg(self, orm_table: Any) -> Any:
+        if folder := self.properties.get(OWN_FOLDER):
+            _check_own(orm_table.metadata_location, Path(folder))
         with reading_metadata(orm_table.metadata_location):
             return super()._convert_orm_to_iceberg(orm_table)
 
@@ -56,6 +64,24 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
         with Session(self.engine) as session:
             rows = session.scalars(select(IcebergTables).where(*wanted)).all()
         return [(*self.identifier_to_tuple(row.table_namespace), row.table_name) for row in rows]
+
+
+def _check_own(location: str, folder: Path) -> None:
+    """Refuse a table of an embedded store whose files, which Iceberg names by absolute paths, belong to another folder.
+
+    The commits of a copied project would delete files of the history in the first one.
+
+    Raises:
+        ConfigurationError: `EMBEDDED_MOVED`.
+    """
+    if Path(location).resolve().is_relative_to(folder.resolve()):
+        return
+    first, project = (text.partition(f"/{FOLDER}/")[0] for text in (location, str(folder)))
+    hint = f"ln -s {quote(project)} {quote(first)}"
+    if Path(first).exists():
+        hint = f"for a history of this copy's own: rm -r {quote(str(folder))} && {command('baseline')}"
+    what = f"the embedded store in {folder} belongs to the project {first}: this project was moved or copied"
+    raise ConfigurationError("EMBEDDED_MOVED", what, hint)
 
 
 def _with_literal_file(uri: str) -> str:

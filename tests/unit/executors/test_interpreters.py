@@ -13,6 +13,8 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.executors.worker import interpreters
 from glacierbase.executors.worker.interpreters import interpreter_of
 from glacierbase.model.catalog import Catalog
+from tests.support.catalog_files import LAKE
+from tests.support.project_folder import ProjectFolder, only_catalog
 
 
 @pytest.fixture(autouse=True)
@@ -51,6 +53,7 @@ def test_a_path_is_relative_to_the_project_or_to_the_home(
         ("", "which is not executable"),
         ("echo glacierbase 3 9", "which is Python 3.9"),
         ("echo 'some other program'", "which is no Python"),
+        ("echo glacierbase three", "which is no Python"),
         ("exit 0", "which is no Python"),
         ("exit 3", "which is no Python"),
     ],
@@ -67,3 +70,16 @@ def test_a_python_that_cannot_run_an_engine_is_one_clear_error(
     assert caught.value.code == "PYTHON_NOT_USABLE"
     assert caught.value.message == f"catalog shop: migrationExecutor.python is {path}, {why}"
     assert "Python 3.10 or newer" in caught.value.hint
+
+
+@pytest.mark.parametrize("value", ["''", "' '", "${env:NO_PATH}", '"a\\0b"'])
+def test_an_empty_path_does_not_mean_this_python(
+    value: str, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine would run with other packages than those that the catalog file means."""
+    project.catalog(f"{LAKE}  python: {value}\n")
+    monkeypatch.setenv("NO_PATH", "")
+    with pytest.raises(ConfigurationError) as caught:
+        only_catalog(project.root)
+    assert caught.value.code == "INVALID_VALUE"
+    assert "python" in caught.value.message

@@ -396,6 +396,28 @@ def test_a_worker_that_does_not_answer_is_killed(catalog: Catalog, monkeypatch: 
     assert has_ended(pid)
 
 
+def test_a_statement_that_is_too_long_for_the_pipe_of_a_stopped_worker_can_be_cancelled(
+    own: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The pipe is full; still neither a cancel nor the close waits longer than its time limit."""
+    monkeypatch.setattr(client, "_CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr(client, "_BESIDE_SECONDS", 0.2)
+    executor = own()
+    session = executor.open_session()
+    pid = pid_of(session)
+    os.kill(pid, signal.SIGSTOP)
+    statement = Caller().submit(lambda: session.execute(f"note {'a' * 2**20}"))
+    beside = Caller()
+    beside.submit(session.cancel)
+    try:
+        result(beside.submit(executor.close), 5)
+        with pytest.raises(OutcomeUnknown):
+            result(statement, 5)
+    finally:
+        if not has_ended(pid):
+            os.kill(pid, signal.SIGKILL)
+
+
 PARENT = """
 import sys
 from dataclasses import replace

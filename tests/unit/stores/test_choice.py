@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import shutil
 from contextlib import closing
 from dataclasses import replace
 from importlib.util import find_spec
@@ -19,7 +20,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.stores.choice import ddl, described, open_store, opens_without_engine, renaming_warnings
 from tests.support.catalog_files import LAKE
 from tests.support.fakes import FakeExecutor
-from tests.support.project_folder import ProjectFolder
+from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.world import World
 
 HIVE = {"type": "hive", "uri": "thrift://metastore:9083", "warehouse": "file:///lake"}
@@ -122,6 +123,30 @@ def test_an_embedded_store_is_in_the_project_whatever_its_path(name: str, tmp_pa
     assert {path for path in tmp_path.rglob("*") if ".glacierbase" not in path.parts} == before
     assert (ddl(catalog, free_row(Terms("shop", "dev", 60))), renaming_warnings(catalog)) == ((), ())
     assert described(catalog) == f"{project.root}/.glacierbase/store/dev, for one machine, without the engine"
+
+
+@pytest.mark.parametrize("is_copy", [False, True])
+def test_an_embedded_store_of_a_project_elsewhere_is_refused(is_copy: bool, tmp_path: Path) -> None:
+    """A run in a copy would commit into the first project's files; after a move, a link from the former path is enough."""
+    project = ProjectFolder(tmp_path / "first")
+    project.catalog(f"{LAKE}store: {{type: embedded}}\n")
+    free = free_row(Terms("shop", "default", 60))
+    with closing(Engine(_no_engine)) as engine:
+        open_store(only_catalog(project.root), engine).create(free)
+    moved = tmp_path / "second"
+    shutil.copytree(project.root, moved) if is_copy else project.root.rename(moved)
+    with closing(Engine(_no_engine)) as engine, pytest.raises(ConfigurationError) as refused:
+        open_store(only_catalog(moved), engine).read_lock()
+    assert refused.value.code == "EMBEDDED_MOVED"
+    assert f"{project.root}: this project was moved or copied" in refused.value.message
+    if is_copy:
+        assert f"rm -r {moved}/.glacierbase/store/default && glacierbase baseline" in str(refused.value.hint)
+        return
+    assert refused.value.hint == f"ln -s {moved} {project.root}"
+    project.root.symlink_to(moved)
+    for root in (moved, project.root):
+        with closing(Engine(_no_engine)) as engine:
+            assert open_store(only_catalog(root), engine).read_lock() == free
 
 
 def _no_engine() -> Any:
