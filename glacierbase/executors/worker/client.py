@@ -110,13 +110,11 @@ class Worker:
             NoAnswer: the time limit passed.
         """
         number = next(self._numbers)
-        request = MethodCall(number, target, method, packed((args, kwargs)))
+        request = MethodCall(number, target, method, packed((args, kwargs)), scope_in_use())
         with self._mutex:
             if self._lost is not None:
                 raise WorkerLost(self._lost)
             self._waiting[number] = queue.SimpleQueue()
-        with suppress(ChannelClosed):  # The answer is then that the process has ended.
-            self._channel.send(MethodCall(number, target, method, packed((args, kwargs)), scope_in_use()))
         # Where the process has ended, the answer is that.
         self._sending.submit(partial(self._channel.send, request))
         return self._answer(number, seconds)

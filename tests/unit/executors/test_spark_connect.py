@@ -1,34 +1,10 @@
-"""The start of a client of Spark Connect, without a server."""
+"""The sessions of an executor on a Spark Connect server, and what works in a client without its packages or Java."""
 
 from __future__ import annotations
 
 import sys
 from dataclasses import replace
 from pathlib import Path
-
-import pytest
-
-from glacierbase.errors import ConfigurationError
-from glacierbase.executors import open_executor
-from glacierbase.model.catalog import Catalog
-from glacierbase.run.run import Run
-
-
-def test_a_client_that_lacks_packages_names_the_extra(
-    iceberg_catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """pyspark alone has no gRPC. The extra keeps the installed pyspark."""
-    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
-    remote = replace(iceberg_catalog, spark_conf={"spark.remote": "sc://127.0.0.1:9"})
-    with pytest.raises(ConfigurationError) as caught:
-        open_executor(remote, Run.here(tmp_path))
-    assert caught.value.code == "CONNECT_NOT_INSTALLED"
-    assert "[connect]" in caught.value.hint
-"""The sessions of an executor on a Spark Connect server, and what works in a client without Java."""
-
-from __future__ import annotations
-
-from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any
 
@@ -36,9 +12,11 @@ import pytest
 from pyspark.errors import AnalysisException
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors import open_executor
 from glacierbase.executors.spark import ENGINE
 from glacierbase.executors.spark.connect import ConnectExecutor
 from glacierbase.model.catalog import Catalog
+from glacierbase.run.run import Run
 
 STATIC = "spark.sql.extensions"
 SERVER = {STATIC: "Extensions", "spark.sql.shuffle.partitions": "200"}
@@ -128,3 +106,15 @@ def test_a_client_of_a_server_needs_no_java(catalog: Catalog, monkeypatch: pytes
     monkeypatch.setattr("glacierbase.executors.spark.java.find_java_home", fail)
     ENGINE.check_installed(catalog)
     assert ENGINE.worker_environment(catalog) == {}
+
+
+def test_a_client_that_lacks_packages_names_the_extra(
+    iceberg_catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """pyspark alone has no gRPC. The extra keeps the installed pyspark."""
+    monkeypatch.setitem(sys.modules, "pyspark.sql.connect.session", None)
+    remote = replace(iceberg_catalog, spark_conf={"spark.remote": "sc://127.0.0.1:9"})
+    with pytest.raises(ConfigurationError) as caught:
+        open_executor(remote, Run.here(tmp_path))
+    assert caught.value.code == "CONNECT_NOT_INSTALLED"
+    assert "[connect]" in caught.value.hint

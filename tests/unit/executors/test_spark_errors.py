@@ -113,6 +113,8 @@ def test_a_refused_right_of_an_unknown_catalog_is_named_as_such() -> None:
     """The statement names nothing that is in a catalog."""
     refused = map_error(Raised("org.apache.iceberg.exceptions.ForbiddenException"), "SELECT 1", Settings())
     assert refused.message == "a catalog refused the right: the table cannot be read"
+
+
 @pytest.mark.parametrize(
     ("message", "kind"),
     [
