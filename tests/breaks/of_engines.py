@@ -18,6 +18,8 @@ BREAKS = (
         "if value != wanted[key]",
         "if value is None",
         "unit/executors/test_spark_connect.py::test_one_request_reads_all_settings_and_only_those_that_differ_are_set",
+    ),
+    Break(
         "a Delta table without a new commit proves that SET LOCATION had no effect",
         "executors/spark/evidence.py",
         "(?:RENAME TO|SET LOCATION)",

@@ -79,7 +79,8 @@ def _check_own(location: str, folder: Path) -> None:
     first, project = (text.partition(f"/{FOLDER}/")[0] for text in (location, str(folder)))
     hint = f"ln -s {quote(project)} {quote(first)}"
     if Path(first).exists():
-        hint = f"for a history of this copy's own: rm -r {quote(str(folder))} && {command('baseline')}"
+        by_hand = command("baseline", "--to", "VERSION", reason=True)
+        hint = f"for a history of this copy's own: rm -r {quote(str(folder))} && {by_hand}"
     what = f"the embedded store in {folder} belongs to the project {first}: this project was moved or copied"
     raise ConfigurationError("EMBEDDED_MOVED", what, hint)
 
