@@ -19,10 +19,11 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.run.processes import engine_process, is_engine_gone, this_process
+from tests.engines.test_migrate_hudi import hudi_programs
 from tests.support.beds import SnowBed
 from tests.support.catalog_files import LAKE, SNOWFLAKE_PASSWORD
 from tests.support.project_folder import Output, ProjectFolder
-from tests.support.sparks import SPARKS, installed, spark_programs
+from tests.support.sparks import SPARKS, installed
 
 pytestmark = [pytest.mark.hudi, pytest.mark.delta, pytest.mark.snowflake, pytest.mark.spark]
 
@@ -190,7 +191,7 @@ def _of_files(files: Sequence[Path]) -> list[int]:
 def four(emulated: SnowBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Four]:
     """The project, with a pending file in each catalog. That of Hudi has the Python of its Spark."""
     project = ProjectFolder(tmp_path_factory.mktemp("four") / "project")
-    python = spark_programs(OLD.short) / "python"
+    python = hudi_programs(tmp_path_factory) / "python"
     project.catalog(LAKE.replace("WAREHOUSE", str(project.root / "warehouse")), "lake")
     project.catalog(DELTA, "delta")
     project.catalog(HUDI.replace("PYTHON", f"  python: {python}\n"), "hoodie")

@@ -6,11 +6,11 @@ import os
 import re
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from glacierbase.errors import EngineUnavailable
+from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors.spark.executor import unavailable
 from glacierbase.executors.spark.gateway import Gateway, defaults_file
 from glacierbase.executors.spark.installed import spark_home, spark_version
@@ -19,6 +19,7 @@ from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
 from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, replacing
+from glacierbase.run.files import one_at_a_time
 from glacierbase.run.run import Run
 from glacierbase.sql.dialects import SUBSTITUTES
 
@@ -31,6 +32,8 @@ _DEFAULTS = {
 }
 # A local Spark needs no address that other machines reach, and so no look-up of the host name.
 _LOCAL_DEFAULTS = {"spark.driver.host": "127.0.0.1", "spark.driver.bindAddress": "127.0.0.1"}
+# How long to wait for another process that resolves dependencies.
+_RESOLVE_SECONDS = 600
 # How long a JVM may take to end.
 GRACE_SECONDS = 20
 # For a JVM that runs for seconds: the serial collector, only the C1 compiler, and a metaspace that holds Spark's classes.
@@ -105,9 +108,21 @@ def resolve(catalog: Catalog, run: Run, java_home: Path) -> list[Path]:
     return record_jars(catalog.spark_conf, catalog.dependencies, list(filter(None, jars.split(","))))
 
 
-def resolving(catalog: Catalog) -> AbstractContextManager[None]:
-    """Show the resolution of the dependencies as the activity of the block. The detail is the file that Spark downloads."""
-    return doing(f"{catalog.name}: resolving {len(catalog.dependencies)} dependencies (first time)")
+@contextmanager
+def resolving(catalog: Catalog) -> Iterator[None]:
+    """Show the resolution of the dependencies as the activity of the block. The detail is the file that Spark downloads.
+
+    One process of this user resolves at a time: two that download the same jar into Ivy's cache make one of them fail.
+    """
+    with (
+        doing(f"{catalog.name}: resolving {len(catalog.dependencies)} dependencies (first time)"),
+        ExitStack() as stack,
+    ):
+        folder = cache_folder("jars")
+        with suppress(ConfigurationError, OSError):  # A cache that cannot be written is not an error.
+            make_folder(folder)
+            stack.enter_context(one_at_a_time(folder, _RESOLVE_SECONDS))
+        yield
 
 
 def start_jvm(
