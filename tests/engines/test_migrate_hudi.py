@@ -123,7 +123,9 @@ def test_the_catalog_file_of_init_works_as_it_is_written(glacierbase: Path, proj
     file.write_text(file.read_text().replace('packages: ["pyspark==3.5.*"]', python))
     done = run(glacierbase, project, "migrate")
     assert done.code == 0, done.stderr
-    row = "INSERT INTO web.events VALUES (1, 2, 'a', TIMESTAMP '2026-01-01 00:00:00', DATE '2026-01-01')"
+    columns = "(id, user_id, kind, occurred_at, source, day)"
+    values = "(1, 2, 'a', TIMESTAMP '2026-01-01 00:00:00', 'web', DATE '2026-01-01')"
+    row = f"INSERT INTO web.events {columns} VALUES {values}"
     project.file("0002_fill.sql", row, catalog="web")
     done = run(glacierbase, project, "migrate")
     assert done.code == 0, done.stderr
