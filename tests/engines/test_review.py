@@ -313,7 +313,7 @@ def test_a_hostile_branch_reaches_nothing(branch: Branch, listener: Listener) ->
     assert CANARY not in output.stdout + output.stderr
     assert not written.exists()
     assert listener.connections == 0
-    assert [each["table"] for each in output.entry()["tables"]] == ["spark_catalog.default.c"]
+    assert [table["table"] for table in output.entry()["tables"]] == ["spark_catalog.default.c"]
 
 
 def test_the_boundary_holds_without_the_look_at_the_statements(

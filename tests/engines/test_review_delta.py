@@ -58,20 +58,20 @@ def test_a_review_of_delta_and_of_files_shows_what_a_branch_changes(project: Pro
         "spark_catalog.shop.orders": "altered",
     }, output.stdout
     orders = tables["spark_catalog.shop.orders"]
-    assert [(each["what"], each["name"], each["before"], each["after"]) for each in orders["diff"]][:3] == [
+    assert [(line["what"], line["name"], line["before"], line["after"]) for line in orders["diff"]][:3] == [
         ("column", "legacy", "string", None),
         ("column", "", "name", "full_name"),
         ("column", "at", None, "timestamp"),
     ]
-    assert ("rows of the copy", "2", "1") in [(each["what"], each["before"], each["after"]) for each in orders["diff"]]
+    assert ("rows of the copy", "2", "1") in [(line["what"], line["before"], line["after"]) for line in orders["diff"]]
     assert [column["name"] for column in orders["before"]["columns"]] == ["id", "legacy", "name"]
     assert [column["name"] for column in orders["after"]["columns"]] == ["id", "full_name", "at"]
-    assert [each["name"] for each in tables["spark_catalog.shop.files"]["diff"]] == ["kind"]
-    codes = {(each["code"], Path(each["path"]).name) for each in entry["findings"]}
+    assert [line["name"] for line in tables["spark_catalog.shop.files"]["diff"]] == ["kind"]
+    codes = {(finding["code"], Path(finding["path"]).name) for finding in entry["findings"]}
     assert {(code, "0003_drop.sql") for code in ("DS101", "DS103", "BC106")} <= codes
     assert orders["breaks"] == ["view spark_catalog.shop.names"]
     assert not any(code == "REPLAY_REFUSED" for code, _ in codes)
-    assert [each["why"] for each in entry["replay"]["skipped"]] == [
+    assert [statement["why"] for statement in entry["replay"]["skipped"]] == [
         "OPTIMIZE works on files that the copy does not have"
     ]
     assert not (project.root / "spark-warehouse").exists()

@@ -80,8 +80,8 @@ def race_of_four(place: Place) -> None:
     place.file("0004", "INSERT INTO {table} VALUES (4, 'four', 40)", place.has_rows(3))
     runs = [place.project.start("migrate", "--lock-timeout", "5m", "--format", "json") for _ in range(4)]
     done = [Output(0, *run.communicate(timeout=600)) for run in runs]
-    assert [run.returncode for run in runs] == [0] * 4, [each.stderr for each in done]
-    assert sorted(len(each.entry()["applied"]) for each in done) == [0, 0, 0, 1]
+    assert [run.returncode for run in runs] == [0] * 4, [output.stderr for output in done]
+    assert sorted(len(output.entry()["applied"]) for output in done) == [0, 0, 0, 1]
 
 
 def kill_and_repair(place: Place) -> None:

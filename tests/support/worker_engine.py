@@ -44,7 +44,7 @@ class WordSession:
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[tuple[Any, ...]]:
         if sql == "ran":
-            return [(each,) for each in self.ran]
+            return [(statement,) for statement in self.ran]
         if sql == "rows":
             return [(VendorRow((1, "a")),)]
         if sql == "unpicklable":

@@ -262,7 +262,7 @@ def test_a_package_that_does_not_exist_leaves_no_lock_file(tmp_path: Path) -> No
     ("output", "code", "exit_code"),
     [
         ("WARNING: Retrying (Retry(total=0, …\nERROR: No matching distribution found for a", "ENVIRONMENT_NOT_MADE", 5),
-        ("error: Failed to fetch: https://pypi.test/simple\n  cause: dns error", "ENVIRONMENT_NOT_MADE", 5),
+        ("error: Failed to fetch: https://index.example/simple\n  cause: dns error", "ENVIRONMENT_NOT_MADE", 5),
         ("ERROR: Could not install packages: [Errno 28] No space left on device", "ENVIRONMENT_NOT_MADE", 5),
         ("ERROR: Cannot install a and b because\nERROR: ResolutionImpossible: see", "ENVIRONMENT_UNRESOLVED", 2),
         ("error: No solution found when resolving\n  cause: Because only a<2", "ENVIRONMENT_UNRESOLVED", 2),
@@ -275,12 +275,12 @@ def test_a_failure_of_pip_or_uv_is_one_message(
 ) -> None:
     """The message names catalog, packages and the log, in which logins are masked; nothing is left that counts as made."""
     made = orchard(tmp_path)
-    faked(monkeypatch, {}, f"Looking in indexes: https://ana:geheim@pypi.test\n{output}")
+    faked(monkeypatch, {}, f"Looking in indexes: https://ana:geheim@index.example\n{output}")
     done = made.ask()
     error = done.document["error"]
     assert (done.code, error["code"]) == (exit_code, code)
     assert error["message"].startswith("catalog shop: no virtual environment was made for apple==1.*: ")
-    assert Path(error["log"]).read_text().startswith("Looking in indexes: https://ana:***@pypi.test\n")
+    assert Path(error["log"]).read_text().startswith("Looking in indexes: https://ana:***@index.example\n")
     assert (made.made(), made.lock.exists()) == ([], False)
 
 
