@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glacierbase.apply.results import EnvResult
-from glacierbase.executors.environments import checked_python, locked_section
+from glacierbase.executors.environments import checked
 from glacierbase.executors.installing import delete_environments, make_environment
 from glacierbase.executors.lockfile import lock_path
 from glacierbase.history.opening import Target
@@ -24,7 +24,7 @@ def env(
         clean: only delete environments that the catalog file does not use any more.
 
     Raises:
-        ConfigurationError, EngineUnavailable: as `checked_python`, `make_environment` and `delete_environments`.
+        ConfigurationError, EngineUnavailable: as `checked`, `make_environment` and `delete_environments`.
     """
     catalog = target.catalog
     if clean:
@@ -33,8 +33,8 @@ def env(
     if not catalog.packages:
         return replace(result, python=catalog.python)
     if check:
-        python, packages = checked_python(catalog), len(locked_section(catalog).pins)
-        return replace(result, python=str(python), packages=packages)
+        python, section = checked(catalog)
+        return replace(result, python=str(python), packages=len(section.pins))
     made = make_environment(catalog, everywhere(catalog.name))
     lock_file = f"catalogs/{lock_path(catalog.file).name}" if made.lock_file_changed else None
     return replace(result, python=str(made.python), packages=made.packages, made=made.is_new, lock_file=lock_file)

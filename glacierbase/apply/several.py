@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -49,10 +50,8 @@ def not_run(
     """
     pending = None
     if not target.cancelled():
-        try:
+        with suppress(GlacierbaseError):  # Its next run reports it.
             pending = _pending(target, selection, given)
-        except GlacierbaseError:  # Its next run reports it.
-            pending = None
     return replace(result, skipped=f"{NOT_RUN}{why}", not_run=pending or ())
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
+from glacierbase.catalogs.safe_store import EMBEDDED, IN_CATALOG
 from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, SequenceNode, is_null
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import OWN, EngineType, own_types
@@ -33,7 +34,7 @@ from glacierbase.run.packages import EXECUTORS, STORES, names_in
 
 # These may be written in `conf` or beside it.
 BESIDE_CONF = ("dependencies", "allowFloating")
-_STORE_TYPES = ("auto", "iceberg", "sql", "embedded")
+_STORE_TYPES = (*IN_CATALOG, EMBEDDED)
 # Every migration is rendered in each environment.
 _MOST_ENVIRONMENTS = 1_000
 

@@ -90,26 +90,30 @@ def environment_python(catalog: Catalog) -> Path:
         ConfigurationError: `ENVIRONMENT_MISSING`; `ENVIRONMENT_STALE`: the lock file, the requirements or the Python changed;
             `LOCK_FILE_INVALID`.
     """
-    environment = environment_of(locked_section(catalog))
-    if environment.is_complete():
-        return environment.python
-    raise _stale(catalog, "its lock file or this Python changed") if _had_one(catalog) else _missing(catalog)
+    return _complete(catalog, _locked_section(catalog)).python
 
 
-def checked_python(catalog: Catalog) -> Path:
-    """Return the Python as `environment_python` does, after a comparison of the installed packages with the lock file.
+def checked(catalog: Catalog) -> tuple[Path, LockedPackages]:
+    """Return the Python as `environment_python` does, and its packages, which are compared with the installed ones.
 
     Raises:
         ConfigurationError: as `environment_python`, which compares nothing.
     """
-    python = environment_python(catalog)
-    section = locked_section(catalog)
-    if difference := environment_of(section).difference(section):
+    section = _locked_section(catalog)
+    environment = _complete(catalog, section)
+    if difference := environment.difference(section):
         raise _stale(catalog, difference)
-    return python
+    return environment.python, section
 
 
-def locked_section(catalog: Catalog) -> LockedPackages:
+def _complete(catalog: Catalog, section: LockedPackages) -> Environment:
+    environment = environment_of(section)
+    if environment.is_complete():
+        return environment
+    raise _stale(catalog, "its lock file or this Python changed") if _had_one(catalog) else _missing(catalog)
+
+
+def _locked_section(catalog: Catalog) -> LockedPackages:
     """Return the section of the lock file for the catalog's `packages` and this platform. Raises as `environment_python`."""
     section = read_sections(catalog.file).get(canonical(catalog.packages))
     location = f"catalogs/{lock_path(catalog.file).name}"

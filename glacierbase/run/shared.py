@@ -70,6 +70,10 @@ class Shared:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all values. Never raises."""
         self._is_exited = True
         for slot in reversed(list(self._locks)):
             # A value that is still being made, which takes minutes where jars are downloaded, is closed by `get`.

@@ -125,7 +125,7 @@ class Engines:
 
     def close(self) -> None:
         """Close what the executors share, such as a JVM."""
-        self._shared.__exit__(None, None, None)
+        self._shared.close()
 
 
 class Server:
