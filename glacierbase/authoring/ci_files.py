@@ -19,13 +19,13 @@ from pathlib import Path
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import type_of
+from glacierbase.executors.iceberg.properties import extra_of
 from glacierbase.migrations.all_or_none import NewFiles
 from glacierbase.run.files import FileReader, writing
 from glacierbase.run.git import work_tree
 from glacierbase.run.installed import INDEX, requirement
 from glacierbase.run.installed import source as installed_from
 from glacierbase.secrets import MASK
-from glacierbase.stores.iceberg.properties import extra_of
 
 _REFERENCE = re.compile(r"\$\{(env|secret):([A-Za-z_]\w*)\}", re.ASCII)
 # The connector of Snowflake reads a key from the file that this keyword names.

@@ -12,11 +12,20 @@ from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import KEYS, unknown_engine
 from glacierbase.catalogs.references import References, resolved, with_unset_joined
-from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, FOLDER, SHARED_STORE, why_unsafe
+from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, SHARED_STORE, why_unsafe
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
-from glacierbase.model.catalog import Catalog, DriftRule, Hooks, LayoutOptions, LintOptions, Management, StoreOptions
+from glacierbase.model.catalog import (
+    EMBEDDED_FOLDER,
+    Catalog,
+    DriftRule,
+    Hooks,
+    LayoutOptions,
+    LintOptions,
+    Management,
+    StoreOptions,
+)
 from glacierbase.model.keys import REQUIREMENT, STORE_CATALOG, Kind, ValueType
 from glacierbase.run.packages import EXECUTORS, names_in
 from glacierbase.sql.dialects import SUBSTITUTES
@@ -270,7 +279,7 @@ class EnvironmentReader:
             namespace=self._option("store.namespace", engine.namespace),
             lease_seconds=self._option("store.lockLease"),
             type=store_type,
-            folder=file.parents[1] / FOLDER / environment if is_embedded else None,
+            folder=file.parents[1] / EMBEDDED_FOLDER / environment if is_embedded else None,
             is_chosen=self._content.get("store", "catalog") is not None,
         )
 

@@ -6,9 +6,8 @@ from collections.abc import Mapping
 
 from glacierbase.catalogs.declared_catalogs import DELTA, HADOOP, HUDI
 
-# The value of `store.type`, the name of that catalog in messages, and its folder in the project.
+# The value of `store.type`, and the name of that catalog in messages.
 EMBEDDED = "embedded"
-FOLDER = ".glacierbase/store"
 # The types of stores that are in a catalog of the engine.
 IN_CATALOG = ("auto", "iceberg", "sql")
 SHARED_STORE = (

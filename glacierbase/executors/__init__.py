@@ -9,6 +9,7 @@ consequences of a failure are decided in the layers above. Every implementation 
 - `environments`, `lockfile`: the virtual environments of `packages`, and the lock files of what they contain.
 - `installing`: make environments with uv or pip, and delete old ones.
 - `spark/`, `snowflake/`: the two engines of glacierbase.
+- `iceberg/`: Iceberg tables without an engine.
 - `worker/`: an engine in a process of its own.
 """
 

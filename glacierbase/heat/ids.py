@@ -17,13 +17,13 @@ from pathlib import Path
 from typing import IO, Any, TypeAlias
 
 from glacierbase.errors import ConfigurationError, EngineError, EngineUnavailable
+from glacierbase.executors.iceberg.values import not_ids, texts
 from glacierbase.heat.extra import required
 from glacierbase.history.opening import Target
 from glacierbase.model.command import command
 from glacierbase.model.names import NAME, name_parts, recorded_name
 from glacierbase.model.text import counted, did_you_mean, first_of
 from glacierbase.run.activity import doing
-from glacierbase.stores.iceberg.values import not_ids, texts
 from glacierbase.stores.live import LiveTables, Reading
 
 Batch: TypeAlias = Sequence[str | None]

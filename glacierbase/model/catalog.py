@@ -10,6 +10,9 @@ from typing import Any
 
 from glacierbase.model.names import matches
 
+# The folder of embedded stores in a project.
+EMBEDDED_FOLDER = ".glacierbase/store"
+
 
 @dataclass(frozen=True, slots=True)
 class StoreOptions:

@@ -9,10 +9,10 @@ from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glacierbase.executors import CopyExecutor
+from glacierbase.executors.iceberg.shape import shape_from_json
 from glacierbase.model.codec import from_json
 from glacierbase.model.differences import Change, Difference, TableChange, compare, partition_text
 from glacierbase.model.shape import PartitionField, Shape
-from glacierbase.stores.iceberg.shape import shape_from_json
 
 _MAIN = "main"
 

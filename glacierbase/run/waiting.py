@@ -16,6 +16,8 @@ P = ParamSpec("P")
 T = TypeVar("T")
 
 _POLL_SECONDS = 0.2
+# Longer than any call to a catalog takes: the time-outs of HTTP and SQL, where they exist, end a call first.
+CALL_SECONDS = 300.0
 
 
 class NoAnswer(Exception):

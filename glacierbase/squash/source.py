@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFileError, TableNotFound
+from glacierbase.executors.iceberg.shape import ShapeReader
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
 from glacierbase.migrations.statements import split_statements
@@ -20,7 +21,6 @@ from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.file import named
 from glacierbase.sql.render import not_creatable
 from glacierbase.squash.effects import Effect, EffectKind, effect
-from glacierbase.stores.iceberg.shape import ShapeReader
 
 KEEP = "keep the files: a new environment runs them all"
 

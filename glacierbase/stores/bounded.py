@@ -9,11 +9,9 @@ from typing import Any
 from glacierbase.errors import EngineUnavailable, OutcomeUnknown
 from glacierbase.model.migration import Event
 from glacierbase.model.shape import TableVersion
-from glacierbase.run.waiting import Caller, NoAnswer, result
+from glacierbase.run.waiting import CALL_SECONDS, Caller, NoAnswer, result
 from glacierbase.stores import LockRow, Store
 
-# Longer than any call takes: the time-outs of HTTP and SQL, where they exist, end a call first.
-CALL_SECONDS = 300.0
 # The limit after a signal. Orchestrators wait 10 to 30 s before they kill a process.
 CANCELLED_SECONDS = 10.0
 

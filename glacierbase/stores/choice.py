@@ -10,13 +10,13 @@ from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, IN_CATALOG, renam
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import OWN
 from glacierbase.executors.engine import Engine
+from glacierbase.executors.iceberg.properties import extra_of, missing_package, opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.installed import pip_install
 from glacierbase.run.packages import STORES, offered
 from glacierbase.sql.dialects import DIALECTS, dialect_of
 from glacierbase.stores import Closable, LockRow, Store, StoreType, iceberg
 from glacierbase.stores.bounded import BoundedStore
-from glacierbase.stores.iceberg.properties import extra_of, missing_package, opening
 
 logger = logging.getLogger("glacierbase")
 

@@ -14,16 +14,16 @@ from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError, OutcomeUnknown, TableNotFound
 from glacierbase.executors import ListedTable, Session, type_of
 from glacierbase.executors.engine import Engine
+from glacierbase.executors.iceberg.properties import can_open
+from glacierbase.executors.iceberg.shape import ListedNames, ShapeReader, shape_from_json
+from glacierbase.executors.iceberg.values import not_ids
+from glacierbase.executors.iceberg.versions import identifier
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Past, Shape, StatementLog
 from glacierbase.run.waiting import Caller, result
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified, whole_name
-from glacierbase.stores.iceberg.properties import can_open
-from glacierbase.stores.iceberg.shape import ListedNames, ShapeReader, shape_from_json
-from glacierbase.stores.iceberg.values import not_ids
-from glacierbase.stores.iceberg.versions import identifier
 
 T = TypeVar("T")
 

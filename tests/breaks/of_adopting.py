@@ -91,7 +91,7 @@ BREAKS = (
     ),
     Break(
         "a namespace that seems to hold itself is listed without end",
-        "stores/iceberg/shape.py",
+        "executors/iceberg/shape.py",
         "if path[:-1] == levels]",
         "if path]",
         "unit/adopt/test_listing.py::test_a_server_that_ignores_the_parent_of_namespaces_is_listed_once",

@@ -77,7 +77,7 @@ BREAKS = (
     ),
     Break(
         "auto opens a catalog whose client is not installed",
-        "stores/iceberg/properties.py",
+        "executors/iceberg/properties.py",
         "return missing_package(opening(catalog)) is None",
         "return opening(catalog) is not None",
         "unit/stores/test_choice.py::test_auto_goes_through_the_engine_where_a_package_is_missing",
@@ -112,7 +112,7 @@ BREAKS = (
     ),
     Break(
         "a change without a clear answer is sent again",
-        "stores/iceberg/rest.py",
+        "executors/iceberg/rest.py",
         """        if not _changes_nothing(request):
             return response
 """,
@@ -121,7 +121,7 @@ BREAKS = (
     ),
     Break(
         "a read that a busy server refuses is not repeated",
-        "stores/iceberg/rest.py",
+        "executors/iceberg/rest.py",
         "response.status_code not in _BUSY",
         "True",
         "unit/stores/test_busy_servers.py::test_a_burst_of_errors_delays_every_operation_and_ends_none",
@@ -180,7 +180,7 @@ BREAKS = (
     ),
     Break(
         "classes that a server names are imported",
-        "stores/iceberg/guard.py",
+        "executors/iceberg/guard.py",
         "if value and value not in known:",
         "if False:",
         "unit/stores/test_hostile_servers.py::test_code_that_a_server_names_is_not_loaded",
@@ -312,7 +312,7 @@ BREAKS = (
     ),
     Break(
         "an embedded store commits into the files of the project that it was copied from",
-        "stores/iceberg/sql.py",
+        "executors/iceberg/sql.py",
         "        if folder := self.properties.get(OWN_FOLDER):\n",
         "        if folder := None:\n",
         "unit/stores/test_choice.py::test_an_embedded_store_of_a_project_elsewhere_is_refused",

@@ -19,6 +19,7 @@ from glacierbase.apply import recover
 from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
+from glacierbase.executors.iceberg.shape import ShapeReader
 from glacierbase.history.shapes import table_records
 from glacierbase.history.tables import TableChoice
 from glacierbase.inspect.blame import BlameResult, blame
@@ -26,7 +27,6 @@ from glacierbase.inspect.drift import DriftClass, DriftResult, drift
 from glacierbase.inspect.table_search import TableSearch
 from glacierbase.model.migration import State
 from glacierbase.model.shape import Shape
-from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder
 from tests.support.witnessed import HAND, Witness

@@ -9,11 +9,11 @@ from dataclasses import replace
 
 import pytest
 
+from glacierbase.executors.iceberg.opened import open_catalog
+from glacierbase.executors.iceberg.properties import opening
 from glacierbase.model.access import Protection
 from glacierbase.stores.iceberg import open_store
-from glacierbase.stores.iceberg.opened import open_catalog
 from glacierbase.stores.iceberg.probe import namespace_access
-from glacierbase.stores.iceberg.properties import opening
 from tests.support.authorizing import Authorizer, authorizing_proxy
 from tests.support.beds import SnowBed, WebBed
 from tests.support.catalog_files import WEB_TOKEN

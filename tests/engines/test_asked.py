@@ -8,8 +8,8 @@ from uuid import uuid4
 
 import pytest
 
+from glacierbase.executors.iceberg.shape import ShapeReader
 from glacierbase.project.project import Project
-from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder
 from tests.support.shapes import comparable

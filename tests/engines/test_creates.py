@@ -11,11 +11,11 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from glacierbase.catalogs.folder import load_catalog_files
+from glacierbase.executors.iceberg.shape import ShapeReader
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.project.project import Project
-from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.adopter import Adopter
 from tests.support.beds import LakeBed
 from tests.support.program import call_program

@@ -7,9 +7,9 @@ from contextlib import closing
 
 import pytest
 
+from glacierbase.executors.iceberg.shape import ShapeReader
 from glacierbase.model.shape import Shape
 from glacierbase.project.project import Project
-from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, git, set_author

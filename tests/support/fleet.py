@@ -13,6 +13,7 @@ from typing import Any
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.catalogs.folder import load_catalog_files
+from glacierbase.executors.iceberg.shape import ShapeReader
 from glacierbase.history.details import Details, to_json
 from glacierbase.history.lockrow import free_row
 from glacierbase.history.opening import Target
@@ -26,7 +27,6 @@ from glacierbase.sql.file import named
 from glacierbase.sql.targets import table_names, target_tables
 from glacierbase.stores import Store
 from glacierbase.stores.iceberg import open_store
-from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.catalog_files import LAKE
 from tests.support.project_folder import ProjectFolder
 

@@ -12,6 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.apply.locked import locked
 from glacierbase.catalogs.folder import load_catalog_files
+from glacierbase.executors.iceberg.shape import ShapeReader
 from glacierbase.history.entries import baselined, started
 from glacierbase.history.opening import Target
 from glacierbase.history.shapes import TableRecord, to_document
@@ -20,7 +21,6 @@ from glacierbase.migrations.folder import load_migrations
 from glacierbase.run.run import Run
 from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables
-from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.catalog_files import LAKE
 from tests.support.program import call_program
 from tests.support.project_folder import Output, ProjectFolder, only_catalog

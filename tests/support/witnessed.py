@@ -16,8 +16,8 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from glacierbase.errors import StatementRefused
+from glacierbase.executors.iceberg.shape import shape_of
 from glacierbase.model.shape import Shape
-from glacierbase.stores.iceberg.shape import shape_of
 from tests.support.fakes import FakeExecutor, FakeSession, lost_answer
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World

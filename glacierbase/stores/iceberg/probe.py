@@ -10,12 +10,12 @@ from importlib.util import find_spec
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
+from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.iceberg.opened import open_catalog
+from glacierbase.executors.iceberg.properties import Opening, opening
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of
-from glacierbase.stores.iceberg.errors import mapped
-from glacierbase.stores.iceberg.opened import open_catalog
-from glacierbase.stores.iceberg.properties import Opening, opening
 
 # The properties by which an identity logs in. `scope` stays where the other identity has none.
 _LOGIN = ("credential", "token")

@@ -12,14 +12,14 @@ from functools import cached_property
 from typing import Any, TypeVar
 
 from glacierbase.errors import CommitConflict, EngineError, TableNotFound
+from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.iceberg.opened import WAIT_SECONDS, open_catalog
+from glacierbase.executors.iceberg.properties import Opening, store_opening
+from glacierbase.executors.iceberg.versions import identifier, version_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.model.shape import TableVersion
 from glacierbase.stores import LockRow
-from glacierbase.stores.iceberg.errors import mapped
-from glacierbase.stores.iceberg.opened import WAIT_SECONDS, open_catalog
-from glacierbase.stores.iceberg.properties import Opening, store_opening
-from glacierbase.stores.iceberg.versions import identifier, version_of
 from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,
     catalog_of,
@@ -300,7 +300,7 @@ class IcebergStore:
 
 
 def _version(name: str, table: Any) -> TableVersion | None:
-    from glacierbase.stores.iceberg.shape import shape_of  # Read-only commands read no version.
+    from glacierbase.executors.iceberg.shape import shape_of  # Read-only commands read no version.
 
     version = version_of(name, table)
     return replace(version, shape=shape_of(name, table)) if version else None

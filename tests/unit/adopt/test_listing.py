@@ -11,9 +11,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField
 
+from glacierbase.executors.iceberg import sql as ours
 from glacierbase.history.lockrow import free_row
 from glacierbase.stores.iceberg import open_store
-from glacierbase.stores.iceberg import sql as ours
 from tests.support.project_folder import ProjectFolder
 from tests.support.recorded import RecordedTables
 

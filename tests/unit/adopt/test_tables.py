@@ -27,7 +27,7 @@ from pyiceberg.types import (
 )
 
 from glacierbase.adopt import tables as adopting
-from glacierbase.stores.iceberg.shape import ShapeReader
+from glacierbase.executors.iceberg.shape import ShapeReader
 from tests.support.hostile import PAYLOAD
 from tests.support.project_folder import Output, ProjectFolder
 from tests.support.recorded import RecordedTables

@@ -18,8 +18,8 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.cli.group import cli
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors.iceberg.properties import opening
 from glacierbase.stores.choice import opens_without_engine
-from glacierbase.stores.iceberg.properties import opening
 from tests.docs.pages import DOCS, table
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 

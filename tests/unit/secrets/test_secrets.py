@@ -18,6 +18,7 @@ from glacierbase import secrets
 from glacierbase.apply.results import PlannedFile, PlannedStatement, PlanResult
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, SeveralErrors, StatementRefused
+from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.history.details import details_of
 from glacierbase.inspect.history import HistoryResult
@@ -25,7 +26,6 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import Secrets, address, is_secret, mask, register, register_setting
-from glacierbase.stores.iceberg.errors import mapped
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 

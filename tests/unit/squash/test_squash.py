@@ -14,11 +14,11 @@ import pytest
 
 from glacierbase.apply.plan import Selection
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees
+from glacierbase.executors.iceberg.shape import ShapeReader
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.shape import Column, Shape
 from glacierbase.squash import file as squash_file
 from glacierbase.squash.squash import SquashResult, squash
-from glacierbase.stores.iceberg.shape import ShapeReader
 from tests.support.program import call_program
 from tests.support.project_folder import Output, ProjectFolder
 from tests.support.repository import commit_all, git, set_author

@@ -20,6 +20,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from glacierbase.apply.lock import Lock
 from glacierbase.errors import LockLost, OutcomeUnknown, StatementRefused
 from glacierbase.executors.engine import Engine
+from glacierbase.executors.iceberg import rest
 from glacierbase.history.entries import environment_accepted
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.history.recorder import Recorder
@@ -28,7 +29,7 @@ from glacierbase.model.migration import Event
 from glacierbase.run.run import Run
 from glacierbase.stores import tables
 from glacierbase.stores.bounded import BoundedStore
-from glacierbase.stores.iceberg import IcebergStore, open_store, rest
+from glacierbase.stores.iceberg import IcebergStore, open_store
 from tests.support.checkingproxy import LOGIN, TOKENS, CheckingProxy, Fault, checking_proxy
 from tests.support.program import ask_here
 from tests.support.project_folder import ProjectFolder, only_catalog

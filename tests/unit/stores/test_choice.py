@@ -45,7 +45,8 @@ def declared(catalog: Catalog, properties: dict[str, str], store_type: str = "au
 def without(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
     """Hide packages; all others are installed."""
     monkeypatch.setattr(
-        "glacierbase.stores.iceberg.properties.find_spec", lambda name: None if name in missing else find_spec("json")
+        "glacierbase.executors.iceberg.properties.find_spec",
+        lambda name: None if name in missing else find_spec("json"),
     )
 
 

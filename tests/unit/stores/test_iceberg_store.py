@@ -34,13 +34,13 @@ from glacierbase.errors import (
     StatementRefused,
     TableNotFound,
 )
+from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.run.installed import pip_install
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import IcebergStore, open_store
-from glacierbase.stores.iceberg.errors import mapped
 from tests.support.foreign import foreign_writer
 from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder

@@ -12,7 +12,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from glacierbase.executors import STATEMENT_TAG
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.catalog import Catalog
-from glacierbase.stores.bounded import CALL_SECONDS
+from glacierbase.run.waiting import CALL_SECONDS
 from glacierbase.stores.iceberg import IcebergStore, open_store
 
 LAKE = "spark.sql.catalog.lake"
@@ -117,8 +117,8 @@ def test_a_commit_to_a_database_is_under_way_no_longer_than_its_time_out(
 
 def test_glue_and_hive_set_no_bound() -> None:
     """Neither Glue nor Hive could be tested truthfully, so nothing is concluded from a table there."""
-    from glacierbase.stores.iceberg.guard import Guarded
-    from glacierbase.stores.iceberg.sql import SqlCatalog as Sql
+    from glacierbase.executors.iceberg.guard import Guarded
+    from glacierbase.executors.iceberg.sql import SqlCatalog as Sql
 
     assert Guarded.commit_seconds is None
     assert issubclass(Sql, Guarded)

@@ -10,10 +10,10 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import ForbiddenError
 
+from glacierbase.executors.iceberg.properties import Opening
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.stores.iceberg import probe
-from glacierbase.stores.iceberg.properties import Opening
-from tests.unit.stores.test_iceberg_properties import REST, catalog
+from tests.unit.executors.test_iceberg_properties import REST, catalog
 
 TOKEN = "canary-of-the-writer"
 

@@ -16,9 +16,9 @@ from requests.exceptions import ConnectionError as NotRead
 from urllib3.exceptions import HTTPError
 
 from glacierbase.errors import OutcomeUnknown
-from glacierbase.stores.bounded import CALL_SECONDS
-from glacierbase.stores.iceberg.guard import Guarded, check_implementations
-from glacierbase.stores.iceberg.opened import WAIT_SECONDS
+from glacierbase.executors.iceberg.guard import Guarded, check_implementations
+from glacierbase.executors.iceberg.opened import WAIT_SECONDS
+from glacierbase.run.waiting import CALL_SECONDS
 
 # Iceberg's properties and defaults in milliseconds. 0 waits without limit, as in the engine.
 _CONNECT = ("rest.client.connection-timeout-ms", "10000")

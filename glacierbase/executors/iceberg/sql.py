@@ -12,13 +12,13 @@ from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
 from sqlalchemy import event, make_url, select
 from sqlalchemy.orm import Session
 
-from glacierbase.catalogs.safe_store import FOLDER
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors.iceberg.errors import database_locked
+from glacierbase.executors.iceberg.guard import Guarded, reading_metadata
+from glacierbase.executors.iceberg.properties import OWN_FOLDER
+from glacierbase.model.catalog import EMBEDDED_FOLDER
 from glacierbase.model.command import command
-from glacierbase.stores.bounded import CALL_SECONDS
-from glacierbase.stores.iceberg.errors import database_locked
-from glacierbase.stores.iceberg.guard import Guarded, reading_metadata
-from glacierbase.stores.iceberg.properties import OWN_FOLDER
+from glacierbase.run.waiting import CALL_SECONDS
 
 # MySQL's error for an absent table, by which SQLAlchemy finds out that it is absent.
 _NO_TABLE = 1146
@@ -76,7 +76,7 @@ def _check_own(location: str, folder: Path) -> None:
     """
     if Path(location).resolve().is_relative_to(folder.resolve()):
         return
-    first, project = (text.partition(f"/{FOLDER}/")[0] for text in (location, str(folder)))
+    first, project = (text.partition(f"/{EMBEDDED_FOLDER}/")[0] for text in (location, str(folder)))
     hint = f"ln -s {quote(project)} {quote(first)}"
     if Path(first).exists():
         by_hand = command("baseline", "--to", "VERSION", reason=True)

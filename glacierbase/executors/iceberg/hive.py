@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyiceberg.catalog.hive import HiveCatalog as _HiveCatalog
 
-from glacierbase.stores.iceberg.guard import Guarded
+from glacierbase.executors.iceberg.guard import Guarded
 
 
 class HiveCatalog(Guarded, _HiveCatalog):  # type: ignore[misc]

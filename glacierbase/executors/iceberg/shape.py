@@ -9,16 +9,15 @@ from itertools import islice
 from typing import Any, TypeVar
 
 from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.iceberg.opened import not_installed, open_catalog
+from glacierbase.executors.iceberg.properties import opening
+from glacierbase.executors.iceberg.values import values_of
+from glacierbase.executors.iceberg.versions import identifier, past_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Past, Shape, SortField
-from glacierbase.run.waiting import Caller, NoAnswer, result
-from glacierbase.stores.bounded import CALL_SECONDS
-from glacierbase.stores.iceberg.errors import mapped
-from glacierbase.stores.iceberg.opened import not_installed, open_catalog
-from glacierbase.stores.iceberg.properties import opening
-from glacierbase.stores.iceberg.values import values_of
-from glacierbase.stores.iceberg.versions import identifier, past_of
+from glacierbase.run.waiting import CALL_SECONDS, Caller, NoAnswer, result
 
 # https://iceberg.apache.org/docs/latest/spark-getting-started/#iceberg-type-to-spark-type. Types that Spark reads as another one,
 # such as uuid as string, keep their name: a table with that other type is another table.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pyiceberg.catalog.glue import GlueCatalog as _GlueCatalog
 
-from glacierbase.stores.iceberg.guard import Guarded
+from glacierbase.executors.iceberg.guard import Guarded
 
 
 class GlueCatalog(Guarded, _GlueCatalog):  # type: ignore[misc]

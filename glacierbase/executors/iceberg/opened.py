@@ -6,8 +6,8 @@ from importlib import import_module
 from typing import Any
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors.iceberg.properties import Opening
 from glacierbase.run.installed import pip_install
-from glacierbase.stores.iceberg.properties import Opening
 
 # By the kind of a catalog, which is also the name of its module.
 _CLASSES = {"rest": "RestCatalog", "glue": "GlueCatalog", "hive": "HiveCatalog", "sql": "SqlCatalog"}

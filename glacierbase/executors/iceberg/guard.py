@@ -13,7 +13,7 @@ from pyiceberg.exceptions import ValidationError
 from pyiceberg.serializers import ToOutputFile
 
 from glacierbase.errors import EngineError, OutcomeUnknown
-from glacierbase.stores.iceberg.errors import mapped
+from glacierbase.executors.iceberg.errors import mapped
 
 # All properties whose value PyIceberg imports and calls, and the classes of PyIceberg that they may name. `auth` is a mapping, in
 # which `impl` names a class; its other kinds would fetch this machine's credentials for the server.

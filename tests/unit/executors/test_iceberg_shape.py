@@ -31,9 +31,9 @@ from pyiceberg.types import (
 )
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors.iceberg.shape import ShapeReader
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.stores.iceberg.shape import ShapeReader
 
 LAKE = "spark.sql.catalog.lake"
 
