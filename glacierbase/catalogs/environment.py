@@ -54,7 +54,8 @@ class EnvironmentReader:
         """
         engine = self._engine()
         self._check_conf(engine)
-        spark_conf, connection, conf = self._spark_conf(), self._connection(), self._conf(engine)
+        connection, conf = self._connection(), self._conf(engine)
+        spark_conf = {**engine.implied_conf(conf), **self._spark_conf()}
         dependencies = self._dependencies(spark_conf)
         catalog = Catalog(
             name=name,
@@ -85,6 +86,7 @@ class EnvironmentReader:
             probe_as=self._probe_as(),
             python=self._option("migrationExecutor.python"),
             packages=self._packages(),
+            is_direct=self._option("migrationExecutor.direct") == "auto",
         )
         self._check_embedded(catalog)
         raise_all(with_unset_joined(self._errors)[:MOST_ERRORS])

@@ -285,6 +285,13 @@ def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
         Key("conf", "The engine's configuration.", Kind.GROUP, keys=tuple(conf.values())),
         *(conf[name] for name in BESIDE_CONF),
         Key(
+            "direct",
+            "Whether files of plain Iceberg DDL run without Spark: `auto` where the result is the same, or `never`.",
+            type=one_of("auto", "never"),
+            default="never",
+            resolved=False,
+        ),
+        Key(
             "python",
             "The Python that the engine runs with, where it is not that of glacierbase: a path.",
             type=WORDS,  # Empty, as from an empty variable, would mean the Python of glacierbase.

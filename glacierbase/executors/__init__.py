@@ -33,7 +33,7 @@ from glacierbase.run.packages import EXECUTORS, names_in, offered
 from glacierbase.run.run import Run
 
 # The types of glacierbase itself. They need no search for packages, which takes time; and a checkout may not be installed.
-OWN = ("spark", "snowflake")
+OWN = ("spark", "snowflake", "iceberg")
 
 Row = tuple[Any, ...]
 
@@ -343,6 +343,10 @@ class EngineType:
             EngineUnavailable: the engine did not start or could not be reached.
         """
         raise NotImplementedError
+
+    def implied_conf(self, conf: Mapping[str, Any]) -> Mapping[str, str]:  # noqa: ARG002 (the port's)
+        """Return settings of Spark that the keys imply, by which the names of tables are resolved."""
+        return {}
 
     def open_in_session(self, catalog: Catalog, session: Any) -> Executor:  # noqa: ARG002 (the port's)
         """Work in a SparkSession of the caller. Raises as `open_executor` does."""

@@ -178,6 +178,7 @@ class Catalog:
         probe_as: for Spark, how another identity logs in to a REST catalog, with which `doctor` tries what it may change.
         fixtures: the path of an SQL file with tables that no migration creates, relative to the project; None without one.
         python: the Python that the engine runs with, as a path; None for this one, or for that of `packages`.
+        is_direct: for Spark, whether files of plain Iceberg DDL run without it.
         packages: the requirements, by PEP 508, of the virtual environment that the engine runs with; empty without one.
     """
 
@@ -211,3 +212,4 @@ class Catalog:
     probe_as: Mapping[str, str] = field(default_factory=dict, repr=False)
     python: str | None = None
     packages: tuple[str, ...] = ()
+    is_direct: bool = False

@@ -8,4 +8,53 @@ Catalogs:
 Tables:
 - `shape`, `versions`: the shapes and the versions of users' tables.
 - `values`: the values of a column of a user's table.
+
+Statements:
+- `executor`: the executor, and its sessions.
+- `plain`: which statements run without an engine, and why the others do not.
+- `ddl/`: what each statement does to the metadata.
 """
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from glacierbase.executors import EngineType, Executor
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.keys import WORDS, Key, Kind
+from glacierbase.run.run import Run
+from glacierbase.sql.dialects import SPARK
+
+_SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+
+
+class Iceberg(EngineType):
+    """One catalog of Iceberg, in which plain DDL runs through PyIceberg; its files are in Spark's dialect."""
+
+    name = "iceberg"
+    dialect = SPARK.name
+    keys = (
+        Key("name", "The name of the catalog, with which the names of its tables begin.", type=WORDS, required=True),
+        Key("properties", "The properties with which PyIceberg opens the catalog.", Kind.KEYS, required=True),
+    )
+    default_catalog = ("name",)
+    extra = "iceberg"
+
+    def implied_conf(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
+        """Return settings by which names of tables begin with the catalog."""
+        name = conf.get("name") or ""
+        return {f"spark.sql.catalog.{name}": _SPARK_CATALOG, "spark.sql.defaultCatalog": name} if name else {}
+
+    def open_executor(self, catalog: Catalog, run: Run) -> Executor:  # noqa: ARG002 (the port's)
+        """Open the catalog when the first statement needs it."""
+        from glacierbase.executors.iceberg.executor import IcebergExecutor
+
+        return IcebergExecutor(catalog)
+
+    def given_parts(self, catalog: Catalog) -> int:  # noqa: ARG002 (the port's)
+        """Count the catalog; no namespace is the default."""
+        return 1
+
+
+ENGINE = Iceberg()

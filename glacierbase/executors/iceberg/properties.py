@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from glacierbase.errors import ConfigurationError
@@ -146,6 +147,8 @@ def opening(catalog: Catalog) -> Opening:
         ConfigurationError: PyIceberg cannot open the catalog, or would open it with other settings.
     """
     try:
+        if catalog.conf.get("properties") and catalog.conf.get("name") == catalog.store.catalog:
+            return _own_opening(catalog.store.catalog, catalog.conf["properties"])
         return _opening(catalog.store.catalog, catalog.spark_conf)
     except ValueError as error:
         raise ConfigurationError(
@@ -153,6 +156,21 @@ def opening(catalog: Catalog) -> Opening:
             f"PyIceberg cannot open the catalog {catalog.store.catalog}: {error}",
             "set `store: {type: sql}` to read and write history and lock through the catalog's engine",
         ) from error
+
+
+def _own_opening(name: str, given: Mapping[str, Any]) -> Opening:
+    """Return how PyIceberg opens a catalog that is configured by its own properties."""
+    properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
+    kind = properties.pop("type", "")
+    if kind not in _REQUIRED:
+        raise ValueError(f"its type is {kind or 'not set'}; PyIceberg opens {', '.join(_REQUIRED)} here")
+    if missing := next((key for key in _REQUIRED[kind] if not properties.get(key)), None):
+        raise ValueError(f"its {missing} is not set")
+    if kind != "sql":
+        return Opening(kind, name, properties)
+    scheme, _, path = properties["uri"].partition(":///")
+    file = Path(path.partition("?")[0]) if scheme.startswith("sqlite") and path else None
+    return _of_database(name, Database(properties["uri"], file), properties)
 
 
 def _opening(name: str, conf: Mapping[str, str]) -> Opening:

@@ -309,7 +309,7 @@ def _version(name: str, table: Any) -> TableVersion | None:
 @contextmanager
 def _committing(table: Any) -> Iterator[Any]:
     """Yield a transaction on the table, and commit it at the end."""
-    from glacierbase.stores.iceberg.writes import Transaction
+    from glacierbase.executors.iceberg.ddl.commit import Transaction
 
     with mapped(), Transaction(table) as transaction:
         yield transaction

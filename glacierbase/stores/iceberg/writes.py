@@ -9,11 +9,8 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from typing import Any
 
-from pyiceberg.table import Transaction as _Transaction
-from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.update import TableUpdate
-
 from glacierbase.errors import CommitConflict
+from glacierbase.executors.iceberg.ddl.commit import Transaction
 
 # On an object store each request takes a round trip, however small the file.
 _REQUESTS_AT_ONCE = 8
@@ -109,20 +106,3 @@ def _files(snapshots: Sequence[Any], io: Any, pool: ThreadPoolExecutor) -> set[s
 def _delete(file: str, io: Any) -> None:
     with suppress(OSError):  # It may be deleted already, or deletion may be forbidden; nothing references it.
         io.delete(file)
-
-
-class Transaction(_Transaction):  # type: ignore[misc]
-    """Copy the table's metadata only after an update was staged.
-
-    PyIceberg's Transaction copies the metadata at every access, about twenty times in an append.
-    """
-
-    _cached: tuple[tuple[TableUpdate, ...], TableMetadata] | None = None
-
-    @property
-    def table_metadata(self) -> TableMetadata:
-        if not self._updates:
-            return self._table.metadata
-        if self._cached is None or self._cached[0] is not self._updates:
-            self._cached = self._updates, super().table_metadata
-        return self._cached[1]

@@ -1,0 +1,114 @@
+"""The executor of plain DDL, and its sessions: statements of Spark's dialect as commits of PyIceberg."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping, Sequence
+from importlib.metadata import version
+from typing import Any
+
+from glacierbase.errors import StatementRefused
+from glacierbase.executors import Evidence, InFlight, ListedTable, Row, Session
+from glacierbase.executors.iceberg.ddl import run
+from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.iceberg.plain import why_not_plain
+from glacierbase.executors.iceberg.shape import shape_of
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.session import SessionContext
+from glacierbase.model.shape import Shape
+from glacierbase.run.processes import engine_process
+from glacierbase.sql import read
+from glacierbase.sql.dialects import SPARK
+
+
+class IcebergExecutor:
+    """An executor in this process."""
+
+    dialect = SPARK.name
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._lakes = Lakes(catalog)
+        self.engine = f"pyiceberg {version('pyiceberg')}"
+        self.principal = getpass.getuser()
+        self.process: Mapping[str, Any] = engine_process(os.getpid())
+
+    def open_session(self, *, bookkeeping: bool = False) -> Session:  # noqa: ARG002 (the port's)
+        """Open a session."""
+        return IcebergSession(self._lakes)
+
+    def evidence(self, statement: InFlight) -> Evidence:  # noqa: ARG002 (the port's)
+        """Return nothing: a commit of metadata names no statement."""
+        return Evidence()
+
+    def proving_table(self, sql: str, file: str) -> str | None:  # noqa: ARG002 (the port's)
+        """Return the table of a statement that commits to one table."""
+        targets = read(sql, SPARK.name).targets
+        return targets[0].recorded if len(targets) == 1 else None
+
+    def close(self) -> None:
+        """Close the connections to the catalogs."""
+        self._lakes.close()
+
+
+class IcebergSession:
+    """A session, which holds nothing but the names of its catalogs."""
+
+    def __init__(self, lakes: Lakes) -> None:
+        self._lakes = lakes
+
+    def execute(
+        self,
+        sql: str,
+        parameters: Sequence[Any] = (),
+        *,
+        tag: str | None = None,  # noqa: ARG002 (the port's)
+    ) -> str | None:
+        """Run one plain statement. Another one is refused."""
+        if parameters:
+            raise StatementRefused("UNSUPPORTED", "a plain statement has no parameters")
+        statement = read(sql, SPARK.name)
+        if why := why_not_plain(statement):
+            raise StatementRefused("NOT_PLAIN", why, hint="run it with `type: spark`")
+        with mapped():
+            run(self._lakes, statement)
+        return None
+
+    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:  # noqa: ARG002 (the port's)
+        """Refuse a query: it needs an engine."""
+        raise StatementRefused("NOT_PLAIN", "a query needs an engine", hint="run it with `type: spark`")
+
+    def cancel(self) -> None:
+        """Do nothing: a commit takes less time than its cancellation."""
+
+    def progress(self) -> str | None:
+        """Return nothing."""
+        return None
+
+    def shape(self, table: str) -> Shape | None:
+        """Return the shape of a table; None if it does not exist."""
+        with mapped():
+            loaded = self._lakes.table_or_none(table)
+        return None if loaded is None else shape_of(table, loaded)
+
+    def tables(self, catalog: str) -> list[ListedTable]:
+        """Return the tables and views in all namespaces of a catalog."""
+        with mapped():
+            return self._lakes.listed(catalog)
+
+    def view_statements(self, view: str) -> tuple[str, ...]:  # noqa: ARG002 (the port's)
+        """Return none: PyIceberg does not show the text of a view."""
+        return ()
+
+    def context(self) -> SessionContext:
+        """Return the catalog of unqualified names."""
+        return SessionContext(self._lakes.default)
+
+    def select(self, context: SessionContext) -> None:
+        """Refuse another context than the only one."""
+        if context != self.context():
+            raise StatementRefused("NOT_PLAIN", f"a session without an engine stays in {self.context()}")
+
+    def close(self) -> None:
+        """Do nothing."""

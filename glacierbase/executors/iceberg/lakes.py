@@ -1,0 +1,98 @@
+"""The Iceberg catalogs of one catalog file, opened when a statement names them; names of tables as PyIceberg takes them."""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from glacierbase.errors import StatementRefused, TableNotFound
+from glacierbase.executors import ListedTable
+from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.iceberg.opened import open_catalog
+from glacierbase.executors.iceberg.properties import opening
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified
+from glacierbase.sql.statement import Name
+
+Identifier = tuple[str, ...]
+
+
+class Lakes:
+    """The catalogs that a catalog file declares.
+
+    Attributes:
+        default: the catalog of names without one.
+    """
+
+    def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
+        self._opened: dict[str, Any] = {}
+        self.default = catalog.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
+
+    def open(self, name: str) -> Any:
+        """Return a catalog, opened before or now. The tables of a SQL catalog are created, as Spark does.
+
+        Raises:
+            ConfigurationError: PyIceberg cannot open it.
+        """
+        if name not in self._opened:
+            place = opening(replace(self._catalog, store=replace(self._catalog.store, catalog=name)))
+            if place.file:
+                place.file.parent.mkdir(parents=True, exist_ok=True)
+            opened = open_catalog(place)
+            if place.kind == "sql":
+                opened.create_tables()
+            self._opened[name] = opened
+        return self._opened[name]
+
+    def place(self, name: Name) -> tuple[Any, Identifier]:
+        """Return the catalog of a table, a view or a namespace, and its name there."""
+        first, *rest = name_parts(qualified(self._catalog, name.recorded))
+        return self.open(first), tuple(rest)
+
+    def table(self, name: Name) -> Any:
+        """Return a table, freshly loaded.
+
+        Raises:
+            TableNotFound: Spark's error for it.
+        """
+        catalog, identifier = self.place(name)
+        try:
+            with mapped():
+                return catalog.load_table(identifier)
+        except TableNotFound as error:
+            raise table_not_found(name) from error
+
+    def table_or_none(self, recorded: str) -> Any:
+        """Return a table by its name as the history records it; None if it does not exist."""
+        first, *rest = name_parts(qualified(self._catalog, recorded))
+        try:
+            with mapped():
+                return self.open(first).load_table(tuple(rest))
+        except TableNotFound:
+            return None
+
+    def listed(self, name: str) -> list[ListedTable]:
+        """Return the tables and views in all namespaces of a catalog."""
+        catalog, listed, left = self.open(name), list[ListedTable](), [()]
+        while left:
+            namespace = left.pop()
+            if namespace:
+                listed += (ListedTable(name_of((name, *table))) for table in catalog.list_tables(namespace))
+                with suppress(NotImplementedError):
+                    listed += (ListedTable(name_of((name, *view)), "view") for view in catalog.list_views(namespace))
+            with suppress(StatementRefused), mapped():
+                left += [inner for inner in catalog.list_namespaces(namespace) if inner[: len(namespace)] == namespace]
+        return listed
+
+    def close(self) -> None:
+        """Close the connections."""
+        for opened in self._opened.values():
+            opened.close()
+
+
+def table_not_found(name: Name) -> TableNotFound:
+    """Return Spark's error for a table that does not exist."""
+    return TableNotFound("TABLE_OR_VIEW_NOT_FOUND", f"The table or view {name.recorded} cannot be found.")
