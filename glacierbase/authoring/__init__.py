@@ -3,5 +3,6 @@
 - `init`: write a catalog file, its schema for editors and a first migration, from `templates/`.
 - `ci_files`: write the files of a CI service, from `templates/ci/`.
 - `new`: write the next migration file.
+- `match`, `wanted`: write it with the statements that lead to wanted tables; read what is wanted.
 - `rebase`: give the new files of a branch versions above those of its base.
 """

@@ -19,11 +19,18 @@ from glacierbase.model.result import Result
 
 @dataclass(frozen=True, slots=True)
 class WrittenResult(Result):
-    """The files that `new` wrote."""
+    """The files that `new` wrote.
+
+    Attributes:
+        unchanged: what the recorded tables match already, so that nothing was written; None otherwise.
+    """
 
     files: tuple[str, ...] = ()
+    unchanged: str | None = None
 
     def lines(self) -> list[str]:
+        if self.unchanged is not None:
+            return [f"the recorded tables match {self.unchanged}; nothing was written"]
         return [f"wrote {os.path.relpath(file)}" for file in self.files]
 
 

@@ -49,19 +49,51 @@ def render(options: CommandOptions, resolve: bool, versions: Sequence[str]) -> N
 
 
 @cli.command()
-@with_options(environment=False, catalogs=False)
+@with_options(catalogs=False)
 @click.option("--catalog", help="The catalog; required if there are several.", shell_complete=complete_catalog)
 @click.option("--author", help="Default: git's user.name.")
+@click.option(
+    "--to-match",
+    metavar="FILE",
+    help="Write the statements that lead from the recorded tables to those of FILE: CREATE TABLE statements, an Arrow, Parquet or "
+    "JSON schema, or env:NAME, another environment.",
+)
+@click.option("--table", help="With --to-match: the table, as the history records it. Default: all in FILE.")
+@click.option(
+    "--rename",
+    "renames",
+    metavar="OLD:NEW",
+    multiple=True,
+    help="With --to-match: a column that has another name in FILE; otherwise columns of different names are different.",
+)
 @click.option("--reverting", metavar="VERSION", help="Write statements that undo this version, as far as possible.")
 @click.option("--repeatable", metavar="NAME", help="Write repeatable/NAME.sql, which runs again whenever it changes.")
 @click.argument("description")
-def new(options: CommandOptions, catalog: str | None, description: str, **written: str | None) -> None:
+def new(
+    options: CommandOptions,
+    catalog: str | None,
+    description: str,
+    to_match: str | None,
+    table: str | None,
+    renames: Sequence[str],
+    **written: str | None,
+) -> None:
     """Write the next migration file, with its headers.
 
     Example: glacierbase new 'add the device column'
     """
 
     with options.reporting() as report, options.loaded() as project:
+        if to_match is not None:
+            report.results = project.new_matching(
+                to_match,
+                description,
+                [catalog] if catalog else (),
+                table=table,
+                renames=renames,
+                author=written["author"],
+            )
+            return
         folder = project.folder(catalog)
         write = COMMANDS["new"].load()
         report.results = (write(project.root, folder, description, catalog=catalog, **written),)

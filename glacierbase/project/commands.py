@@ -113,6 +113,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "export-state": Command(Section.READ, "inspect.compare.exporting:export", "inspect.compare.state:StateResult"),
     "drift": Command(Section.READ, "inspect.drift:drift", "inspect.drift:DriftResult", reads_files=False),
+    "new-matching": Command(None, "authoring.match:new_matching", "authoring.new:WrittenResult"),
     "drift-adopt": Command(None, "apply.drift:adopt", "apply.drift:DriftFileResult"),
     "drift-revert": Command(None, "apply.drift:revert", "apply.drift:DriftFileResult"),
     "drift-ignore": Command(None, "apply.drift:ignore", "apply.drift:DriftIgnoreResult"),

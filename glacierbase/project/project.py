@@ -52,6 +52,7 @@ if TYPE_CHECKING:
         UnlockResult,
         WarmResult,
     )
+    from glacierbase.authoring.new import WrittenResult
     from glacierbase.heat.advise import AdviseResult
     from glacierbase.heat.explain import ExplainResult
     from glacierbase.heat.load import Load
@@ -445,6 +446,31 @@ class Project:
         number = version_given(to)
         return self._catalogs.run(
             COMMANDS["squash"], catalogs, to=number, author=author, dry_run=dry_run, commit=commit
+        )
+
+    @_on_named_catalogs
+    def new_matching(
+        self, source: str, description: str, catalogs: Collection[str] = (),
+        *, table: str | None = None, renames: Sequence[str] = (), author: str | None = None,
+    ) -> tuple[WrittenResult, ...]:  # fmt: skip
+        """Write the next migration file with the statements that lead from the recorded tables to wanted ones.
+
+        Args:
+            source: a file with CREATE TABLE statements, an Arrow, Parquet or JSON schema; or `env:` and an environment's name.
+            table: the only one that is changed; required where the source names none.
+            renames: the columns that have other names in the source, as `old:new`.
+            author: default git's `user.name`.
+
+        Raises:
+            ConfigurationError: a step would lose values or is impossible, or the source is no schema.
+        """
+        from glacierbase.authoring.match import Match, rename_pairs
+
+        self._catalogs.choice.only(catalogs)
+        other = Project.load(self.root, source.removeprefix("env:")) if source.startswith("env:") else None
+        match = Match(source, table, rename_pairs(renames), other._catalogs.only(catalogs) if other else None)
+        return self._catalogs.run(
+            COMMANDS["new-matching"], catalogs, match=match, description=description, author=author
         )
 
     @_on_named_catalogs

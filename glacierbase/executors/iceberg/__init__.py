@@ -7,12 +7,13 @@ Catalogs:
 
 Tables:
 - `shape`, `versions`: the shapes and the versions of users' tables.
-- `values`: the values of a column of a user's table.
+- `values`, `arrow`: the values of a column of a user's table; the columns of an Arrow or Parquet file.
 
 Statements:
 - `executor`, `lakes`: the executor and its sessions; the catalogs that statements name.
 - `plain`: which statements run without an engine, and why the others do not.
 - `ddl/`: what each statement does to the metadata.
+- `memory`: the same on tables without files.
 """
 
 from __future__ import annotations

@@ -87,6 +87,11 @@ class Lakes:
                 left += [inner for inner in catalog.list_namespaces(namespace) if inner[: len(namespace)] == namespace]
         return listed
 
+    @property
+    def opened(self) -> tuple[str, ...]:
+        """The names of the opened catalogs."""
+        return tuple(self._opened)
+
     def close(self) -> None:
         """Close the connections."""
         for opened in self._opened.values():

@@ -214,6 +214,11 @@ def shape_of(name: str, table: Any) -> Shape:
     )
 
 
+def columns_of(schema: Any) -> tuple[Column, ...]:
+    """Return the columns of a schema of PyIceberg, without ids."""
+    return tuple(replace(column, id=None) for _, column in _columns(schema.fields))
+
+
 def _columns(fields: Any, above: _Path = ()) -> Iterator[tuple[_Path, Column]]:
     """Yield each field with its path, and after it the fields inside."""
     for field in fields:

@@ -1,0 +1,231 @@
+"""`new --to-match`: write the migration that leads from the recorded tables to wanted ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from glacierbase.apply.drift import template_of, written_names
+from glacierbase.authoring.new import WrittenResult
+from glacierbase.authoring.wanted import Wanted, read_wanted
+from glacierbase.errors import ConfigurationError
+from glacierbase.history.opening import Target
+from glacierbase.history.records import History
+from glacierbase.history.state import current_state
+from glacierbase.history.timeline import timelines
+from glacierbase.inspect.table_search import TableSearch
+from glacierbase.migrations.new_files import git_user, write_migration
+from glacierbase.model.command import command
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.shape import Column, Shape
+from glacierbase.model.text import quoted
+from glacierbase.sql.qualified import qualified
+from glacierbase.sql.render import Alters, alter_statements, create_statements, not_creatable
+
+_EVERY_PART = frozenset(
+    {
+        "partitioning",
+        "sorting",
+        "identifiers",
+        "properties",
+        "version",
+        "comments",
+        "nulls",
+        "order",
+        "absent properties",
+    }
+)
+# Properties that Spark and its catalogs add to a new table.
+_ADDED = frozenset({"owner", "write.parquet.compression-codec"})
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """What is to be matched.
+
+    Attributes:
+        source: a file, or `env:` and the name of another environment.
+        table: the one that is changed; None for all that the source names.
+        renames: pairs of an old and a new column.
+        other: the catalog in the other environment; None where the source is a file.
+    """
+
+    source: str
+    table: str | None
+    renames: tuple[tuple[str, str], ...]
+    other: Target | None
+
+
+def rename_pairs(renames: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return renames as pairs of an old and a new column.
+
+    Raises:
+        ConfigurationError: `INVALID_VALUE`.
+    """
+    pairs = [tuple(rename.split(":")) for rename in renames]
+    for pair, rename in zip(pairs, renames, strict=True):
+        if len(pair) != 2 or not all(pair):
+            raise ConfigurationError("INVALID_VALUE", f"--rename {rename!r} is not OLD:NEW", command("new", "--help"))
+    return tuple((old, new) for old, new in pairs)
+
+
+def new_matching(
+    target: Target, result: WrittenResult, *, match: Match, description: str, author: str | None
+) -> WrittenResult:
+    """Write the next migration file with the statements that lead from the recorded tables to the wanted ones.
+
+    Raises:
+        ConfigurationError: `NOT_MATCHABLE`: a step would lose values or is impossible; `NOT_A_SCHEMA`, `UNREADABLE_FILE`.
+    """
+    history = current_state(target).history
+    statements, wrong = list[str](), list[str]()
+    for before, wanted in _pairs(target, history, match):
+        alters = _alters(before, wanted, match.renames)
+        statements += alters.statements
+        wrong += [f"{wanted.shape.table}: {why}" for why in alters.impossible]
+    if wrong:
+        hint = "a column with another name: `--rename OLD:NEW`; write what loses values by hand"
+        what = (f"no statement leads to {match.source} without a loss; nothing was written", *quoted("\n".join(wrong)))
+        raise ConfigurationError("NOT_MATCHABLE", what, hint)
+    if not statements:
+        return replace(result, unchanged=match.source)
+    root, catalog = Path(target.run.project), target.catalog
+    recorded = {timeline.table for timeline in timelines(history)}
+    sql = template_of("".join(f"{sql};\n" for sql in statements), written_names(target, history, recorded)) + "\n"
+    folder = root / "migrations" / catalog.stem
+    path = write_migration(
+        folder,
+        root,
+        description,
+        author or git_user(),
+        sql=sql,
+        headers=catalog.required_headers,
+        versions=catalog.versions,
+    )
+    return replace(result, files=(str(path),))
+
+
+def _pairs(target: Target, history: History, match: Match) -> Iterator[tuple[Shape | None, Wanted]]:
+    """Yield each wanted table with the recorded shape of the table that is to become like it; None where there is none."""
+    if match.other is not None:
+        yield from _of_environment(target, history, match.other, match.table)
+        return
+    found = read_wanted(match.source, target.catalog)
+    if match.table is None and any(not wanted.shape.table for wanted in found):
+        raise ConfigurationError("NO_TABLE", f"{match.source} names no table", "name it: `--table TABLE`")
+    for wanted in found:
+        before = _recorded(history, match.table or wanted.shape.table)
+        name = before.table if before else qualified(target.catalog, match.table or wanted.shape.table)
+        if not match.table or not wanted.shape.table or len(found) == 1 or wanted.shape.table == name:
+            yield before, replace(wanted, shape=replace(wanted.shape, table=name))
+
+
+def _recorded(history: History, table: str) -> Shape | None:
+    """Return the shape of a table as recorded last; None where it does not exist.
+
+    Raises:
+        ConfigurationError: `NO_TABLE`: files changed it, and recorded nothing of it.
+    """
+    chosen = TableSearch(table).find(history)
+    if chosen is None:
+        return None
+    if not chosen.timelines:
+        what = f"the history has no record of {chosen.name}, which files have changed"
+        raise ConfigurationError("NO_TABLE", what, f"`{command('schema', chosen.name)}` says why")
+    return chosen.at().moments[-1].shape
+
+
+def _of_environment(
+    target: Target, history: History, other: Target, table: str | None
+) -> Iterator[tuple[Shape | None, Wanted]]:
+    """Yield the recorded tables of another environment: those that files name in the same way are the same."""
+    there = current_state(other).history
+    shapes = {timeline.table: timeline.shape for timeline in timelines(there) if timeline.shape}
+    names = {name: _name_here(target, history, other, there, name) for name in shapes}
+    chosen = TableSearch(table).find(history) if table is not None else None
+    for name, shape in shapes.items():
+        if table is None or (chosen and chosen.name == names[name]):
+            yield _recorded(history, names[name]), Wanted(replace(shape, table=names[name]), _EVERY_PART)
+
+
+def _name_here(target: Target, history: History, other: Target, there: History, name: str) -> str:
+    written = written_names(other, there, [name]).get(name)
+    ours = {timeline.table for timeline in timelines(history)}
+    names = {text: table for table, text in written_names(target, history, ours).items()}
+    return names.get(written or "", name)
+
+
+def _alters(before: Shape | None, wanted: Wanted, renames: Sequence[tuple[str, str]]) -> Alters:
+    """Return the statements that lead to a wanted table, and why there are none."""
+    if before is None:
+        missing = not_creatable(wanted.shape)
+        made = replace(
+            wanted.shape, properties={key: value for key, value in wanted.shape.properties.items() if key not in _ADDED}
+        )
+        return Alters((), tuple(missing)) if missing else Alters(tuple(create_statements(made)))
+    after, wrong = _after(before, wanted, renames)
+    alters = alter_statements(before, after)
+    kept = {column.id for column in after.columns}
+    lost = [f"{column.name} would be dropped, with its values" for column in before.columns if column.id not in kept]
+    return Alters(alters.statements, (*wrong, *lost, *alters.impossible))
+
+
+def _after(before: Shape, wanted: Wanted, renames: Sequence[tuple[str, str]]) -> tuple[Shape, list[str]]:
+    """Return the recorded shape with what the source states, with the ids of the columns that have the same name."""
+    present, wrong = _renamed(before.columns, renames)
+    columns = tuple(_column(column, present.get(_key(column.name)), wanted) for column in wanted.shape.columns)
+    stated = {_key(column.name) for column in columns}
+    wrong += [f"{new} is no column of {wanted.shape.table} as wanted" for _, new in renames if _key(new) not in stated]
+    if "order" not in wanted.states:
+        places = {column.id: at for at, column in enumerate(before.columns)}
+        columns = tuple(sorted(columns, key=lambda column: places.get(column.id, len(places))))
+    properties = dict(before.properties)
+    if "properties" in wanted.states:
+        if "absent properties" in wanted.states:
+            properties = {key: value for key, value in properties.items() if key in _ADDED}
+        properties.pop("comment", None)
+        properties |= {key: value for key, value in wanted.shape.properties.items() if key not in _ADDED}
+    shape = wanted.shape
+    return replace(
+        before,
+        table=before.table,
+        columns=columns,
+        format_version=shape.format_version if "version" in wanted.states else before.format_version,
+        partitioning=shape.partitioning if "partitioning" in wanted.states else before.partitioning,
+        sorting=shape.sorting if "sorting" in wanted.states else before.sorting,
+        identifiers=shape.identifiers if "identifiers" in wanted.states else before.identifiers,
+        properties=properties,
+    ), wrong
+
+
+def _key(name: str) -> tuple[str, ...]:
+    """Return a column's name as Spark compares it."""
+    return tuple(part.casefold() for part in name_parts(name))
+
+
+def _renamed(
+    columns: Sequence[Column], renames: Sequence[tuple[str, str]]
+) -> tuple[Mapping[tuple[str, ...], Column], list[str]]:
+    """Return the columns by the names that they are to have, and what is wrong with the renames."""
+    by_name = {_key(column.name): column for column in columns}
+    wrong = [f"{old}, which is to be renamed, is no column" for old, _ in renames if _key(old) not in by_name]
+    for old, new in renames:
+        for path in [path for path in by_name if path[: len(_key(old))] == _key(old)]:
+            inner = name_parts(by_name[path].name)[len(path[: len(_key(old))]) :]
+            name = name_of((*name_parts(new), *inner))
+            by_name[_key(name)] = replace(by_name.pop(path), name=name)
+    return by_name, wrong
+
+
+def _column(wanted: Column, present: Column | None, source: Wanted) -> Column:
+    if present is None:
+        return wanted
+    return Column(
+        present.id,
+        present.name,
+        present.type if source.accepts(present.type, wanted.type) else wanted.type,
+        wanted.required if "nulls" in source.states else present.required or wanted.required,
+        wanted.comment if "comments" in source.states or wanted.comment else present.comment,
+        wanted.default if "nulls" in source.states else present.default,
+    )

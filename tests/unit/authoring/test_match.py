@@ -1,0 +1,183 @@
+"""`new --to-match`: the statements that lead from the recorded tables to wanted ones."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pyarrow
+import pytest
+from pyarrow import parquet
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType, StructType
+
+from tests.support.project_folder import ProjectFolder
+from tests.support.recorded import RecordedTables
+
+CREATE = "CREATE TABLE lake.a.t (id bigint NOT NULL, name string, total int, home struct<city: string>) USING iceberg"
+HOME = StructType(NestedField(5, "city", StringType()))
+
+
+@pytest.fixture
+def tables(project: ProjectFolder) -> RecordedTables:
+    """The table `lake.a.t`, made and recorded by version 1."""
+    tables = RecordedTables(project)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    return tables
+
+
+def create(client: SqlCatalog, name: str = "a.t") -> object:
+    columns = (
+        NestedField(1, "id", LongType(), required=True),
+        NestedField(2, "name", StringType(), doc="of the customer"),
+        NestedField(3, "total", IntegerType()),
+        NestedField(4, "home", HOME),
+    )
+    return client.create_table(name, Schema(*columns), properties={"format-version": "2", "x": "1"})
+
+
+def write(tables: RecordedTables, *arguments: str) -> tuple[int, str, list[str]]:
+    """Run `new`; return the exit code, the error or the result, and the statements of the file."""
+    output = tables.run("new", "as wanted", "--author", "me", "--to-match", *arguments)
+    files = sorted((tables.project.root / "migrations" / "shop").glob("2_*.sql"))
+    sql = files[0].read_text().split("\n\n", 1)[1] if files else ""
+    return output.code, output.stderr or output.stdout, [line.rstrip(";") for line in sql.splitlines() if line]
+
+
+def wanted(tables: RecordedTables, name: str, content: str) -> str:
+    path = tables.project.root / name
+    path.write_text(content)
+    return str(path)
+
+
+def test_the_create_statement_of_a_wanted_table_becomes_alters(tables: RecordedTables) -> None:
+    """A column of a wider type, one with another comment, new ones in their places, and a partition field."""
+    sql = (
+        "CREATE TABLE lake.a.t (id bigint NOT NULL, name string COMMENT 'of the buyer', userId string, total bigint,"
+        " home struct<city: string, zip: int>) USING iceberg PARTITIONED BY (bucket(8, id)) TBLPROPERTIES ('y' = '2');"
+    )
+    code, _, statements = write(tables, wanted(tables, "t.sql", sql))
+    assert code == 0
+    assert statements == [
+        "ALTER TABLE lake.a.t ALTER COLUMN `name` COMMENT 'of the buyer'",
+        "ALTER TABLE lake.a.t ALTER COLUMN `total` TYPE bigint",
+        "ALTER TABLE lake.a.t ADD COLUMN `userId` string",
+        "ALTER TABLE lake.a.t ADD COLUMN `home`.`zip` int",
+        "ALTER TABLE lake.a.t ALTER COLUMN `userId` AFTER `name`",
+        "ALTER TABLE lake.a.t ADD PARTITION FIELD bucket(8, `id`) AS `id_bucket`",
+        "ALTER TABLE lake.a.t SET TBLPROPERTIES ('y' = '2')",
+    ]
+
+
+def test_a_table_that_does_not_exist_is_created(tables: RecordedTables) -> None:
+    """The statement is complete, and the recorded table of the other name stays."""
+    sql = "CREATE TABLE lake.a.other (id bigint) USING iceberg"
+    code, _, statements = write(tables, wanted(tables, "t.sql", sql))
+    assert code == 0
+    assert statements[0] == "CREATE TABLE lake.a.other ("
+    assert not any("lake.a.t" in statement for statement in statements)
+
+
+def test_a_column_that_is_missing_is_never_dropped_or_renamed_by_a_guess(tables: RecordedTables) -> None:
+    """The error names it; a named rename writes one statement."""
+    sql = wanted(tables, "t.sql", CREATE.replace("name string", "label string COMMENT 'of the customer'"))
+    code, error, statements = write(tables, sql)
+    assert (code, statements) == (2, [])
+    assert "name would be dropped, with its values" in error
+    code, _, statements = write(tables, sql, "--rename", "name:label")
+    assert code == 0
+    assert statements == ["ALTER TABLE lake.a.t RENAME COLUMN `name` TO `label`"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "why"),
+    [
+        ("total int", "total string", "total cannot change from int to string"),
+        ("name string", "name string NOT NULL", "name cannot begin to refuse nulls"),
+    ],
+)
+def test_an_impossible_step_is_refused_by_name(tables: RecordedTables, old: str, new: str, why: str) -> None:
+    """Nothing is written."""
+    code, error, statements = write(tables, wanted(tables, "t.sql", CREATE.replace(old, new)))
+    assert (code, statements) == (2, [])
+    assert why in error
+
+
+def test_a_table_as_wanted_needs_no_migration(tables: RecordedTables) -> None:
+    """No file is written, and the exit code is 0."""
+    sql = CREATE.replace("name string", "name string COMMENT 'of the customer'")
+    code, text, statements = write(tables, wanted(tables, "t.sql", sql))
+    assert (code, statements) == (0, [])
+    assert "the recorded tables match" in text
+
+
+def test_a_parquet_file_states_names_and_types_alone(tables: RecordedTables) -> None:
+    """Comments, required columns, properties and partitioning stay."""
+    schema = pyarrow.schema(
+        [
+            ("id", pyarrow.int64()),
+            ("name", pyarrow.string()),
+            ("total", pyarrow.int64()),
+            ("home", pyarrow.struct([("city", pyarrow.string())])),
+            ("at", pyarrow.timestamp("us", "UTC")),
+        ]
+    )
+    path = tables.project.root / "wanted.parquet"
+    parquet.write_table(schema.empty_table(), path)
+    code, _, statements = write(tables, str(path), "--table", "lake.a.t")
+    assert code == 0
+    assert statements == [
+        "ALTER TABLE lake.a.t ALTER COLUMN `total` TYPE bigint",
+        "ALTER TABLE lake.a.t ADD COLUMN `at` timestamp_ltz",
+    ]
+
+
+def test_a_json_schema_tells_no_width_and_no_order(tables: RecordedTables) -> None:
+    """A column of int is an integer; a new object becomes a struct."""
+    schema = {
+        "type": "object",
+        "properties": {
+            "total": {"type": "integer"},
+            "name": {"type": ["string", "null"]},
+            "id": {"type": "integer"},
+            "home": {"$ref": "#/$defs/home"},
+            "tags": {"type": "array", "items": {"type": "string"}},
+        },
+        "$defs": {"home": {"type": "object", "properties": {"city": {"type": "string"}, "zip": {"type": "integer"}}}},
+    }
+    code, _, statements = write(tables, wanted(tables, "t.json", json.dumps(schema)), "--table", "t")
+    assert code == 0
+    assert statements == [
+        "ALTER TABLE lake.a.t ADD COLUMN `home`.`zip` bigint",
+        "ALTER TABLE lake.a.t ADD COLUMN `tags` array<string>",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "why"),
+    [
+        ("t.json", "{", "Expecting"),
+        ("t.json", '{"properties": {"a": {"$ref": "#/properties/a"}}}', "leads to itself"),
+        ("t.json", '{"properties": {"a": {"type": ["string", "integer"]}}}', "which no column has"),
+        ("t.json", '{"properties": {"a": {"$ref": "https://example.com/a"}}}', "not inside the file"),
+        ("t.parquet", "no parquet", "arquet"),
+        ("t.txt", "", "its name ends in none of"),
+        ("t.sql", "SELECT 1", "select"),
+    ],
+)
+def test_what_is_no_schema_is_refused(tables: RecordedTables, name: str, content: str, why: str) -> None:
+    """One message says why."""
+    code, error, statements = write(tables, wanted(tables, name, content), "--table", "lake.a.t")
+    assert (code, statements) == (2, [])
+    assert "NOT_A_SCHEMA" in error
+    assert why in error
+
+
+def test_the_record_of_another_environment_is_a_source(project: ProjectFolder) -> None:
+    """Its properties are set and unset here; the names of tables are those of the files."""
+    more = "environments: {default: {}, prod: {store: {namespace: elsewhere}}}\ndefaultEnvironment: default\n"
+    tables = RecordedTables(project, more)
+    tables.apply("1_make.sql", CREATE, create, "lake.a.t")
+    assert write(tables, "env:prod")[0] == 0
+    assert not list((Path(project.root) / "migrations" / "shop").glob("2_*"))
