@@ -16,7 +16,7 @@ consequences of a failure are decided in the layers above. Every implementation 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache
 from importlib import import_module
@@ -34,6 +34,8 @@ from glacierbase.run.run import Run
 
 # The types of glacierbase itself. They need no search for packages, which takes time; and a checkout may not be installed.
 OWN = ("spark", "snowflake", "iceberg")
+# The one that runs plain DDL of Iceberg without an engine.
+_PLAIN = "iceberg"
 
 Row = tuple[Any, ...]
 
@@ -256,7 +258,13 @@ class CopyCheckpoint:
 
 
 class CopyExecutor(Executor, Protocol):
-    """The engine of a throw-away copy: it holds tables in memory, and cannot reach anything outside of its folder."""
+    """The engine of a throw-away copy: it holds tables in memory, and cannot reach anything outside of its folder.
+
+    Attributes:
+        runs_queries: whether it reads and writes rows; otherwise it runs only plain DDL.
+    """
+
+    runs_queries: bool
 
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
         """Create a namespace of a catalog and its parents, unless they exist."""
@@ -539,6 +547,11 @@ def warm(catalog: Catalog, run: Run) -> Warmed:
 
 def _has_own_python(catalog: Catalog) -> bool:
     return bool(catalog.python or catalog.packages)
+
+
+def without_engine(catalog: Catalog) -> Catalog:
+    """Return the catalog with the executor of plain DDL, which needs no engine."""
+    return replace(catalog, executor_type=_PLAIN)
 
 
 def open_copy(catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:

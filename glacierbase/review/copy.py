@@ -9,6 +9,7 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
+from glacierbase import executors
 from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.model.catalog import Catalog, Hooks
 
@@ -29,6 +30,7 @@ _KEPT = frozenset(
 )
 _KEPT_PREFIX = "spark.sql.iceberg."
 # Settings of a catalog: `spark.sql.catalog.NAME.KEY`.
+_OF_NEW_TABLES = ".table-"
 _KEPT_OF_CATALOG = ("default-namespace", "table-default.", "table-override.")
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -102,6 +104,13 @@ def copy_of(catalog: Catalog) -> Copy:
     )
     absent = tuple(name for name in {**declared, SESSION_CATALOG: ""} if name not in names)
     return Copy(copied, names, absent, tuple(_left_out(catalog, declared, names, extensions)))
+
+
+def without_engine(copy: Copy) -> Copy | None:
+    """Return the copy for plain DDL, which needs no engine; None where a setting of the copy has an effect only in the engine."""
+    if any(_OF_NEW_TABLES in key for key in copy.catalog.spark_conf) or SESSION_CATALOG in copy.names:
+        return None
+    return replace(copy, catalog=executors.without_engine(copy.catalog))
 
 
 def may_be_set(key: str) -> bool:

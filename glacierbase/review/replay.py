@@ -15,7 +15,8 @@ from glacierbase.executors import CopiedView, CopyCheckpoint, CopyExecutor, Sess
 from glacierbase.model.command import command
 from glacierbase.model.differences import Change, TableChange, compare
 from glacierbase.model.migration import Key
-from glacierbase.model.names import name_parts, spark_identifier
+from glacierbase.model.names import name_of, name_parts, spark_identifier
+from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted
 from glacierbase.review.base_states import BaseState, BaseStates, NotKept
 from glacierbase.review.breakage import BOUNDARY, Breakage, Broken, Content, first_line
@@ -67,6 +68,7 @@ class Replay:
         existing: the uuids of the tables of the base.
         cached: the number of files of the base that were not run, because their effects came from the cache or an earlier replay.
         unread: the tables that are not compared, because PyIceberg does not support them.
+        is_direct: whether no engine ran.
         not_kept: why the state after the base was not cached; None if it was, or if the cache cannot be written.
     """
 
@@ -82,6 +84,11 @@ class Replay:
     cached: int = 0
     not_kept: str | None = None
     unread: tuple[str, ...] = ()
+    is_direct: bool = False
+
+
+class EngineNeeded(Exception):
+    """Only rows show whether the new files break a table."""
 
 
 class Replays:
@@ -104,6 +111,7 @@ class Replays:
 
         Raises:
             ConfigurationError, EngineUnavailable: as `open_copy`.
+            EngineNeeded: the copy has no engine, and the replay needs one.
         """
         try:
             return self._on_empty(copy, base, new, uses_cache=True)
@@ -149,7 +157,8 @@ class Replays:
 
 def _configuration(copy: Copy) -> object:
     catalog = copy.catalog
-    return catalog.name, sorted(catalog.spark_conf.items()), catalog.dependencies, catalog.digests, copy.names
+    engine = catalog.executor_type, sorted(catalog.spark_conf.items()), catalog.dependencies, catalog.digests
+    return catalog.name, engine, copy.names
 
 
 def _opened(copy: Copy, run: Run, folder: Path) -> CopyExecutor:
@@ -217,9 +226,12 @@ class _Replay:
             for file in new:
                 after = Content(self._run_new(file, after.tables), after.views)
             after = self._content()
-            breakage = Breakage(self._engine, self._runner.bounded, checkpoint, before)
-            with doing(f"{self._name}: trying the changed tables and the views on the throw-away copy"):
-                self._broken += breakage.after(self._runner.ran, self._compared(before, after), after)
+            if self._engine.runs_queries:
+                breakage = Breakage(self._engine, self._runner.bounded, checkpoint, before)
+                with doing(f"{self._name}: trying the changed tables and the views on the throw-away copy"):
+                    self._broken += breakage.after(self._runner.ran, self._compared(before, after), after)
+            elif any(_lacks_source(table.shape) for table in after.tables.values()):
+                raise EngineNeeded
         except TimeIsUp:
             self._problems.append(self._timeout())
         finally:
@@ -237,6 +249,7 @@ class _Replay:
             done,
             self._not_kept,
             self._reader.unread,
+            not self._engine.runs_queries,
         )
 
     def _content(self) -> Content:
@@ -475,6 +488,8 @@ class ReplayRunner:
     def _exists(self, name: Parts) -> bool:
         assert self._session
         try:
+            if not self._engine.runs_queries:
+                return self._session.shape(name_of(name)) is not None
             self._session.query(f"DESCRIBE TABLE {'.'.join(map(spark_identifier, name))}")
         except EngineError:
             return False
@@ -496,7 +511,14 @@ class ReplayRunner:
 
     def _current_catalog(self) -> str:
         assert self._session
-        return str(self._session.query("SELECT current_catalog()")[0][0])
+        return str(self._session.context().catalog)
+
+
+def _lacks_source(shape: Shape) -> bool:
+    """Return whether a table is partitioned or sorted by a column that it does not have any more."""
+    names = {column.name for column in shape.columns}
+    sources = (*(field.source for field in shape.partitioning), *(field.source for field in shape.sorting))
+    return not names.issuperset(sources)
 
 
 def is_same(name: Sequence[str], other: Sequence[str]) -> bool:

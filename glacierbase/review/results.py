@@ -130,6 +130,7 @@ class ReviewedFile(Identified):
     Attributes:
         kind: `metadata only`, `rewrites data`, `destructive`, `squash`, or `replayed in part`; None where it was not replayed.
         environments: those that it is rendered for.
+        engine: `direct` where it was replayed without an engine, else the type of the engine; None where it was not replayed.
     """
 
     version: str | None
@@ -140,6 +141,7 @@ class ReviewedFile(Identified):
     environments: tuple[str, ...]
     statements: tuple[ReviewedStatement, ...]
     name: str | None = None
+    engine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,11 +165,13 @@ class Replayed:
         replayed: how many statements ran, those of the base included.
         skipped: the statements that the copy cannot run, although they are in order, and those after a refused statement.
         cached: whether files of the base were not run, because the state after them came from the cache.
+        engine: `direct` for plain DDL without an engine, else the type of the engine.
     """
 
     replayed: int
     skipped: tuple[SkippedStatement, ...] = ()
     cached: bool = False
+    engine: str | None = None
 
 
 @dataclass(frozen=True, slots=True)

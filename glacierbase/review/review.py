@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -35,10 +35,10 @@ from glacierbase.model.text import counted
 from glacierbase.prose import sections
 from glacierbase.review.breakage import Broken
 from glacierbase.review.catalogue import FAMILIES
-from glacierbase.review.copy import Copy, copy_of
+from glacierbase.review.copy import Copy, copy_of, without_engine
 from glacierbase.review.cost import Affected, Cost, StatementEffect, combined
 from glacierbase.review.lint import lint
-from glacierbase.review.replay import Replay, Replays, is_same
+from glacierbase.review.replay import EngineNeeded, Replay, Replays, is_same
 from glacierbase.review.results import (
     PREFIX,
     LintResult,
@@ -215,8 +215,18 @@ def _reviewed(group: _Group, replays: Replays) -> ReviewResult:
     with collected(errors):
         base = tuple(sorted((*group.base, *group.squashes), key=_place_of))
         new = tuple(file for file in group.new if file not in group.squashes)
-        return _judged(group, result, replays.replay(group.copy, base, new))
+        return _judged(group, result, _replay(replays, group.copy, base, new))
     return replace(result, error=joined(errors))
+
+
+def _replay(replays: Replays, copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:
+    """Replay on a copy without an engine where all statements are plain, else in the engine."""
+    steps = (step for file in (*base, *new) for step in file.steps)
+    is_plain = not any(step.summary.needs_engine for step in steps)
+    if is_plain and (direct := without_engine(copy)):
+        with suppress(EngineNeeded):
+            return replays.replay(direct, base, new)
+    return replays.replay(copy, base, new)
 
 
 def _place_of(file: FileSummary) -> tuple[bool, int]:
@@ -249,8 +259,14 @@ def _judged(group: _Group, result: ReviewResult, replayed: Replay) -> ReviewResu
         tables=tuple(_table(group, change, refused) for change in replayed.changes),
         views=replayed.views,
         findings=tuple(_findings(group, replayed)),
-        replay=Replayed(replayed.replayed, skipped, replayed.cached > 0),
+        replay=Replayed(replayed.replayed, skipped, replayed.cached > 0, _engine_of(group, replayed)),
     )
+
+
+def _engine_of(group: _Group, replayed: Replay | None) -> str | None:
+    if replayed is None or group.catalog is None:
+        return None
+    return "direct" if replayed.is_direct else group.catalog.executor_type
 
 
 def _warnings(group: _Group, replayed: Replay) -> Iterator[str]:
@@ -277,7 +293,7 @@ def _files(group: _Group, replayed: Replay | None) -> Iterator[ReviewedFile]:
         statements = tuple(_statement(group, step) for step in file.steps)
         yield ReviewedFile(
             at.version or None, at.location, at.description, at.author, kind, group.environments, statements,
-            at.identity.get("name"),
+            at.identity.get("name"), _engine_of(group, replayed) if kind else None,
         )  # fmt: skip
 
 

@@ -14,6 +14,7 @@ from itertools import chain, pairwise
 from typing import Any
 
 from glacierbase.errors import MigrationFileError
+from glacierbase.executors.iceberg.plain import why_not_plain
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled, split_file
 from glacierbase.migrations.sandbox import Sandbox
@@ -27,7 +28,7 @@ from glacierbase.review.cost import Context, StatementEffect, effect_of
 from glacierbase.review.lint import context_facts
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownTables
-from glacierbase.sql.statement import Call, DropColumn, ParsedStatement, SessionEffect
+from glacierbase.sql.statement import Call, DropColumn, ParsedStatement, Property, SessionEffect
 from glacierbase.sql.tokens import words
 
 _FUNCTION = f"{__name__}:summarize"
@@ -45,6 +46,8 @@ _CALLS_CLASSES = frozenset({"JAVA_METHOD", "TRY_REFLECT", "REFLECT"})
 _QUERIES_PATH = re.compile(r"(?i)\b(?:parquet|orc|avro|csv|json|text|binaryfile|hudi|iceberg)`?\s*\.\s*`[^`]*[/:]")
 _MOST_IN_SCRIPT = 200
 _SETTING = re.compile(r"(?is)\s*(?:SET|RESET)\s+(?:TIME\s+ZONE\b|`?([\w.-]+)`?)")
+# Keys of properties by which tables are read and written.
+_OF_ROWS = ("write.", "read.", "encryption.", "io.", "format-version", "schema.name-mapping.")
 _ADDRESS = re.compile(r"(?i)\s*(?!file:)[a-z][\w+.-]*://")
 
 
@@ -62,6 +65,7 @@ class StatementSummary:
         not_replayed: why it is not replayed; None if it is.
         is_skipped: whether it is not replayed only because of the copy.
         keeps_session: whether it leaves the session unchanged.
+        needs_engine: why a copy without an engine cannot replay it, or cannot show what it breaks; None if it can.
         allowed: the reasons of the comments above it, by the code that they allow.
         effect: what it costs, how it is undone, and whom it breaks.
     """
@@ -76,6 +80,7 @@ class StatementSummary:
     is_skipped: bool
     names_local_path: bool
     keeps_session: bool
+    needs_engine: str | None
     allowed: Mapping[str, str]
     effect: StatementEffect
 
@@ -219,9 +224,17 @@ def _summary(
         is_skipped=bool(refused and refused.is_skipped),
         names_local_path=names_local_path(parsed),
         keeps_session=parsed.session is SessionEffect.NONE,
+        needs_engine=why_not_plain(parsed) or _needs_trial(parsed),
         allowed=allowed,
         effect=effect,
     )
+
+
+def _needs_trial(parsed: ParsedStatement) -> str | None:
+    """Return why only rows show whether a statement breaks its table; None for one that breaks none."""
+    keys = (part.key for part in parsed.parts if isinstance(part, Property))
+    tried = next((key for key in keys if key.startswith(_OF_ROWS)), None)
+    return f"rows show what {tried} breaks" if tried else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,15 +13,16 @@ Statements:
 - `executor`, `lakes`: the executor and its sessions; the catalogs that statements name.
 - `plain`: which statements run without an engine, and why the others do not.
 - `ddl/`: what each statement does to the metadata.
-- `memory`: the same on tables without files.
+- `memory`, `memory_copy`: the same on tables without files; the throw-away copy of `review`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
-from glacierbase.executors import EngineType, Executor
+from glacierbase.executors import CopyExecutor, EngineType, Executor
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import WORDS, Key, Kind
 from glacierbase.run.run import Run
@@ -41,6 +42,7 @@ class Iceberg(EngineType):
     )
     default_catalog = ("name",)
     extra = "iceberg"
+    has_copies = True
 
     def implied_conf(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
         """Return settings by which names of tables begin with the catalog."""
@@ -52,6 +54,12 @@ class Iceberg(EngineType):
         from glacierbase.executors.iceberg.executor import IcebergExecutor
 
         return IcebergExecutor(catalog)
+
+    def open_copy(self, catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:  # noqa: ARG002 (the port's)
+        """Open an empty catalog in memory, which has no files."""
+        from glacierbase.executors.iceberg.memory_copy import MemoryCopy
+
+        return MemoryCopy(catalog)
 
     def given_parts(self, catalog: Catalog) -> int:  # noqa: ARG002 (the port's)
         """Count the catalog; no namespace is the default."""

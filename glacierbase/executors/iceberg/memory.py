@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, TypeAlias
 
 from pyiceberg.catalog import Catalog, MetastoreCatalog, PropertiesUpdateSummary
 from pyiceberg.exceptions import (
@@ -30,6 +30,8 @@ from glacierbase.sql.dialects import SPARK
 
 _Identifier = tuple[str, ...]
 _LOCATION = "memory://copy"
+# Namespaces with their properties, and tables.
+MemoryContent: TypeAlias = tuple[dict[_Identifier, dict[str, str]], dict[_Identifier, Table]]
 
 
 class NoFiles(FileIO):  # type: ignore[misc]
@@ -72,9 +74,28 @@ class MemoryCatalog(MetastoreCatalog):  # type: ignore[misc]
         return self._kept(name, metadata)
 
     def _kept(self, name: _Identifier, metadata: TableMetadata) -> Table:
-        location = f"{metadata.location}/metadata/{uuid.uuid4()}.metadata.json"
+        return self.keep(name, metadata, f"{metadata.location}/metadata/{uuid.uuid4()}.metadata.json")
+
+    def keep(self, name: _Identifier, metadata: TableMetadata, location: str) -> Table:
+        """Set the metadata of a table."""
         self._tables[name] = Table(name, metadata, location, NoFiles(), self)
         return self._tables[name]
+
+    def make_namespace(self, name: _Identifier, properties: Mapping[str, str] | None = None) -> None:
+        """Create a namespace and its parents, unless they exist."""
+        for end in range(1, len(name) + 1):
+            self._namespaces.setdefault(name[:end], {})
+        self._namespaces[name].update(properties or {})
+
+    def content(self) -> MemoryContent:
+        """Return what the catalog holds now."""
+        return {name: dict(held) for name, held in self._namespaces.items()}, dict(self._tables)
+
+    def hold(self, content: MemoryContent) -> None:
+        """Set what the catalog holds."""
+        namespaces, tables = content
+        self._namespaces = {name: dict(held) for name, held in namespaces.items()}
+        self._tables = dict(tables)
 
     def load_table(self, identifier: Any) -> Table:
         """Return a table."""
@@ -180,6 +201,26 @@ class MemoryLakes(Lakes):
         opened: MemoryCatalog = self._opened.setdefault(name, MemoryCatalog(name))
         return opened
 
+    def tables(self) -> dict[_Identifier, Table]:
+        """Return all tables, by names that begin with the catalog."""
+        return {(name, *table): held for name in self.opened for table, held in self.open(name).content()[1].items()}
+
+    def namespaces(self) -> dict[_Identifier, dict[str, str]]:
+        """Return all namespaces with their properties, by names that begin with the catalog, parents first."""
+        listed = {
+            (name, *levels): held for name in self.opened for levels, held in self.open(name).content()[0].items()
+        }
+        return dict(sorted(listed.items()))
+
+    def content(self) -> dict[str, MemoryContent]:
+        """Return what the catalogs hold now."""
+        return {name: self.open(name).content() for name in self.opened}
+
+    def hold(self, content: Mapping[str, MemoryContent]) -> None:
+        """Set what the catalogs hold; one that is not named is empty."""
+        for name in self.opened:
+            self.open(name).hold(content.get(name, ({}, {})))
+
 
 def shapes_after(catalog: ConfiguredCatalog, statements: Iterable[str]) -> tuple[Shape, ...]:
     """Return the tables that plain statements create, with the ids that a new table gets. Contacts nothing.
@@ -192,7 +233,6 @@ def shapes_after(catalog: ConfiguredCatalog, statements: Iterable[str]) -> tuple
     for sql in statements:
         for name in read(sql, SPARK.name).targets:
             opened, identifier = lakes.place(name)
-            if not opened.namespace_exists(identifier[:-1]):
-                opened.create_namespace(identifier[:-1])
+            opened.make_namespace(identifier[:-1])
         session.execute(sql)
     return tuple(shape for name in lakes.opened for table in lakes.listed(name) if (shape := session.shape(table.name)))

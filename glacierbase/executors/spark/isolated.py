@@ -59,6 +59,7 @@ class IsolatedExecutor(LocalExecutor):
         names: the names of the Iceberg catalogs, and of Spark's own.
         """
         super().__init__(catalog, run, sandbox=JvmSandbox(folder))
+        self.runs_queries = True
         self._names = [name for name in names if name != NAME]
         try:
             self._prepare()

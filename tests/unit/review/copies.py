@@ -11,6 +11,7 @@ from unittest.mock import patch
 from glacierbase.errors import GlacierbaseError, StatementRefused
 from glacierbase.executors import CopiedView, CopyCheckpoint, CopyState
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.session import SessionContext
 from glacierbase.run.run import Run
 
 TABLE = "lake.sleep.event"
@@ -36,6 +37,7 @@ class FakeCopy:
     """
 
     engine = "spark 4.1.4"
+    runs_queries = True
 
     def __init__(self, does_not_start: GlacierbaseError | None = None) -> None:
         self._does_not_start = does_not_start
@@ -88,6 +90,9 @@ class FakeCopy:
             if part in sql and any(cause in effective for effective in self._effective):
                 raise StatementRefused("X", self.trial_error or f"after {cause};\nthe plan")
         return [("lake",)]
+
+    def context(self) -> SessionContext:
+        return SessionContext("lake")
 
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
         self.namespaces.append((name, *levels))
