@@ -5,6 +5,7 @@ metadata, as often as Iceberg does by default.
 
 - `commit`: one commit to a table.
 - `tables`: CREATE, DROP and RENAME of tables.
+- `types`: Iceberg's types from Spark's spelling.
 - `properties`: SET and UNSET TBLPROPERTIES.
 """
 
