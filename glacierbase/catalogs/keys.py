@@ -286,7 +286,7 @@ def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
         *(conf[name] for name in BESIDE_CONF),
         Key(
             "direct",
-            "Whether files of plain Iceberg DDL run without Spark: `auto` where the result is the same, or `never`.",
+            "Whether files of plain Iceberg DDL run without Spark.",
             type=one_of("auto", "never"),
             default="never",
             resolved=False,
@@ -299,8 +299,8 @@ def _executor_keys(engines: Iterable[EngineType]) -> tuple[Key, ...]:
         ),
         Key(
             "packages",
-            "The packages that the engine runs with, where they are not those of glacierbase, such as `pyspark==3.5.*`: "
-            "the command `env` installs them in a virtual environment. Not with `python`.",
+            "The packages that the engine runs with, where they are not those of glacierbase: the command `env` installs "
+            "them in a virtual environment.",
             Kind.LIST,
             type=REQUIREMENT,
             resolved=False,

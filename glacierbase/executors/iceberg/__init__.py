@@ -10,7 +10,7 @@ Tables:
 - `values`: the values of a column of a user's table.
 
 Statements:
-- `executor`: the executor, and its sessions.
+- `executor`, `lakes`: the executor and its sessions; the catalogs that statements name.
 - `plain`, `plain_types`: which statements run without an engine, and why the others do not; which types.
 - `ddl/`: what each statement does to the metadata.
 """
@@ -35,8 +35,8 @@ class Iceberg(EngineType):
     name = "iceberg"
     dialect = SPARK.name
     keys = (
-        Key("name", "The name of the catalog, with which the names of its tables begin.", type=WORDS, required=True),
-        Key("properties", "The properties with which PyIceberg opens the catalog.", Kind.KEYS, required=True),
+        Key("name", "The first part of its tables' names.", type=WORDS, required=True),
+        Key("properties", "PyIceberg's properties of the catalog.", Kind.KEYS, required=True),
     )
     default_catalog = ("name",)
     extra = "iceberg"

@@ -148,13 +148,14 @@ def test_every_mapping_of_named_keys_refuses_others() -> None:
 
     def mappings(schema: Any) -> Any:
         if isinstance(schema, dict):
-            if isinstance(schema.get("properties"), dict):
+            named = schema.get("properties", {})
+            if named:
                 yield schema
-            schema = schema.values()
+            schema = [*named.values(), *(value for key, value in schema.items() if key != "properties")]
         elif not isinstance(schema, list):
             return
-        for each in schema:
-            yield from mappings(each)
+        for inner in schema:
+            yield from mappings(inner)
 
     found = list(mappings(SCHEMA))
     assert len(found) > 5
