@@ -45,7 +45,7 @@ def type_tree(text: str) -> TypeTree:
     """
     cursor = Cursor(text, SPARK.name)
     tree = _read(cursor)
-    if cursor.word():
+    if cursor.word() or cursor.unread:
         raise UnsupportedClause(f"the type {text}")
     return tree
 
