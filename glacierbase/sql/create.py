@@ -46,6 +46,7 @@ class Creation:
     Attributes:
         sources: the tables that it copies or reads; None where a name is computed.
         as_query: whether a query fills the table.
+        clauses: the first words of its clauses.
     """
 
     target: Name
@@ -54,6 +55,7 @@ class Creation:
     sources: tuple[Name, ...] | None = ()
     as_query: bool = False
     query: Query | None = None
+    clauses: list[str] = field(default_factory=list)
 
     def parsed(self, operation: str) -> ParsedStatement:
         parts = tuple(self.parts)
@@ -99,6 +101,9 @@ def _starts_query(cursor: Cursor) -> bool:
 
 def _read_clause(cursor: Cursor, creation: Creation) -> None:
     word, clauses = cursor.word(), _CLAUSES.get(cursor.dialect.name, _SHARED)
+    if word in creation.clauses or word in _UNREAD or (word == "WITH" and cursor.word(1) == "ROW"):
+        cursor.note(f"the clause {word}")
+    creation.clauses.append(word)
     if word in clauses:
         clauses[word](cursor, creation)
     elif cursor.take("WITH", "ROW", "FILTER"):
@@ -171,8 +176,8 @@ def _clone(cursor: Cursor, creation: Creation) -> None:
 def _partitioned(cursor: Cursor, creation: Creation) -> None:
     """Read `PARTITIONED BY (…)`: transforms, columns, and declarations of columns, `(day date)`."""
     cursor.next()
-    cursor.expect("BY", "(")
-    while not cursor.take(")"):
+    cursor.expect("BY")
+    for _ in cursor.items():
         place = cursor.place()
         if cursor.word(1) in (",", ")", "(", "."):
             creation.parts.append(PartitionClause("create_table", place, transform(cursor)))
@@ -180,8 +185,6 @@ def _partitioned(cursor: Cursor, creation: Creation) -> None:
             declared = column(cursor, "create_table")
             field = Transform(f"`{declared.path[-1]}`", "", declared.path)
             creation.parts += [declared, PartitionClause("create_table", place, field)]
-        if cursor.word() != ")":
-            cursor.expect(",")
 
 
 def _clustered(cursor: Cursor, _: Creation) -> None:
@@ -268,7 +271,8 @@ _CLAUSES: Mapping[str, Mapping[str, Callable[[Cursor, Creation], None]]] = {
     },
 }  # fmt: skip
 
-
+# Clauses that are read past.
+_UNREAD = ("CLUSTERED", "OPTIONS", "ROW", "STORED", "DEFAULT", "CLONE", "SHALLOW", "DEEP", "LIKE")
 # Words that may follow the type of a column, up to the next comma.
 OPTIONS = frozenset(
     {
@@ -298,14 +302,11 @@ def is_about_columns(cursor: Cursor) -> bool:
 
 def column_list(cursor: Cursor, operation: str) -> Iterator[Part]:
     """Yield the columns and constraints of a list in parentheses."""
-    cursor.expect("(")
-    while not cursor.take(")"):
+    for _ in cursor.items():
         if is_about_columns(cursor):
             yield column(cursor, operation)
         else:
             yield constraint(cursor, "add_constraint")
-        if cursor.word() != ")":
-            cursor.expect(",")
 
 
 def constraint(cursor: Cursor, operation: str) -> Constraint:
@@ -321,7 +322,8 @@ def constraint(cursor: Cursor, operation: str) -> Constraint:
 def column(cursor: Cursor, operation: str) -> ColumnClause:
     """Read the declaration of a column."""
     place, name = cursor.place(), cursor.table()
-    cursor.take(":")
+    if cursor.take(":"):
+        cursor.note("a colon after the name of a column")
     options: dict[str, str | bool] = {}
     spelling = column_type(cursor) if cursor.word() not in OPTIONS or cursor.word() in _ENDS else None
     while cursor.word() not in _ENDS:
@@ -377,6 +379,9 @@ def _text(options: Mapping[str, str | bool], key: str) -> str | None:
 def _option(cursor: Cursor, options: dict[str, str | bool]) -> None:
     """Read one option of a column into `options`."""
     word = cursor.next()
+    if word in options or word not in (*_READ, "FIRST", "AFTER"):
+        cursor.note(f"the option {word} of a column")
+    options[word] = True
     if word in _READ:
         _READ[word](cursor, options)
     elif word in ("FIRST", "AFTER"):
@@ -389,6 +394,7 @@ def _option(cursor: Cursor, options: dict[str, str | bool]) -> None:
 
 def _not_null(cursor: Cursor, options: dict[str, str | bool]) -> None:
     if cursor.take_any("ENFORCED", "DEFERRABLE"):
+        cursor.note("the option NOT of a column")
         return
     cursor.expect("NULL")
     options["required"] = True

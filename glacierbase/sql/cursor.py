@@ -9,17 +9,20 @@ import re
 from collections.abc import Iterator
 from copy import copy
 
-from glacierbase.sql.dialects import dialect_of
+from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.statement import Name, Place, Property, SortClause, Transform
 from glacierbase.sql.tokens import Source, Token, tokens
 
 _QUOTES = ("`", '"')
 _TEMPLATES = ("{{", "{%", "{#")
 _BARE = re.compile(r"[\w$]+")
+# Other names need quotes in Spark, or are numbers. https://spark.apache.org/docs/latest/sql-ref-identifier.html
+_SURELY_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _ESCAPE = re.compile(r"\\(u[0-9A-Fa-f]{4}|U[0-9A-Fa-f]{8}|[0-3][0-7]{2}|.)|(['\"])\2", re.DOTALL)
 # What one character after a backslash means; any other one means itself.
 # https://spark.apache.org/docs/latest/sql-ref-literals.html#string-literal
 _MEANS = {"n": "\n", "t": "\t", "r": "\r", "b": "\b", "0": "\0", "Z": "\x1a", "%": "\\%", "_": "\\_"}
+_NUMBER = re.compile(r"\d+(\.\d*)?|\.\d+")
 _DOUBLED = re.compile(r"()(['\"])\2")
 _OPEN, _CLOSED = ("(", "[", "{"), (")", "]", "}")
 
@@ -59,6 +62,12 @@ class Cursor:
         if self.dialect.solid_dots:
             self._tokens = [part for token in self._tokens for part in _parts(token)]
         self._at = 0
+        self.unread: list[str] = []
+
+    def note(self, unread: str) -> None:
+        """Add what no attribute of a statement of Spark will hold, or what the engine may refuse."""
+        if self.dialect is SPARK:
+            self.unread.append(unread)
 
     def holds_template(self) -> bool:
         """Return whether Jinja's marks occur outside of strings and comments: the text was never rendered."""
@@ -109,6 +118,17 @@ class Cursor:
         for word in words:
             if not self.take(word):
                 raise UnsupportedClause(f"{self.word() or 'the end'} where {word} is expected")
+
+    def items(self) -> Iterator[None]:
+        """Yield at each item of a list in parentheses. A comma may end the list."""
+        self.expect("(")
+        is_open = False
+        while not self.take(")"):
+            yield
+            if is_open := self.word() != ")":
+                self.expect(",")
+        if is_open or self.word(-2) == "(":
+            self.note("an empty item of a list")
 
     def name(self) -> str:
         """Move past one part of a name, and return it as the engine compares it."""
@@ -233,6 +253,8 @@ class Cursor:
         text = self.text()
         if text in ("``", '""'):
             raise UnsupportedClause("an empty name")
+        if word not in _QUOTES and not _SURELY_NAME.fullmatch(text):
+            self.note(f"the name {text} without quotes")
         self._at += 1
         return text
 
@@ -265,8 +287,7 @@ def if_not_exists(cursor: Cursor) -> bool:
 
 def properties(cursor: Cursor, operation: str) -> Iterator[Property]:
     """Yield the properties of a list in parentheses, with values or without."""
-    cursor.expect("(")
-    while not cursor.take(")"):
+    for _ in cursor.items():
         place = cursor.place()
         key = property_key(cursor)
         cursor.take("=")
@@ -274,8 +295,6 @@ def properties(cursor: Cursor, operation: str) -> Iterator[Property]:
             yield Property(operation, place, key)
         else:
             yield Property(operation, place, key, *property_value(cursor))
-        if cursor.word() != ")":
-            cursor.expect(",")
 
 
 def property_key(cursor: Cursor) -> str:
@@ -284,8 +303,10 @@ def property_key(cursor: Cursor) -> str:
         return cursor.string()
     start = cursor.position
     cursor.path()
-    while cursor.take_any("-", ":", "."):
+    while sign := cursor.take_any("-", ":", "."):
         cursor.path()
+        if sign != ".":
+            cursor.note("the key of a property without quotes")
     return cursor.text_since(start).replace("`", "")
 
 
@@ -294,9 +315,14 @@ def property_value(cursor: Cursor) -> tuple[str, Place]:
     place = cursor.place()
     if cursor.is_string() and cursor.word(1) in (",", ")", "", ";"):
         return cursor.string(), place
-    start = cursor.position
+    start, word = cursor.position, cursor.word()
     cursor.skip_to(",", ")", ";")
-    return cursor.text_since(start), place
+    value = cursor.text_since(start)
+    if cursor.dialect is SPARK and value.upper() in ("TRUE", "FALSE"):
+        return value.lower(), place
+    if not _NUMBER.fullmatch(value):
+        cursor.note(f"a value of a property that begins with {word}")
+    return value, place
 
 
 def transform(cursor: Cursor) -> Transform:
@@ -305,19 +331,17 @@ def transform(cursor: Cursor) -> Transform:
     path = cursor.path()
     if cursor.word() != "(":
         return Transform(cursor.text_since(start), "", (".".join(path),))
-    cursor.next()
-    arguments: list[str] = []
-    while not cursor.take(")"):
-        arguments.append(_argument(cursor))
-        if cursor.word() != ")":
-            cursor.expect(",")
+    arguments = [_argument(cursor) for _ in cursor.items()]
     return Transform(cursor.text_since(start), path[-1].lower(), tuple(arguments))
 
 
 def _argument(cursor: Cursor) -> str:
     start = cursor.position
     if cursor.is_string():
+        cursor.note("a string in a transform")
         return cursor.string()
+    if cursor.word().isdigit():
+        return cursor.next()
     parts = cursor.path()
     if cursor.word() in (",", ")"):
         return ".".join(parts)

@@ -19,6 +19,7 @@ from glacierbase.sql.statement import (
     Name,
     Options,
     ParsedStatement,
+    Part,
     SessionEffect,
 )
 
@@ -31,6 +32,7 @@ _MODIFIERS = (
 _QUALIFIERS = ("MATERIALIZED", "STREAMING", "LIVE", "DYNAMIC", "ICEBERG", "HYBRID", "EVENT", "EXTERNAL")
 _TEMPORARY = ("TEMPORARY", "TEMP", "VOLATILE")
 _NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")
+_PROPERTIES = ("PROPERTIES", "DBPROPERTIES")
 _RELATIONS = ("TABLE", "VIEW")
 _INDEXES = ("INDEX", "BLOOMFILTER")
 _CREATED = {
@@ -95,8 +97,9 @@ def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
     options = replace(options, if_not_exists=if_not_exists(cursor))
     if kind in _NAMESPACES:
         place, name = cursor.place(), cursor.table()
-        cursor.skip_to(";")
-        parts = (DroppedNamespace("drop_namespace", place, name.parts),) if options.or_replace else ()
+        options, parts = _namespace_clauses(cursor, options, "create_namespace")
+        if options.or_replace:
+            parts = (DroppedNamespace("drop_namespace", place, name.parts), *parts)
         return _on_namespace("create_namespace", cursor, options, name, parts)
     if kind in _CREATED:
         _skip_body(cursor)
@@ -104,8 +107,30 @@ def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
     return _other(cursor, kind, options)
 
 
+def _namespace_clauses(cursor: Cursor, options: Options, operation: str) -> tuple[Options, tuple[Part, ...]]:
+    """Read the clauses that Spark has for a namespace; move past others."""
+    parts, clauses = list[Part](), list[str]()
+    while cursor.dialect is SPARK and cursor.word() not in ("", ";"):
+        has_with, word = cursor.take("WITH"), cursor.next()
+        if word in clauses or has_with != (word in _PROPERTIES and operation == "create_namespace"):
+            cursor.note(f"the clause {word}")
+        if word == "COMMENT" and cursor.is_string():
+            options = replace(options, comment=cursor.string())
+        elif word == "LOCATION" and cursor.is_string():
+            options = replace(options, location=cursor.string())
+        elif word in _PROPERTIES and cursor.word() == "(":
+            parts += properties(cursor, operation)
+            word = _PROPERTIES[0]
+        else:
+            cursor.note(f"the clause {word}")
+            break
+        clauses.append(word)
+    cursor.skip_to(";")
+    return options, tuple(parts)
+
+
 def _on_namespace(
-    operation: str, cursor: Cursor, options: Options, name: Name | None, parts: tuple[DroppedNamespace, ...] = ()
+    operation: str, cursor: Cursor, options: Options, name: Name | None, parts: tuple[Part, ...] = ()
 ) -> ParsedStatement:
     """Return a statement on a namespace.
 
@@ -193,8 +218,10 @@ def alter(cursor: Cursor) -> ParsedStatement:
     if kind in _NAMESPACES:
         if_exists(cursor)
         name = None if cursor.word(1) == "(" else cursor.table()
-        cursor.skip_to(";")
-        return _on_namespace("alter_namespace", cursor, options, name)
+        if not cursor.take("SET") or cursor.word() not in ("LOCATION", *_PROPERTIES):
+            cursor.note(f"the clause {cursor.word()}")
+        options, parts = _namespace_clauses(cursor, options, "alter_namespace")
+        return _on_namespace("alter_namespace", cursor, options, name, parts)
     return _other(cursor, "TAG" if kind in _CREATED else kind, options)
 
 

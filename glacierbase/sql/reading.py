@@ -80,7 +80,7 @@ def _understood(cursor: Cursor) -> ParsedStatement:
 
 def _ended(parsed: ParsedStatement, cursor: Cursor) -> ParsedStatement:
     check_end(cursor)
-    return parsed
+    return replace(parsed, unread=tuple(cursor.unread)) if cursor.unread else parsed
 
 
 def _starts_script(cursor: Cursor) -> bool:

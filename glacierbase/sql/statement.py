@@ -543,6 +543,8 @@ class ParsedStatement:
             literal of EXECUTE IMMEDIATE; none if the script cannot be divided into statements.
         understood: False where the operation or the tables cannot be determined; then there are neither tables nor parts.
         why: why it is not understood.
+        unread: of a statement of Spark that is understood: what no attribute holds, and what the engine may refuse or read in
+            another way; each a noun, such as `the clause OPTIONS`.
         subject: what it names, also where it is not understood; only on Snowflake.
     """
 
@@ -559,6 +561,7 @@ class ParsedStatement:
     inner: tuple[InnerStatement, ...] = ()
     understood: bool = True
     why: str = ""
+    unread: tuple[str, ...] = ()
     subject: Subject | None = None
 
     @property

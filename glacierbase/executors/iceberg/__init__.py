@@ -11,7 +11,7 @@ Tables:
 
 Statements:
 - `executor`, `lakes`: the executor and its sessions; the catalogs that statements name.
-- `plain`: which statements run without an engine, and why the others do not.
+- `plain`, `plain_tables`, `plain_types`: which statements run without an engine, and why the others do not.
 - `ddl/`: what each statement does to the metadata.
 - `memory`, `memory_copy`: the same on tables without files; the throw-away copy of `review`.
 """

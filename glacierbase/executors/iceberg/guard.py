@@ -77,6 +77,10 @@ class Guarded(Catalog):  # type: ignore[misc]
         check_implementations(properties or {}, f"the table with the metadata {location}")
         return super()._load_file_io(properties or {}, location)
 
+    def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> Any:
+        """Create a table where the catalog places it."""
+        return self.create_table(identifier, schema, location, spec, properties=properties)
+
     @staticmethod
     def _write_metadata(metadata: Any, io: Any, metadata_path: str) -> None:
         """Write a metadata file without checking whether it exists: its name holds a new UUID."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import os
+import pwd
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -29,6 +32,7 @@ class Lakes:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._opened: dict[str, Any] = {}
+        self._kinds: dict[str, str] = {}
         self.default = catalog.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
 
     def open(self, name: str) -> Any:
@@ -44,13 +48,34 @@ class Lakes:
             opened = open_catalog(place)
             if place.kind == "sql":
                 opened.create_tables()
-            self._opened[name] = opened
+            self._opened[name], self._kinds[name] = opened, place.kind
         return self._opened[name]
 
     def place(self, name: Name) -> tuple[Any, Identifier]:
-        """Return the catalog of a table, a view or a namespace, and its name there."""
+        """Return the catalog of a table or a view, and its name there.
+
+        Raises:
+            StatementRefused: it is in no namespace.
+        """
         first, *rest = name_parts(qualified(self._catalog, name.recorded))
+        if len(rest) == 1:
+            raise StatementRefused("NOT_PLAIN", f"{name.recorded} is in no namespace, which needs the engine")
         return self.open(first), tuple(rest)
+
+    def new_properties(self, name: Name, given: Mapping[str, str], of_new_tables: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties of a new table, with those that the configuration of its catalog sets for all tables.
+
+        Args:
+            of_new_tables: properties that Iceberg adds, but a server does itself.
+        """
+        first = name_parts(qualified(self._catalog, name.recorded))[0]
+        added = {} if self._kinds[first] == "rest" else of_new_tables
+        return {**added, **self._set_by(first, "table-default"), **given, **self._set_by(first, "table-override")}
+
+    def _set_by(self, catalog: str, key: str) -> dict[str, str]:
+        prefix = f"spark.sql.catalog.{catalog}.{key}."
+        conf = self._catalog.spark_conf
+        return {name.removeprefix(prefix): value for name, value in conf.items() if name.startswith(prefix)}
 
     def table(self, name: Name) -> Any:
         """Return a table, freshly loaded.
@@ -96,6 +121,12 @@ class Lakes:
         """Close the connections."""
         for opened in self._opened.values():
             opened.close()
+
+
+def spark_user() -> str:
+    """Return the user whom Spark would make the owner of what it creates here."""
+    named = os.environ.get("SPARK_USER") or os.environ.get("HADOOP_USER_NAME")
+    return named or pwd.getpwuid(os.getuid()).pw_name
 
 
 def table_not_found(name: Name) -> TableNotFound:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
+from glacierbase.executors.iceberg.plain_tables import why_no_plain_table
 from glacierbase.sql import read
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import ParsedStatement
@@ -17,6 +18,8 @@ def why_not_plain(statement: ParsedStatement) -> str | None:
     """Return why a statement needs Spark, as a clause; None for one that runs without it."""
     if not statement.understood:
         return statement.why
+    if statement.unread:
+        return statement.unread[0]
     for operation in dict.fromkeys([statement.operation, *(part.operation for part in statement.parts)]):
         if operation == "several":
             continue
@@ -44,5 +47,6 @@ def _purge(statement: ParsedStatement) -> str | None:
 _PLAIN: Mapping[str, _Check] = {
     "set_properties": _always,
     "unset_properties": _always,
+    "create_table": why_no_plain_table,
     "drop_table": _purge,
 }

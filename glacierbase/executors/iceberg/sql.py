@@ -9,7 +9,12 @@ from typing import Any
 
 from pyiceberg.catalog.sql import IcebergTables
 from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
-from sqlalchemy import event, make_url, select
+from pyiceberg.exceptions import TableAlreadyExistsError
+from pyiceberg.table.locations import load_location_provider
+from pyiceberg.table.metadata import new_table_metadata
+from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from sqlalchemy import event, insert, make_url, select
+from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
 
 from glacierbase.errors import ConfigurationError
@@ -51,6 +56,21 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
             _check_own(orm_table.metadata_location, Path(folder))
         with reading_metadata(orm_table.metadata_location):
             return super()._convert_orm_to_iceberg(orm_table)
+
+    def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> Any:
+        """Create a table as Iceberg's JDBC catalog does: the namespace may be absent, and does not decide the location."""
+        place = location or "/".join((self.properties["warehouse"].rstrip("/"), *identifier))
+        metadata = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, place.rstrip("/"), properties)
+        file = load_location_provider(metadata.location, metadata.properties).new_table_metadata_file_location()
+        self._write_metadata(metadata, self._load_file_io(metadata.properties, file), file)
+        row = self._create_table_row(self.namespace_to_string(identifier[:-1]), identifier[-1], file)
+        with Session(self.engine) as session:
+            try:
+                session.execute(insert(IcebergTables).values(**row))
+                session.commit()
+            except IntegrityError as error:
+                raise TableAlreadyExistsError(f"{'.'.join(identifier)} already exists") from error
+        return self.load_table(identifier)
 
     def list_views(self, namespace: str | tuple[str, ...]) -> list[tuple[str, ...]]:
         """Return the views of a namespace, which PyIceberg does not list in a SQL catalog; none in a catalog of schema V0."""

@@ -5,6 +5,7 @@ metadata, as often as Iceberg does by default.
 
 - `commit`: one commit to a table.
 - `tables`: CREATE, DROP and RENAME of tables.
+- `types`: Iceberg's types from Spark's spelling.
 - `properties`: SET and UNSET TBLPROPERTIES.
 """
 
@@ -15,7 +16,7 @@ from typing import TypeAlias
 
 from glacierbase.executors.iceberg.ddl.commit import change_table
 from glacierbase.executors.iceberg.ddl.properties import set_property, unset_property
-from glacierbase.executors.iceberg.ddl.tables import drop_table
+from glacierbase.executors.iceberg.ddl.tables import create_table, drop_table
 from glacierbase.executors.iceberg.lakes import Lakes
 from glacierbase.sql.statement import ParsedStatement
 
@@ -24,7 +25,7 @@ _Statement: TypeAlias = Callable[[Lakes, ParsedStatement], None]
 # Statements that change one table by their clauses run `change_table` with these, by the operation of the clause.
 CLAUSES = {"set_properties": set_property, "unset_properties": unset_property}
 # All others, by the operation of the statement.
-STATEMENTS: Mapping[str, _Statement] = {"drop_table": drop_table}
+STATEMENTS: Mapping[str, _Statement] = {"create_table": create_table, "drop_table": drop_table}
 
 
 def run(lakes: Lakes, statement: ParsedStatement) -> None:

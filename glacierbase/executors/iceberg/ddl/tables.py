@@ -2,10 +2,60 @@
 
 from __future__ import annotations
 
-from glacierbase.errors import TableNotFound
+import itertools
+from collections.abc import Iterator, Sequence
+
+from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
+from pyiceberg.schema import Schema
+from pyiceberg.transforms import parse_transform
+from pyiceberg.types import NestedField
+
+from glacierbase.errors import StatementRefused, TableNotFound
+from glacierbase.executors.iceberg.ddl.types import iceberg_type
 from glacierbase.executors.iceberg.errors import mapped
-from glacierbase.executors.iceberg.lakes import Lakes, table_not_found
-from glacierbase.sql.statement import ParsedStatement
+from glacierbase.executors.iceberg.lakes import Lakes, spark_user, table_not_found
+from glacierbase.executors.iceberg.plain_tables import (
+    FORMAT_VERSIONS,
+    SUFFIXES,
+    columns_of,
+    fields_of,
+    iceberg_transform,
+    source_of,
+)
+from glacierbase.sql.statement import ColumnClause, Name, ParsedStatement, PartitionClause, Property
+
+# Iceberg writes this in the properties of new tables; the server of a REST catalog does it itself.
+_OF_NEW_TABLES = {"write.parquet.compression-codec": "zstd"}
+# Iceberg stores none of these properties. `format-version` chooses the version.
+_NOT_STORED = frozenset(
+    {
+        "uuid", "snapshot-count", "current-snapshot-summary", "current-snapshot-id", "current-snapshot-timestamp-ms",
+        "current-schema", "default-partition-spec", "default-sort-order",
+    }
+)  # fmt: skip
+
+
+def create_table(lakes: Lakes, statement: ParsedStatement) -> None:
+    """Create an empty table.
+
+    Raises:
+        StatementRefused: there is a table or a view of this name, unless IF NOT EXISTS accepts it.
+    """
+    name = statement.targets[0]
+    catalog, identifier = lakes.place(name)
+    columns = columns_of(statement)
+    schema = _schema(columns)
+    try:
+        with mapped():
+            if catalog.table_exists(identifier):
+                raise already_exists(name)
+            spec = _spec(statement, columns, schema)
+            catalog.new_table(identifier, schema, statement.options.location, spec, _properties(lakes, statement))
+    except StatementRefused as error:
+        if error.error_class not in ("TableAlreadyExistsError", "TABLE_OR_VIEW_ALREADY_EXISTS"):
+            raise
+        if not statement.options.if_not_exists:
+            raise already_exists(name) from error
 
 
 def drop_table(lakes: Lakes, statement: ParsedStatement) -> None:
@@ -18,3 +68,58 @@ def drop_table(lakes: Lakes, statement: ParsedStatement) -> None:
     except TableNotFound as error:
         if not statement.options.if_exists:
             raise table_not_found(name) from error
+
+
+def already_exists(name: Name) -> StatementRefused:
+    """Return Spark's error for the name of a table or a view that exists."""
+    what = f"Cannot create table or view {name.recorded} because it already exists."
+    return StatementRefused("TABLE_OR_VIEW_ALREADY_EXISTS", what)
+
+
+def _schema(columns: Sequence[ColumnClause]) -> Schema:
+    ids = itertools.count(1)
+    numbered = [(next(ids), column) for column in columns]
+    return Schema(
+        *(
+            NestedField(
+                field_id,
+                column.path[0],
+                iceberg_type(column.type or "", lambda: next(ids)),
+                required=not column.nullable,
+                doc=column.comment,
+            )
+            for field_id, column in numbered
+        )
+    )
+
+
+def _spec(statement: ParsedStatement, columns: Sequence[ColumnClause], schema: Schema) -> PartitionSpec:
+    clauses = [part for part in statement.parts if isinstance(part, PartitionClause)]
+    return PartitionSpec(*_partition_fields(clauses, columns, schema))
+
+
+def _partition_fields(
+    clauses: Sequence[PartitionClause], columns: Sequence[ColumnClause], schema: Schema
+) -> Iterator[PartitionField]:
+    fields = fields_of(columns)
+    for field_id, clause in enumerate(clauses, PARTITION_FIELD_ID_START):
+        source, kind = source_of(clause.transform, fields), iceberg_transform(clause.transform)
+        if source is None or kind is None:
+            raise StatementRefused("NOT_PLAIN", f"the partition field {clause.transform.text}")
+        path = ".".join(source[0])
+        width = "".join(f"[{int(width)}]" for width in clause.transform.widths)
+        transform = parse_transform(f"{kind}{width}")
+        yield PartitionField(schema.find_field(path).field_id, field_id, transform, path + SUFFIXES[kind])
+
+
+def _properties(lakes: Lakes, statement: ParsedStatement) -> dict[str, str]:
+    """Return the properties of a new table: those of the statement, and those that Spark and its catalog add."""
+    options = statement.options
+    given = {part.key: part.value or "" for part in statement.parts if isinstance(part, Property)}
+    comment = {} if options.comment is None else {"comment": options.comment}
+    every = {"owner": spark_user(), **given, **comment}
+    kept = {key: value for key, value in every.items() if key not in _NOT_STORED}
+    properties = lakes.new_properties(statement.targets[0], kept, _OF_NEW_TABLES)
+    if (version := properties.get("format-version", FORMAT_VERSIONS[0])) not in FORMAT_VERSIONS:
+        raise StatementRefused("NOT_PLAIN", f"the format version {version}, which the catalog's configuration sets")
+    return properties

@@ -1,0 +1,180 @@
+"""Which CREATE TABLE and which statements on namespaces run without an engine. Imports no PyIceberg.
+
+What Spark refuses needs Spark too, which says why.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from glacierbase.executors.iceberg.plain_types import why_no_plain_type
+from glacierbase.sql.statement import ColumnClause, Options, ParsedStatement, PartitionClause, Property, Transform
+from glacierbase.sql.type_trees import TypeTree, type_tree
+
+# Properties that Spark refuses, or that clauses set.
+_RESERVED = frozenset(
+    {"provider", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
+)  # fmt: skip
+# Properties by which Iceberg loads code, checks columns, encrypts, or sets what only its own catalogs write.
+_NOT_PLAIN = re.compile(
+    r"(write\.)?py-.*|.*\.py-.*|write\.location-provider\..*|write\.metadata\.(metrics\.column\..*|compression-codec)"
+    r"|encryption\..*|engine\..*|option\..*"
+)
+# PyIceberg does not write the metadata of version 3.
+FORMAT_VERSIONS = ("1", "2")
+# Spark completes and normalises other locations.
+_WHOLE_LOCATION = re.compile(r"[a-z][a-z0-9]*://[\w.-]+(/[\w.=@+-]+)+/?", re.ASCII)
+_SUCH_LOCATION = "a location that the engine completes"
+
+_TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
+_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "decimal"})
+_TEXTS = frozenset({"string", "char", "varchar", "binary"})
+# The types that a transform accepts, by its name in Iceberg; identity accepts all.
+_SOURCES: Mapping[str, frozenset[str]] = {
+    "bucket": _NUMBERS | _TEXTS | _TIMES, "truncate": _NUMBERS | _TEXTS, "year": _TIMES, "month": _TIMES, "day": _TIMES,
+    "hour": _TIMES - {"date"},
+}  # fmt: skip
+# Transforms whose columns Spark finds in any case; those of the others have the exact case.
+_ANY_CASE = frozenset({"", "bucket", "years", "months", "days", "hours"})
+_ICEBERG = {
+    "": "identity", "identity": "identity", "bucket": "bucket", "truncate": "truncate", "years": "year", "year": "year",
+    "months": "month", "month": "month", "days": "day", "day": "day", "date": "day", "hours": "hour", "hour": "hour",
+    "date_hour": "hour",
+}  # fmt: skip
+# What follows the name of the column in the name of a partition field.
+SUFFIXES = {
+    "identity": "", "bucket": "_bucket", "truncate": "_trunc", "year": "_year", "month": "_month", "day": "_day", "hour": "_hour",
+}  # fmt: skip
+_MOST_WIDTH = 2**31 - 1
+
+# The fields of a table with their types, by the path in lower case; the path as declared.
+Fields = dict[tuple[str, ...], tuple[tuple[str, ...], TypeTree]]
+
+
+def why_no_plain_table(statement: ParsedStatement) -> str | None:
+    """Return why a CREATE TABLE or a REPLACE TABLE needs Spark, as a clause; None for one that runs without it."""
+    return next(_reasons(statement), None)
+
+
+def columns_of(statement: ParsedStatement) -> list[ColumnClause]:
+    """Return the columns that a statement declares, in the order that they have in the table."""
+    return [part for part in statement.parts if isinstance(part, ColumnClause)]
+
+
+def fields_of(columns: Iterable[ColumnClause]) -> Fields:
+    """Return the columns and the fields of their structs."""
+    fields: Fields = {}
+    left = [((column.path[0],), type_tree(column.type or "")) for column in columns]
+    while left:
+        path, tree = left.pop()
+        fields[tuple(name.lower() for name in path)] = path, tree
+        if tree.name == "struct":
+            left += [((*path, field.name), field.type) for field in tree.fields]
+    return fields
+
+
+def iceberg_transform(transform: Transform) -> str | None:
+    """Return the name of a transform in Iceberg; None for one that is not plain."""
+    return _ICEBERG.get(transform.function)
+
+
+def source_of(transform: Transform, fields: Fields) -> tuple[tuple[str, ...], TypeTree] | None:
+    """Return the only field that a transform names, with its type, as Spark finds it; None where there is none."""
+    if len(transform.columns) != 1:
+        return None
+    path = tuple(transform.columns[0].split("."))
+    found = fields.get(tuple(name.lower() for name in path))
+    is_any_case = transform.function in _ANY_CASE and transform.text.startswith(transform.function)
+    return found if found and (is_any_case or found[0] == path) else None
+
+
+def _reasons(statement: ParsedStatement) -> Iterator[str]:
+    options = statement.options
+    if options.temporary or options.external or options.or_alter:
+        yield "a table that is temporary, external or altered"
+    if options.using not in (None, "iceberg"):
+        yield f"the format {options.using}"
+    if options.or_replace and options.if_not_exists:
+        yield "OR REPLACE with IF NOT EXISTS"
+    if statement.query or statement.sources:
+        yield "a table that a query fills"
+    yield from _location_reasons(options)
+    yield from _property_reasons([part for part in statement.parts if isinstance(part, Property)])
+    columns = columns_of(statement)
+    reasons = list(_column_reasons(columns))
+    yield from reasons
+    clauses = [part for part in statement.parts if isinstance(part, PartitionClause)]
+    if not reasons and clauses:
+        yield from _partition_reasons(clauses, columns)
+
+
+def _location_reasons(options: Options) -> Iterator[str]:
+    if options.location is not None and not _WHOLE_LOCATION.fullmatch(options.location):
+        yield _SUCH_LOCATION
+
+
+def _property_reasons(properties: Sequence[Property]) -> Iterator[str]:
+    for part in properties:
+        if part.value is None or part.key in _RESERVED or _NOT_PLAIN.fullmatch(part.key):
+            yield f"the property {part.key}"
+        if part.key == "format-version" and part.value not in FORMAT_VERSIONS:
+            yield f"the format version {part.value}"
+    keys = [part.key for part in properties]
+    if len(set(keys)) < len(keys):
+        yield "a property that is set twice"
+
+
+def _column_reasons(columns: Sequence[ColumnClause]) -> Iterator[str]:
+    for column in columns:
+        if column.default is not None or column.generated is not None:
+            yield "a default or a generated column"
+        if len(column.path) != 1 or column.position or column.primary_key:
+            yield f"an option of the column {'.'.join(column.path)}"
+        if why := why_no_plain_type(column.type):
+            yield why
+            return
+    names = [".".join(path).casefold() for path, _ in _all_paths(columns)]
+    if len(set(names)) < len(names):
+        yield "two columns of one name"
+
+
+def _all_paths(columns: Iterable[ColumnClause]) -> Iterator[tuple[tuple[str, ...], TypeTree]]:
+    """Yield the columns and all fields inside, also those of elements, keys and values."""
+    left = [((column.path[0],), type_tree(column.type or "")) for column in columns]
+    while left:
+        path, tree = left.pop()
+        yield path, tree
+        left += [((*path, field.name), field.type) for field in tree.fields]
+
+
+def _partition_reasons(clauses: Sequence[PartitionClause], columns: Sequence[ColumnClause]) -> Iterator[str]:
+    typed = {column.place for column in columns} & {clause.place for clause in clauses}
+    if typed and len(typed) < len(clauses):
+        yield "PARTITIONED BY with columns and declarations of columns"
+    fields = fields_of(columns)
+    kinds, names = set[tuple[str, tuple[str, ...]]](), {".".join(path).casefold() for path, _ in _all_paths(columns)}
+    for clause in clauses:
+        source, kind = source_of(clause.transform, fields), iceberg_transform(clause.transform)
+        if source is None or kind is None or not _is_plain(clause.transform, kind, source[1]):
+            yield f"the partition field {clause.transform.text}"
+            return
+        name = (".".join(source[0]) + SUFFIXES[kind]).casefold()
+        of_time = "time" if kind in ("year", "month", "day", "hour") else kind
+        if (of_time, source[0]) in kinds or (kind != "identity" and name in names):
+            yield f"the partition field {clause.transform.text} beside another one"
+        kinds.add((of_time, source[0]))
+        if kind != "identity":
+            names.add(name)
+
+
+def _is_plain(transform: Transform, kind: str, source: TypeTree) -> bool:
+    widths = transform.widths
+    if kind not in ("bucket", "truncate"):
+        is_width_plain = not widths
+    else:
+        first_is_width = kind != "bucket" or transform.arguments[0].isdigit()
+        is_width_plain = first_is_width and len(widths) == 1 and 0 < int(widths[0]) <= _MOST_WIDTH
+    is_source_plain = source.name in _SOURCES[kind] if kind in _SOURCES else not source.fields
+    is_name_plain = transform.text.lower().startswith(transform.function)
+    return is_name_plain and is_width_plain and is_source_plain
