@@ -220,7 +220,7 @@ def _renamed(
 
 def _column(wanted: Column, present: Column | None, source: Wanted) -> Column:
     if present is None:
-        return wanted
+        return replace(wanted, id=None)
     return Column(
         present.id,
         present.name,

@@ -22,6 +22,7 @@ from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import update_table_metadata
 
 from glacierbase.executors.iceberg.executor import IcebergSession
+from glacierbase.executors.iceberg.guard import Guarded
 from glacierbase.executors.iceberg.lakes import Lakes
 from glacierbase.model.catalog import Catalog as ConfiguredCatalog
 from glacierbase.model.shape import Shape
@@ -47,7 +48,7 @@ class NoFiles(FileIO):  # type: ignore[misc]
         raise PermissionError(str(location))
 
 
-class MemoryCatalog(MetastoreCatalog):  # type: ignore[misc]
+class MemoryCatalog(Guarded, MetastoreCatalog):  # type: ignore[misc]
     """The metadata of tables, by name. No file is read or written."""
 
     def __init__(self, name: str) -> None:
@@ -198,6 +199,7 @@ class MemoryLakes(Lakes):
 
     def open(self, name: str) -> MemoryCatalog:
         """Return the catalog in memory."""
+        self._kinds[name] = "memory"
         opened: MemoryCatalog = self._opened.setdefault(name, MemoryCatalog(name))
         return opened
 
