@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
 from pathlib import Path
+from functools import partial
 from typing import Any
 
 import pytest
@@ -21,6 +22,8 @@ from glacierbase.errors import ConfigurationError, EngineUnavailable, OutcomeUnk
 from glacierbase.executors import InFlight, check_installed, open_executor
 from glacierbase.executors.worker import client
 from glacierbase.model.catalog import Catalog
+from glacierbase.executors.worker.client import Worker
+from glacierbase.executors.worker.pool import Workers
 from glacierbase.model.command import Scope
 from glacierbase.run.activity import watched
 from glacierbase.run.processes import engine_process, is_engine_gone, this_process
@@ -394,6 +397,52 @@ def test_a_worker_that_does_not_answer_is_killed(catalog: Catalog, monkeypatch: 
         with pytest.raises(OutcomeUnknown):
             result(Caller().submit(lambda: session.execute("note it")), 5)
     assert has_ended(pid)
+
+
+class Starting(Worker):
+    """A worker without a process."""
+
+    def __init__(self, start: Callable[[], object]) -> None:
+        self._lost = None
+        self.closed = threading.Event()
+        start()
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_workers_of_unequal_needs_start_at_the_same_time() -> None:
+    """Each start waits for the other one."""
+    both = threading.Barrier(2)
+    with Shared() as shared:
+        workers, callers = Workers(shared), [Caller(), Caller()]
+        start = partial(Starting, partial(both.wait, 5))
+        uses = [
+            caller.submit(partial(workers.use, key, start, opens=True))
+            for key, caller in zip("ab", callers, strict=True)
+        ]
+        assert len({id(result(use, 10)[0]) for use in uses}) == 2
+
+
+def test_the_end_of_a_command_does_not_wait_for_a_worker_that_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker is closed once it has started."""
+    monkeypatch.setattr("glacierbase.run.shared._EXIT_SECONDS", 0.05)
+    going, may_start = threading.Event(), threading.Event()
+
+    def start() -> None:
+        going.set()
+        may_start.wait(20)
+
+    began = time.monotonic()
+    with Shared() as shared:
+        workers = shared.get("workers", None, partial(Workers, shared), lambda _: None)
+        use = Caller().submit(partial(workers.use, "a", partial(Starting, start), opens=True))
+        assert going.wait(5)
+    assert time.monotonic() - began < 5
+    may_start.set()
+    worker, _ = result(use, 5)
+    assert isinstance(worker, Starting)
+    assert worker.closed.wait(5)
 
 
 def test_a_statement_that_is_too_long_for_the_pipe_of_a_stopped_worker_can_be_cancelled(
