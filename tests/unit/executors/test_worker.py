@@ -9,11 +9,12 @@ import subprocess
 import sys
 import threading
 import time
+import venv
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
-from pathlib import Path
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -21,9 +22,9 @@ import pytest
 from glacierbase.errors import ConfigurationError, EngineUnavailable, OutcomeUnknown, StatementRefused
 from glacierbase.executors import InFlight, check_installed, open_executor
 from glacierbase.executors.worker import client
-from glacierbase.model.catalog import Catalog
 from glacierbase.executors.worker.client import Worker
 from glacierbase.executors.worker.pool import Workers
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import Scope
 from glacierbase.run.activity import watched
 from glacierbase.run.processes import engine_process, is_engine_gone, this_process
@@ -297,6 +298,33 @@ def lacking(catalog: Catalog) -> str:
     return str(path)
 
 
+@pytest.fixture
+def spark_35(tmp_path: Path) -> str:
+    """A Python with Spark 3.5, beside a folder with another Spark."""
+    folder = tmp_path / "spark35"
+    venv.EnvBuilder(symlinks=True).create(folder)
+    [packages] = folder.glob("lib/*/site-packages")
+    for place, version in ((packages, "3.5.9"), (tmp_path / "callers", "4.1.2")):
+        files = {"pyspark/__init__.py": "", "pyspark/bin/spark-submit": ""}
+        files[f"pyspark-{version}.dist-info/METADATA"] = f"Metadata-Version: 2.1\nName: pyspark\nVersion: {version}\n"
+        for name, text in files.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(text)
+    return str(folder / "bin" / "python")
+
+
+@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME", "SPARK_HOME"])
+def test_another_python_has_its_own_packages_and_its_own_spark(
+    name: str, spark_35: str, iceberg_catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variables by which this Python finds its packages and its Spark are not those of the other one."""
+    monkeypatch.setenv(name, str(tmp_path / "callers"))
+    catalog = replace(
+        iceberg_catalog, python=spark_35, dependencies=("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",)
+    )
+    check_installed(catalog, Run.here(catalog.file.parent.parent))
+
+
 def test_a_worker_that_dies_at_its_start_is_one_clear_error(catalog: Catalog) -> None:
     """The message has the last line that it printed."""
     path = catalog.file.parent / "broken-python"
@@ -371,34 +399,6 @@ def test_an_engine_that_nobody_uses_ends_before_the_next_one_starts(catalog: Cat
         assert pid_of(used.open_session()) == pids[0]
 
 
-def test_a_worker_that_died_is_replaced(catalog: Catalog) -> None:
-    """The next catalog of the command gets a new one."""
-    with Shared() as shared:
-        session = opened(catalog, shared).open_session()
-        pid = pid_of(session)
-        with pytest.raises(OutcomeUnknown):
-            session.execute("die")
-        other = pid_of(opened(catalog, shared).open_session())
-    assert pid != other
-    assert has_ended(other)
-
-
-def test_a_worker_that_does_not_answer_is_killed(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that is cancelled closes the executor; no call waits for a process that is stopped."""
-    monkeypatch.setattr(client, "_CLOSE_SECONDS", 0.2)
-    monkeypatch.setattr(client, "_BESIDE_SECONDS", 0.2)
-    with Shared() as shared:
-        executor = opened(catalog, shared)
-        session = executor.open_session()
-        pid = pid_of(session)
-        os.kill(pid, signal.SIGSTOP)
-        threading.Timer(0.3, executor.close).start()
-        assert session.progress() is None
-        with pytest.raises(OutcomeUnknown):
-            result(Caller().submit(lambda: session.execute("note it")), 5)
-    assert has_ended(pid)
-
-
 class Starting(Worker):
     """A worker without a process."""
 
@@ -443,6 +443,34 @@ def test_the_end_of_a_command_does_not_wait_for_a_worker_that_starts(monkeypatch
     worker, _ = result(use, 5)
     assert isinstance(worker, Starting)
     assert worker.closed.wait(5)
+
+
+def test_a_worker_that_died_is_replaced(catalog: Catalog) -> None:
+    """The next catalog of the command gets a new one."""
+    with Shared() as shared:
+        session = opened(catalog, shared).open_session()
+        pid = pid_of(session)
+        with pytest.raises(OutcomeUnknown):
+            session.execute("die")
+        other = pid_of(opened(catalog, shared).open_session())
+    assert pid != other
+    assert has_ended(other)
+
+
+def test_a_worker_that_does_not_answer_is_killed(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run that is cancelled closes the executor; no call waits for a process that is stopped."""
+    monkeypatch.setattr(client, "_CLOSE_SECONDS", 0.2)
+    monkeypatch.setattr(client, "_BESIDE_SECONDS", 0.2)
+    with Shared() as shared:
+        executor = opened(catalog, shared)
+        session = executor.open_session()
+        pid = pid_of(session)
+        os.kill(pid, signal.SIGSTOP)
+        threading.Timer(0.3, executor.close).start()
+        assert session.progress() is None
+        with pytest.raises(OutcomeUnknown):
+            result(Caller().submit(lambda: session.execute("note it")), 5)
+    assert has_ended(pid)
 
 
 def test_a_statement_that_is_too_long_for_the_pipe_of_a_stopped_worker_can_be_cancelled(
