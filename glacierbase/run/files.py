@@ -265,7 +265,9 @@ def _refusing() -> Iterator[None]:
 
 def _unwritable(error: OSError | ValueError) -> FileRefused:
     what = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-    return FileRefused("UNREADABLE_FILE", what, "correct the path, or the permissions of its folder")
+    is_full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    hint = "make room on its disk" if is_full else "correct the path, or the permissions of its folder"
+    return FileRefused("UNREADABLE_FILE", what, hint)
 
 
 @contextmanager
