@@ -25,7 +25,7 @@ from glacierbase.executors.worker.client import Worker
 from glacierbase.model.keys import REQUIREMENT
 from glacierbase.run.user_command import Ending
 from tests.support.program import ask_here, run_here
-from tests.support.project_folder import Output, ProjectFolder
+from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 from tests.support.wheels import wheel
 
 CONF = "conf: {sparkConf: {spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}}"
@@ -150,8 +150,9 @@ def test_the_environment_has_the_newest_packages_that_fit(grown: Orchard) -> Non
 
 
 def test_the_lock_file_has_versions_and_hashes_and_what_they_were_resolved_from(grown: Orchard) -> None:
-    """One package a line, sorted by normalized name, with the SHA-256 of its file below."""
+    """One package a line, sorted by normalized name, with the SHA-256 of its file below. The guide shows its first line."""
     lines = grown.lock.read_text().splitlines()
+    assert f"{lines[0]}\n" in (REPOSITORY / "docs/guides/several-engines.md").read_text()
     assert lines[1:3] == ["# packages: apple==1.*", f"# resolved for: {platform()}"]
     assert [line.partition(" ")[0] for line in lines[3::2]] == ["apple==1.1", "pear-tree==2.5"]
     assert all(line.startswith("    --hash=sha256:") for line in lines[4::2])
