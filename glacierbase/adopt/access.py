@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from urllib.parse import urlsplit
 
@@ -82,12 +82,13 @@ def plan(
         ConfigurationError: `UNKNOWN_FLAVOUR`: the catalog file does not show which kind of catalog it is.
     """
     catalog = target.catalog
-    places = [_place(catalog, *place, flavour) for place in _namespaces(target)]
+    places = [(_place(catalog, *place, flavour), False) for place in _namespaces(target)]
     options = catalog.store
-    store = None if options.folder else _place(catalog, options.catalog, options.namespace, flavour)
+    if not options.folder:
+        places.append((_place(catalog, options.catalog, options.namespace, flavour), True))
     roles = [(migrator, "migrator"), *((writer, "writer") for writer in writers)]
-    grants = [grant for role, kind in roles for grant in _granted(catalog, role, kind, places, store)]
-    limits = dict.fromkeys(limit for place in filter(None, (*places, store)) for limit in place.flavour.limits)
+    grants = [grant for role, kind in roles for grant in _granted(catalog, role, kind, places)]
+    limits = dict.fromkeys(limit for place, _ in places for limit in place.flavour.limits)
     return replace(result, grants=tuple(dict.fromkeys(grants)), warnings=tuple(limits))
 
 
@@ -145,11 +146,16 @@ def _decided(catalog: Catalog, name: str, conf: Mapping[str, str]) -> str | None
     return _BY_CLASS.get(catalog.spark_conf.get(f"spark.sql.catalog.{name}", "")) or by_address
 
 
-def _granted(catalog: Catalog, role: str, kind: str, places: Sequence[_Place], store: _Place | None) -> Iterator[Grant]:
-    for place in filter(None, (*places, store)):
+def _granted(catalog: Catalog, role: str, kind: str, places: Iterable[tuple[_Place, bool]]) -> Iterator[Grant]:
+    """Yield the grants of a role.
+
+    Args:
+        places: each with whether history and lock are there.
+    """
+    for place, is_store in places:
         rights: Rights = getattr(place.flavour, kind)
         names = _names(catalog, role, place)
-        templates = (*rights.catalog, *(rights.store if place is store else rights.namespace))
+        templates = (*rights.catalog, *(rights.store if is_store else rights.namespace))
         for template, source in templates:
             if "{location_resource}" not in template or place.location:
                 yield Grant(template.format_map(names), source)

@@ -6,8 +6,11 @@ share it. A file that is written last marks it as complete.
 
 from __future__ import annotations
 
+import errno
 import sys
 import sysconfig
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.metadata import distributions
 from pathlib import Path
@@ -17,6 +20,7 @@ from glacierbase.executors.lockfile import LockedPackages, canonical, lock_path,
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.run.cache import cache_folder, digest, is_own
+from glacierbase.run.files import in_use
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,6 +87,24 @@ def environment_of(section: LockedPackages) -> Environment:
     return Environment(cache_folder("environments", digest(key)))
 
 
+@contextmanager
+def kept(python: Path) -> Iterator[Sequence[int]]:
+    """Keep the environment of a Python, if it has one here, from being deleted by `env`.
+
+    Yields the descriptors with which a process inherits that: the environment is kept until the process ends, too.
+
+    Raises:
+        OSError: it is being deleted.
+    """
+    if not python.is_relative_to(environments_folder()):
+        yield ()
+        return
+    with in_use(environments_folder() / python.relative_to(environments_folder()).parts[0]) as held:
+        if held is None:
+            raise BlockingIOError(errno.EAGAIN, "its virtual environment is being deleted")
+        yield [held]
+
+
 def environment_python(catalog: Catalog) -> Path:
     """Return the Python of the virtual environment of a catalog's `packages`. Nothing is contacted or written.
 
@@ -127,7 +149,9 @@ def _locked_section(catalog: Catalog) -> LockedPackages:
 
 
 def _had_one(catalog: Catalog) -> bool:
-    return any(str(catalog.file) in environment.user_files() for environment in environments())
+    return any(
+        str(catalog.file) in environment.user_files() for environment in environments() if environment.is_complete()
+    )
 
 
 def _missing(catalog: Catalog) -> ConfigurationError:

@@ -6,6 +6,7 @@ One process of the user at a time: pip and uv inherit the lock, so that another 
 from __future__ import annotations
 
 import json
+import logging
 import re
 import shutil
 import sys
@@ -38,6 +39,8 @@ from glacierbase.run.cache import make_folder, replacing
 from glacierbase.run.files import one_at_a_time, replace_file, writing
 from glacierbase.run.user_command import Ending, run_command
 from glacierbase.secrets import mask
+
+logger = logging.getLogger("glacierbase")
 
 # The first pip that installs into the environment of another Python.
 _OLDEST_PIP = (22, 3)
@@ -190,11 +193,21 @@ def delete_environments(catalog: Catalog, used: Iterable[Catalog]) -> Deleted:
             others = {path for path in environment.user_files() if path != str(catalog.file) and Path(path).is_file()}
             is_used = others or environment.folder in current
             if not is_used or not environment.is_complete():
-                freed.append(_size(environment.folder))
-                shutil.rmtree(environment.folder, ignore_errors=True)
+                freed += _deleted(environment)
             else:
                 _write_users(environment, others | ({str(catalog.file)} if environment.folder in current else set()))
     return Deleted(len(freed), sum(freed))
+
+
+def _deleted(environment: Environment) -> list[int]:
+    """Delete an environment, and return the bytes of its files; nothing if a running command uses it."""
+    with one_at_a_time(environment.folder, 0) as held:
+        if held is None:
+            logger.warning("kept %s, which a running command uses", environment.folder)
+            return []
+        freed = _size(environment.folder)
+        shutil.rmtree(environment.folder, ignore_errors=True)
+        return [freed]
 
 
 @contextmanager
@@ -219,8 +232,10 @@ def _alone(catalog: Catalog) -> Iterator[Sequence[int]]:
 
 def _make(environment: Environment, section: LockedPackages, installer: _Installer) -> None:
     """Make an environment; the file that marks it as complete is written last."""
+    make_folder(environment.folder)
+    if not _deleted(environment):
+        raise _not_made(installer.catalog, "a running command uses the one that is to be replaced")
     try:
-        shutil.rmtree(environment.folder, ignore_errors=True)
         make_folder(environment.folder)
         _add_user(environment, str(installer.catalog.file))
         venv.EnvBuilder(symlinks=True).create(environment.folder / "venv")

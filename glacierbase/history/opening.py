@@ -92,9 +92,19 @@ class Target:
                     "STORE_UNAVAILABLE",
                     f"catalog {self.catalog.name}: history and lock in {self.catalog.store.place} cannot be used: {error.message}",
                     error.hint
+                    or embedded_hint(self.catalog)
                     or "check the catalog file, its server and the rights on that namespace;"
                     f" `{command('doctor')}` checks each",
                 ) from error
+
+
+def embedded_hint(catalog: Catalog) -> str | None:
+    """Return the hint for an embedded store that cannot be used; None for a store on a server."""
+    if catalog.store.folder is None:
+        return None
+    return (
+        "check that this user may write to that folder and all files in it, and that its disk has space; then run again"
+    )
 
 
 @dataclass(frozen=True, slots=True)

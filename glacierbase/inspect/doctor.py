@@ -18,7 +18,7 @@ from threading import Barrier
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
-from glacierbase.history.opening import OpenCatalog, Target
+from glacierbase.history.opening import OpenCatalog, Target, embedded_hint
 from glacierbase.history.state import read_history
 from glacierbase.inspect.access import namespaces_access
 from glacierbase.inspect.results import Check, DoctorResult
@@ -78,7 +78,8 @@ def _checked_connection(engine: Engine) -> Check:
 
 
 def _checked_history(target: Target, engine: Engine) -> Check:
-    return _checked("history", lambda: _summary(target, target.open_store(target.catalog, engine)))
+    hint = embedded_hint(target.catalog) or _STORE_HINT
+    return _checked("history", lambda: _summary(target, target.open_store(target.catalog, engine)), hint)
 
 
 def _summary(target: Target, store: Store) -> str:
@@ -105,8 +106,9 @@ def _examine_store(opened: OpenCatalog) -> Iterator[Check]:
     try:
         ddl_command = command("doctor", "--print-ddl")
         hint = f"grant them, or let a role that has them run the output of `{ddl_command}`"
-        rights = _checked("rights", lambda: _create(store, scratch, where), hint=hint)
-        if rights.error and opened.store.read_lock():
+        rights = _checked("rights", lambda: _create(store, scratch, where), embedded_hint(catalog) or hint)
+        # Whoever may not make files in the folder of an embedded store cannot commit to its tables.
+        if rights.error and catalog.store.folder is None and opened.store.read_lock():
             yield Check("rights", f"tables cannot be created in {where}, but both exist; the lock was not tried")
             return
         yield rights

@@ -197,12 +197,14 @@ def _compared(
     past = tables.past(
         {drift.actual.table: drift.recorded.metadata_location for drift in compared.drifts if drift.actual}
     )
-    drifts = tuple(
-        drift
+    made = [
+        (drift, difference, whole)
         for whole in compared.drifts
-        for drift in _drifts(whole, past.get(whole.actual.table) if whole.actual else None, catalog.drift_rules)
-    )
-    drifts, grant = _logged(drifts, compared.drifts, managed, tables, catalog)
+        for drift, difference in _drifts(
+            whole, past.get(whole.actual.table) if whole.actual else None, catalog.drift_rules
+        )
+    ]
+    drifts, grant = _logged(made, managed, tables, catalog)
     renamed = {drift.actual.table for drift in compared.drifts if drift.actual and drift.is_renamed}
     names_of_files = (name for name in unknown if choice.includes(name) and why_unmanaged(catalog, name) is None)
     not_recorded = tuple(_existing(names_of_files, tables))
@@ -242,13 +244,17 @@ def _not_compared(result: DriftResult) -> GlacierbaseError | None:
     return EngineUnavailable("TABLES_NOT_READ", (what, *quoted(f"{first.table}: {first.why}")), hint)
 
 
-def _drifts(whole: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[Drift]:
-    """Yield the differences of a table; `past` holds its versions since the record, where they can be read."""
+def _drifts(whole: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[tuple[Drift, Difference]]:
+    """Yield the differences of a table, each with what the comparison has.
+
+    Args:
+        past: the versions of the table since the record, where they can be read.
+    """
     for difference in whole.differences:
         rule = next((rule for rule in rules if rule.matches(whole.table, difference.subject)), None)
         values = (difference.subject, difference.before, difference.after)
         drift = Drift(whole.table, _class_of(difference, whole, rule), *values)
-        yield _dated(replace(drift, reason=rule.reason if rule else None), difference, whole, past)
+        yield _dated(replace(drift, reason=rule.reason if rule else None), difference, whole, past), difference
 
 
 def _class_of(difference: Difference, whole: TableDrift, rule: DriftRule | None) -> DriftClass:
@@ -280,34 +286,27 @@ def _has(version: Version, difference: Difference, whole: TableDrift) -> bool:
 
 
 def _logged(
-    drifts: tuple[Drift, ...], wholes: Iterable[TableDrift], known: Iterable[Timeline], tables: LiveTables, catalog: Catalog
+    made: Sequence[tuple[Drift, Difference, TableDrift]], known: Iterable[Timeline], tables: LiveTables, catalog: Catalog
 ) -> tuple[tuple[Drift, ...], str | None]:  # fmt: skip
     """Return the drifts with times and users of the engine's log where a statement is about them, and the right that it lacks."""
-    undated = {drift.table for drift in drifts if drift.since is None}
+    undated = {drift.table for drift, _, _ in made if drift.since is None}
     timelines = {timeline.table: timeline for timeline in known if timeline.table in undated}
     times = {name: timeline.moments[-1].event.recorded_at for name, timeline in timelines.items()}
     log = tables.statements({name: at - SKEW for name, at in times.items() if at})
     if log is None:
-        return drifts, None
-    by_table = {whole.table: whole for whole in wholes}
+        return tuple(drift for drift, _, _ in made), None
     dated = tuple(
-        _with_statement(drift, by_table[drift.table], timelines[drift.table], log, catalog)
+        _with_statement(drift, difference, whole, timelines[drift.table], log, catalog)
         if drift.table in timelines and drift.since is None
         else drift
-        for drift in drifts
+        for drift, difference, whole in made
     )
     return dated, log.grant if any(drift.since is None for drift in dated) else None
 
 
 def _with_statement(
-    drift: Drift, whole: TableDrift, timeline: Timeline, log: StatementLog, catalog: Catalog
+    drift: Drift, difference: Difference, whole: TableDrift, timeline: Timeline, log: StatementLog, catalog: Catalog
 ) -> Drift:  # fmt: skip
-    values = (drift.what, drift.expected, drift.actual)
-    difference = next(
-        difference
-        for difference in whole.differences
-        if (difference.subject, difference.before, difference.after) == values
-    )
     statement = statement_that_made(difference, whole, timeline, log, catalog)
     if statement is None:
         return drift

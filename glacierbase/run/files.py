@@ -265,7 +265,9 @@ def _refusing() -> Iterator[None]:
 
 def _unwritable(error: OSError | ValueError) -> FileRefused:
     what = f"cannot be written: {getattr(error, 'strerror', None) or error}"
-    return FileRefused("UNREADABLE_FILE", what, "correct the path, or the permissions of its folder")
+    is_full = getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT)
+    hint = "make room on its disk" if is_full else "correct the path, or the permissions of its folder"
+    return FileRefused("UNREADABLE_FILE", what, hint)
 
 
 @contextmanager
@@ -275,20 +277,33 @@ def one_at_a_time(folder: Path, seconds: float = _LONGEST_WAIT) -> Iterator[int 
     Yields the descriptor that holds the lock, which lasts until all processes that inherited it have ended; None after `seconds`,
     within which the holder, which may be stopped, did not release it.
     """
+    with _locking(folder, fcntl.LOCK_EX, seconds) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def in_use(folder: Path) -> Iterator[int | None]:
+    """Keep `one_at_a_time` from this folder during the block, which several may run at the same time. Yields as that does."""
+    with _locking(folder, fcntl.LOCK_SH, _LONGEST_WAIT) as descriptor:
+        yield descriptor
+
+
+@contextmanager
+def _locking(folder: Path, kind: int, seconds: float) -> Iterator[int | None]:
     descriptor = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
     try:
         until = time.monotonic() + seconds
-        while not (is_locked := _is_locked(descriptor)) and time.monotonic() < until:
+        while not (is_locked := _is_locked(descriptor, kind)) and time.monotonic() < until:
             time.sleep(0.01)
         yield descriptor if is_locked else None
     finally:
         os.close(descriptor)
 
 
-def _is_locked(descriptor: int) -> bool:
+def _is_locked(descriptor: int, kind: int) -> bool:
     """Lock an open folder; return False while another process or thread holds its lock."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        fcntl.flock(descriptor, kind | fcntl.LOCK_NB)
     except BlockingIOError:
         return False
     except OSError:  # The file system has no locks.

@@ -58,7 +58,7 @@ HUDI = (
     .replace("JAR", OLD.hudi)
 )
 # Longer than the time after which a test kills a process inside of it.
-SLOW = "SELECT IF(java_method('java.lang.Thread', 'sleep', 90000L) = 'slept', 0L, {}L)"
+SLOW = "SELECT IF(java_method('java.lang.Thread', 'sleep', 300000L) = 'slept', 0L, {}L)"
 ENDED_SECONDS = 10.0
 # From the announcement of a statement until the engine executes it.
 SETTLED_SECONDS = 1.5

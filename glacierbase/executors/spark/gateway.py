@@ -10,7 +10,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import IO, Any
@@ -60,22 +60,34 @@ class Gateway:
             sandbox: restricts the JVM; by default it has the rights of this process.
 
         Raises:
-            EngineUnavailable: the JVM ended before it was ready.
+            EngineUnavailable: the JVM ended before it was ready, or its files cannot be written.
         """
-        output = _log_file(run)
-        self.log = Path(output.name)
-        with tempfile.TemporaryDirectory(dir=sandbox.folder / "tmp" if sandbox else None) as folder:
-            self._process = _launch(conf, java_home, Path(folder), sandbox)
-            try:
-                self.pid = self._process.pid
-                # glacierbase writes the log itself, so that no secret that the JVM prints reaches the disk.
-                self._copier = start_thread(partial(_copy_masked, self._process, output), "glacierbase-spark-log")
-                self.py4j: Any = self._connect(Path(folder, _CONNECTION_INFO))
-            except BaseException:
-                # A JVM that cannot write its connection information, because the folder is deleted, does not end by itself.
-                self._process.kill()
-                self._process.wait()  # The JVM may be writing into a folder that the caller removes.
-                raise
+        try:
+            output = _log_file(run)
+            self.log = Path(output.name)
+            with tempfile.TemporaryDirectory(dir=sandbox.folder / "tmp" if sandbox else None) as folder:
+                self._start(conf, java_home, Path(folder), sandbox, output)
+        except OSError as error:
+            what, hint = (
+                f"Spark did not start: {error}",
+                "make room for temporary files; the variable TMPDIR names their folder",
+            )
+            raise EngineUnavailable("SPARK_DID_NOT_START", what, hint) from error
+
+    def _start(
+        self, conf: Mapping[str, str], java_home: Path, folder: Path, sandbox: JvmSandbox | None, output: IO[str]
+    ) -> None:
+        self._process = _launch(conf, java_home, folder, sandbox)
+        try:
+            self.pid = self._process.pid
+            # glacierbase writes the log itself, so that no secret that the JVM prints reaches the disk.
+            self._copier = start_thread(partial(_copy_masked, self._process, output), "glacierbase-spark-log")
+            self.py4j: Any = self._connect(folder / _CONNECTION_INFO)
+        except BaseException:
+            # A JVM that cannot write its connection information, because the folder is deleted, does not end by itself.
+            self._process.kill()
+            self._process.wait()  # The JVM may be writing into a folder that the caller removes.
+            raise
 
     def _connect(self, connection_info: Path) -> Any:
         """Wait until the JVM listens, and connect."""
@@ -188,12 +200,14 @@ def _new_file(run: Run, folder: Path) -> IO[str]:
 
 def _copy_masked(process: subprocess.Popen[str], target: IO[str]) -> None:
     assert process.stdout
-    with process.stdout, target:
+    # A full disk ends neither the reading, without which the JVM would wait, nor the run.
+    with process.stdout, suppress(OSError), target:
         for line in process.stdout:
             if match := _DOWNLOAD.match(line):
                 note(f"downloading {match[1]}")
-            target.write(mask(line))
-            target.flush()
+            with suppress(OSError):
+                target.write(mask(line))
+                target.flush()
 
 
 def _last_error(log: Path) -> str:

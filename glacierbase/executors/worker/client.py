@@ -19,6 +19,7 @@ from typing import Any
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, OutcomeUnknown
 from glacierbase.executors import Evidence, InFlight, ListedTable, Row, Session
+from glacierbase.executors.environments import kept
 from glacierbase.executors.worker.start import start_process
 from glacierbase.executors.worker.wire import (
     Answer,
@@ -78,7 +79,8 @@ class Worker:
         self._lines: deque[str] = deque(maxlen=_KEPT_LINES)
         self._engines: list[Mapping[str, Any]] = []
         try:
-            self._process = start_process(python, environment)
+            with kept(python) as inherited:
+                self._process = start_process(python, environment, inherited)
         except OSError as error:
             raise WorkerLost(f"did not start: {python}: {error.strerror}") from error
         assert self._process.stdin

@@ -15,13 +15,13 @@ from glacierbase.executors.worker.client import Worker, WorkerExecutor, WorkerLo
 from glacierbase.executors.worker.interpreters import interpreter_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
+from glacierbase.run.shared import Shared
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class _Lease:
-    """A worker, how many executors and calls use it, and whether an engine was opened in it."""
+    """How many executors and calls use a worker, and whether an engine was opened in it. Its worker is a value of `Shared`."""
 
-    worker: Worker
     users: int = 0
     has_opened: bool = False
 
@@ -29,12 +29,13 @@ class _Lease:
 class Workers:
     """Workers by what is equal for the catalogs that share one. Several threads may request one at the same time."""
 
-    def __init__(self) -> None:
+    def __init__(self, shared: Shared) -> None:
+        self._shared = shared
         self._mutex = Lock()
         self._leases: dict[str, _Lease] = {}
 
-    def use(self, key: str, start: Callable[[], Worker], *, opens: bool) -> _Lease:
-        """Return the worker of a key; one that has ended is replaced.
+    def use(self, key: str, start: Callable[[], Worker], *, opens: bool) -> tuple[Worker, Callable[[], None]]:
+        """Return the worker of a key, and what ends this use; one that has ended is replaced.
 
         Args:
             opens: whether an engine will be opened in it. Other engines that nobody uses are closed before, because each holds
@@ -44,30 +45,29 @@ class Workers:
             WorkerLost: it did not start.
         """
         with self._mutex:
-            if opens:
-                self._close_idle(key)
-            lease = self._leases.get(key)
-            if lease is None or not lease.worker.is_running:
-                lease = self._leases[key] = _Lease(start())
+            lease = self._leases.setdefault(key, _Lease())
             lease.users += 1
             lease.has_opened |= opens
-            return lease
+            idle = [self._leases.pop(other) for other in self._idle()] if opens else []
+        release = partial(self._release, lease)
+        try:
+            for other in idle:
+                self._shared.discard(other)
+            worker = self._shared.get(
+                lease, None, start, lambda worker: worker.close(), lambda worker: worker.is_running
+            )
+            return worker, release
+        except BaseException:
+            release()
+            raise
 
-    def release(self, lease: _Lease) -> None:
+    def _idle(self) -> list[str]:
+        return [key for key, lease in self._leases.items() if lease.has_opened and not lease.users]
+
+    def _release(self, lease: _Lease) -> None:
         """End a use. The worker stays for the next catalog."""
         with self._mutex:
             lease.users -= 1
-
-    def _close_idle(self, key: str) -> None:
-        for other, lease in list(self._leases.items()):
-            if other != key and lease.has_opened and not lease.users:
-                self._leases.pop(other).worker.close()
-
-    def close(self) -> None:
-        """Close all workers. Never raises."""
-        with self._mutex:
-            while self._leases:
-                self._leases.popitem()[1].worker.close()
 
 
 def open_in_worker(engine: EngineType, catalog: Catalog, run: Run) -> Executor:
@@ -101,9 +101,10 @@ def _leased(
     """Return a worker for a catalog, and what ends its use. Without something shared, the worker ends then."""
     python = interpreter_of(catalog, Path(run.project))
     key = json.dumps([str(python), engine.name, engine.needs(catalog)])
-    workers = run.shared.get("workers", None, Workers, Workers.close) if run.shared else Workers()
+    shared = run.shared or Shared()
+    workers = shared.get("workers", None, partial(Workers, shared), lambda _: None)
     try:
-        lease = workers.use(key, partial(Worker, python, engine.worker_environment(catalog)), opens=opens)
+        worker, release = workers.use(key, partial(Worker, python, engine.worker_environment(catalog)), opens=opens)
     except WorkerLost as error:
         raise unavailable(catalog, error) from error
-    return lease.worker, partial(workers.release, lease) if run.shared else workers.close
+    return worker, release if run.shared else shared.close

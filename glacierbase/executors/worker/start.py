@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import logging
 import os
+import re
 import subprocess
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import glacierbase
 
+# Variables by which a Python or a Spark finds code. Those of this process belong to this Python.
+_OF_THIS_PYTHON = re.compile(r"PYTHON|PYSPARK_|SPARK_HOME$")
 # The other Python finds this package, and no other one, in the folder of this one. Neither the current folder nor an installed
 # glacierbase is searched: both processes run the same code.
 _BOOT = """\
@@ -26,11 +30,15 @@ main(int(sys.argv[2]))
 """
 
 
-def start_process(python: Path, environment: Mapping[str, str]) -> subprocess.Popen[bytes]:
+def start_process(
+    python: Path, environment: Mapping[str, str], inherited: Sequence[int] = ()
+) -> subprocess.Popen[bytes]:
     """Start the process, without waiting until it is ready. It ends when its stdin is closed.
 
     Args:
-        environment: variables that the process gets besides those of this process.
+        environment: variables that the process gets besides those of this process. Another Python gets none by which this one
+            finds its packages and its Spark.
+        inherited: the descriptors that the process gets, such as one that holds a lock.
 
     Raises:
         OSError: the program cannot be executed.
@@ -43,5 +51,12 @@ def start_process(python: Path, environment: Mapping[str, str]) -> subprocess.Po
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         start_new_session=True,  # Signals of the terminal reach this process only, which ends the worker.
-        env={**os.environ, **environment},
+        pass_fds=inherited,
+        env={**_variables(python), **environment},
     )
+
+
+def _variables(python: Path) -> Mapping[str, str]:
+    if python == Path(sys.executable):
+        return os.environ
+    return {name: value for name, value in os.environ.items() if not _OF_THIS_PYTHON.match(name)}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
@@ -162,7 +163,8 @@ class IcebergStore:
     def _create_catalog(self) -> None:
         """Create the database tables of a SQL catalog, which read-only commands must not create."""
         if self._opening.file:
-            self._opening.file.parent.mkdir(parents=True, exist_ok=True)
+            # Not `Path.mkdir`, in whose error the absence of the parents is the cause of a read-only file system.
+            os.makedirs(self._opening.file.parent, exist_ok=True)  # noqa: PTH103
             self._opening.file.touch()
         if self._opening.kind == "sql":
             self._ensure(self._catalog.create_tables, lambda: False)  # Creates only missing tables.

@@ -71,7 +71,7 @@ def test_adopt_records_here_what_other_environments_run(tables: RecordedTables) 
         "ALTER TABLE lake.a.t DROP COLUMN `name`;",
         "ALTER TABLE lake.a.t ADD COLUMN `legacy` string COMMENT '{{ it }}';",
     ]
-    assert tables.run("drift").code == 0
+    assert tables.run("drift").stdout.endswith("\n  1 table as recorded\n")
     assert tables.run("pending", "--exit-code").code == 0
     shown = tables.run("show", entry["version"]).stdout
     assert "the loader's column" in shown

@@ -35,6 +35,7 @@ def adopted(tables: RecordedTables) -> tuple[str, str]:
     """Adopt the change; return the statement in this environment and in the other one, without the comment."""
     done = tables.run("drift", "adopt", "--reason", "why", "--author", "Ann", "--yes")
     assert done.code == 0, done.stderr
+    assert tables.run("drift").stdout.endswith("\n  1 table as recorded\n")
     here, there = (rendered(tables, each)[0].partition(" COMMENT ")[0] for each in ("default", "other"))
     return here, there
 

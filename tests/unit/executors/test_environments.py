@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import stat
 import subprocess
@@ -20,10 +21,11 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.executors import installing
 from glacierbase.executors.environments import environment_python
 from glacierbase.executors.lockfile import lock_text, platform, read_sections
+from glacierbase.executors.worker.client import Worker
 from glacierbase.model.keys import REQUIREMENT
 from glacierbase.run.user_command import Ending
 from tests.support.program import ask_here, run_here
-from tests.support.project_folder import Output, ProjectFolder
+from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 from tests.support.wheels import wheel
 
 CONF = "conf: {sparkConf: {spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}}"
@@ -148,8 +150,9 @@ def test_the_environment_has_the_newest_packages_that_fit(grown: Orchard) -> Non
 
 
 def test_the_lock_file_has_versions_and_hashes_and_what_they_were_resolved_from(grown: Orchard) -> None:
-    """One package a line, sorted by normalized name, with the SHA-256 of its file below."""
+    """One package a line, sorted by normalized name, with the SHA-256 of its file below. The guide shows its first line."""
     lines = grown.lock.read_text().splitlines()
+    assert f"{lines[0]}\n" in (REPOSITORY / "docs/guides/several-engines.md").read_text()
     assert lines[1:3] == ["# packages: apple==1.*", f"# resolved for: {platform()}"]
     assert [line.partition(" ")[0] for line in lines[3::2]] == ["apple==1.1", "pear-tree==2.5"]
     assert all(line.startswith("    --hash=sha256:") for line in lines[4::2])
@@ -230,6 +233,15 @@ def test_an_environment_that_another_user_can_write_is_not_used(kept: Orchard) -
     folder.chmod(0o777)
     assert kept.ask("--check").document["error"]["code"] in ("ENVIRONMENT_MISSING", "ENVIRONMENT_STALE")
     folder.chmod(mode)
+    assert kept.run("--check").code == 0
+
+
+def test_an_environment_that_was_not_completed_is_not_used(kept: Orchard) -> None:
+    """Whatever packages it holds: the mark is written last."""
+    [folder] = kept.made()
+    hidden = (folder / "complete").rename(folder / "hidden")
+    assert kept.ask("--check").document["error"]["code"] == "ENVIRONMENT_MISSING"
+    hidden.rename(folder / "complete")
     assert kept.run("--check").code == 0
 
 
@@ -337,6 +349,30 @@ def test_clean_deletes_what_the_catalog_file_does_not_use_any_more(
     assert "deleted 0 environments" in made.run("--clean").stdout
 
 
+def test_an_environment_in_which_a_worker_runs_is_neither_deleted_nor_replaced(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`env --clean` keeps it with a warning until the worker has ended. `env`, which would replace it, exits with 5."""
+    made = orchard(tmp_path)
+    faked(monkeypatch, {"a": "1"})
+    python = Path(made.ask().entry()["python"])
+    folder = python.parents[2]
+    monkeypatch.setenv("XDG_CACHE_HOME", str(made.cache))
+    worker = Worker(python, {})
+    [info] = folder.glob("venv/lib/*/site-packages/a-1.dist-info")
+    hidden = info.rename(info.with_name("hidden"))
+    refused = made.run()
+    assert (refused.code, "a running command uses the one that is to be replaced" in refused.stderr) == (5, True)
+    hidden.rename(info)
+    made.catalog.write_text(CATALOG.replace("apple==1.*", "plum"))
+    kept = made.run("--clean")
+    assert (kept.code, "deleted 0 environments" in kept.stdout, made.made()) == (0, True, [folder])
+    assert f"kept {folder}, which a running command uses" in kept.stderr
+    worker.close()
+    assert "deleted 1 environment" in made.run("--clean").stdout
+    assert made.made() == []
+
+
 def test_a_catalog_without_packages_is_listed(tmp_path: Path) -> None:
     """With the Python that its file names, or as one that runs with this one."""
     made = orchard(tmp_path)
@@ -431,6 +467,8 @@ def test_an_environment_of_a_killed_run_does_not_count(tmp_path: Path) -> None:
     """After kill -9 in the middle, `--check` reports it missing, and the next `env` waits for the pip that lives on."""
     made = orchard(tmp_path)
     wheel(made.wheels, "apple", "1.1")
+    assert made.run().code == 0
+    shutil.rmtree(made.made()[0])
     process = made.project.start("env", environ=made.environ)
     while not list(made.cache.glob("glacierbase/environments/*/requirements.txt")):
         assert process.poll() is None

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import stat
 import tempfile
 import time
+from io import StringIO
 from pathlib import Path
 from threading import Thread
 from types import SimpleNamespace
@@ -12,6 +14,7 @@ from types import SimpleNamespace
 import pytest
 
 from glacierbase.errors import EngineUnavailable
+from glacierbase.executors.spark import gateway
 from glacierbase.executors.spark.gateway import Gateway, with_properties
 from glacierbase.executors.spark.session import Tasks
 from glacierbase.run.activity import doing, watched
@@ -66,6 +69,41 @@ def test_the_log_of_spark_is_for_the_user_alone(broken_spark: Path, project: Pro
     assert {stat.S_IMODE(log.stat().st_mode) for log in logs} == {0o600}
     assert stat.S_IMODE(logs[0].parent.stat().st_mode) == 0o700
     assert sorted(logs) == sorted((project.root / ".glacierbase/logs").iterdir())
+
+
+def test_a_log_that_cannot_be_written_does_not_stop_the_engine(
+    broken_spark: Path, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark prints more than a pipe holds, to its end, whatever the disk has room for."""
+
+    class Full(StringIO):
+        name = str(project.root / "spark.log")
+
+        def flush(self) -> None:
+            raise OSError(errno.ENOSPC, "No space left on device")
+
+    Path(Full.name).touch()
+    monkeypatch.setattr(gateway, "_log_file", lambda _: Full())
+    ended = project.root / "ended"
+    (broken_spark / "bin/spark-submit").write_text(
+        f"#!/bin/sh\nhead -c 200000 /dev/zero | tr '\\0' '\\n' && touch {ended}\n"
+    )
+    failed_start(project, {})
+    assert ended.exists()
+
+
+def test_a_full_temporary_folder_is_one_message(
+    broken_spark: Path, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message has the cause; nothing was started."""
+
+    def refuse(**_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device", "/tmp/a")
+
+    monkeypatch.setattr(tempfile, "TemporaryDirectory", refuse)
+    with pytest.raises(EngineUnavailable, match="No space left on device: '/tmp/a'") as caught:
+        Gateway({}, Run.here(project.root), Path("/no/java"))
+    assert "TMPDIR" in str(caught.value.hint)
 
 
 def test_the_start_names_the_file_that_spark_downloads(broken_spark: Path, project: ProjectFolder) -> None:

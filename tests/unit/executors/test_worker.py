@@ -9,9 +9,11 @@ import subprocess
 import sys
 import threading
 import time
+import venv
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from datetime import datetime, timezone
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +22,8 @@ import pytest
 from glacierbase.errors import ConfigurationError, EngineUnavailable, OutcomeUnknown, StatementRefused
 from glacierbase.executors import InFlight, check_installed, open_executor
 from glacierbase.executors.worker import client
+from glacierbase.executors.worker.client import Worker
+from glacierbase.executors.worker.pool import Workers
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import Scope
 from glacierbase.run.activity import watched
@@ -294,6 +298,33 @@ def lacking(catalog: Catalog) -> str:
     return str(path)
 
 
+@pytest.fixture
+def spark_35(tmp_path: Path) -> str:
+    """A Python with Spark 3.5, beside a folder with another Spark."""
+    folder = tmp_path / "spark35"
+    venv.EnvBuilder(symlinks=True).create(folder)
+    [packages] = folder.glob("lib/*/site-packages")
+    for place, version in ((packages, "3.5.9"), (tmp_path / "callers", "4.1.2")):
+        files = {"pyspark/__init__.py": "", "pyspark/bin/spark-submit": ""}
+        files[f"pyspark-{version}.dist-info/METADATA"] = f"Metadata-Version: 2.1\nName: pyspark\nVersion: {version}\n"
+        for name, text in files.items():
+            (place / name).parent.mkdir(parents=True, exist_ok=True)
+            (place / name).write_text(text)
+    return str(folder / "bin" / "python")
+
+
+@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME", "SPARK_HOME"])
+def test_another_python_has_its_own_packages_and_its_own_spark(
+    name: str, spark_35: str, iceberg_catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The variables by which this Python finds its packages and its Spark are not those of the other one."""
+    monkeypatch.setenv(name, str(tmp_path / "callers"))
+    catalog = replace(
+        iceberg_catalog, python=spark_35, dependencies=("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",)
+    )
+    check_installed(catalog, Run.here(catalog.file.parent.parent))
+
+
 def test_a_worker_that_dies_at_its_start_is_one_clear_error(catalog: Catalog) -> None:
     """The message has the last line that it printed."""
     path = catalog.file.parent / "broken-python"
@@ -366,6 +397,52 @@ def test_an_engine_that_nobody_uses_ends_before_the_next_one_starts(catalog: Cat
         opened(replace(catalog, conf={"needs": "third"}), shared).close()
         assert has_ended(pids[1])
         assert pid_of(used.open_session()) == pids[0]
+
+
+class Starting(Worker):
+    """A worker without a process."""
+
+    def __init__(self, start: Callable[[], object]) -> None:
+        self._lost = None
+        self.closed = threading.Event()
+        start()
+
+    def close(self) -> None:
+        self.closed.set()
+
+
+def test_workers_of_unequal_needs_start_at_the_same_time() -> None:
+    """Each start waits for the other one."""
+    both = threading.Barrier(2)
+    with Shared() as shared:
+        workers, callers = Workers(shared), [Caller(), Caller()]
+        start = partial(Starting, partial(both.wait, 5))
+        uses = [
+            caller.submit(partial(workers.use, key, start, opens=True))
+            for key, caller in zip("ab", callers, strict=True)
+        ]
+        assert len({id(result(use, 10)[0]) for use in uses}) == 2
+
+
+def test_the_end_of_a_command_does_not_wait_for_a_worker_that_starts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The worker is closed once it has started."""
+    monkeypatch.setattr("glacierbase.run.shared._EXIT_SECONDS", 0.05)
+    going, may_start = threading.Event(), threading.Event()
+
+    def start() -> None:
+        going.set()
+        may_start.wait(20)
+
+    began = time.monotonic()
+    with Shared() as shared:
+        workers = shared.get("workers", None, partial(Workers, shared), lambda _: None)
+        use = Caller().submit(partial(workers.use, "a", partial(Starting, start), opens=True))
+        assert going.wait(5)
+    assert time.monotonic() - began < 5
+    may_start.set()
+    worker, _ = result(use, 5)
+    assert isinstance(worker, Starting)
+    assert worker.closed.wait(5)
 
 
 def test_a_worker_that_died_is_replaced(catalog: Catalog) -> None:

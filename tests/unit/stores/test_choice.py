@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import logging
+import os
 import shutil
 from contextlib import closing
 from dataclasses import replace
@@ -13,10 +15,12 @@ from typing import Any
 import pytest
 
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.opening import Target
 from glacierbase.model.catalog import Catalog
+from glacierbase.run.run import Run
 from glacierbase.stores.choice import ddl, described, open_store, opens_without_engine, renaming_warnings
 from tests.support.catalog_files import LAKE
 from tests.support.fakes import FakeExecutor
@@ -150,6 +154,30 @@ def test_an_embedded_store_of_a_project_elsewhere_is_refused(is_copy: bool, tmp_
     for root in (moved, project.root):
         with closing(Engine(_no_engine)) as engine:
             assert open_store(only_catalog(root), engine).read_lock() == free
+
+
+@pytest.mark.parametrize("number", [errno.EROFS, errno.EACCES, errno.ENOSPC])
+def test_an_embedded_store_that_cannot_be_made_is_one_message(
+    number: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The message of `migrate` and of `doctor` has the cause and the folder, and the hint is about the files of a project."""
+    project = ProjectFolder(tmp_path / "project")
+    project.catalog(f"{LAKE}store: {{type: embedded}}\n")
+    project.file("1_a.sql", "SELECT 1")
+    make = os.mkdir
+
+    def refuse(path: str | Path, *arguments: Any, **keywords: Any) -> None:
+        if Path(path).name == ".glacierbase":
+            raise OSError(number, os.strerror(number), str(path))
+        make(path, *arguments, **keywords)
+
+    monkeypatch.setattr(os, "mkdir", refuse)
+    target = Target(only_catalog(project.root), (), Run.here(project.root))
+    with pytest.raises(EngineUnavailable) as caught, target.opened() as opened:
+        opened.store.create(free_row(target.terms))
+    place = project.root / ".glacierbase"
+    assert f"{os.strerror(number)}: '{place}'" in caught.value.message
+    assert str(caught.value.hint).startswith("check that this user may write to that folder")
 
 
 def _no_engine() -> Any:
