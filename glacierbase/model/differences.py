@@ -113,13 +113,15 @@ def compare(
     Args:
         replaced: the tables afterwards that a statement replaced: Iceberg keeps their uuid.
     """
-    names = {shape.uuid: name for name, shape in before.items() if shape.uuid}
+    # Two names may have one uuid: a table of Delta has as many as statements give its location.
+    same = {name for name, shape in after.items() if name in before and before[name].uuid == shape.uuid}
+    names = {shape.uuid: name for name, shape in before.items() if shape.uuid and name not in same}
     kept = {names[shape.uuid] for shape in after.values() if shape.uuid in names}
     gone = dict(before)
     changes: list[TableChange] = []
     for name, shape in after.items():
         # One that had the name is another table, and is among those kept, if it has another name now.
-        was = names.get(shape.uuid or "") or (name if name not in kept else "")
+        was = name if name in same else names.get(shape.uuid or "") or (name if name not in kept else "")
         earlier = gone.pop(was, None)
         if earlier is None:
             changes.append(TableChange(name, Change.CREATED, None, shape, tuple(_differences(None, shape))))

@@ -8,6 +8,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from glacierbase.errors import EngineError
 from glacierbase.executors import CopyExecutor
 from glacierbase.executors.iceberg.shape import shape_from_json
 from glacierbase.model.codec import from_json
@@ -67,7 +68,7 @@ class CopyReader:
     """Read the tables of a copy. The metadata at a location is read once, because it never changes.
 
     Attributes:
-        unread: the tables that PyIceberg does not support.
+        unread: the tables that the copy cannot describe, or that PyIceberg does not support.
     """
 
     def __init__(self, engine: CopyExecutor) -> None:
@@ -80,7 +81,7 @@ class CopyReader:
         return tuple(name for name, table in self._tables.items() if table is None)
 
     def read(self) -> Mapping[str, CopiedTable]:
-        """Return the tables by name, without those that PyIceberg does not support."""
+        """Return the tables by name, without the unread ones."""
         places = self._engine.locations()
         self._tables = {name: self._table(name, place) for name, place in places.items()}
         self._places = places
@@ -89,9 +90,9 @@ class CopyReader:
     def _table(self, name: str, place: str) -> CopiedTable | None:
         if self._places.get(name) == place:
             return self._tables[name]
-        metadata = self._engine.metadata(place)
-        with suppress(ValueError):  # A column of a type such as variant.
-            return CopiedTable.of(name, place, metadata)
+        # Its files may be gone, or be of a class that Spark does not accept; a column may have a type such as variant.
+        with suppress(EngineError, ValueError):
+            return CopiedTable.of(name, place, self._engine.metadata(place))
         return None
 
 

@@ -67,7 +67,7 @@ class Replay:
         by_file: the table changes by each new file, by its key.
         existing: the uuids of the tables of the base.
         cached: the number of files of the base that were not run, because their effects came from the cache or an earlier replay.
-        unread: the tables that are not compared, because PyIceberg does not support them.
+        unread: the tables that are not compared, because neither the copy nor PyIceberg can describe them.
         is_direct: whether no engine ran.
         not_kept: why the state after the base was not cached; None if it was, or if the cache cannot be written.
     """
@@ -261,7 +261,11 @@ class _Replay:
         )
         targets = [target for summary in rewriting for target in summary.targets]
         rewritten = {name for name in after.tables if any(is_same(target, name_parts(name)) for target in targets)}
-        return compare_copied(before.tables, after.tables, self._replaced, rewritten)
+        return compare_copied(self._readable(before.tables), after.tables, self._replaced, rewritten)
+
+    def _readable(self, tables: Mapping[str, CopiedTable]) -> dict[str, CopiedTable]:
+        """Return the tables without those that could not be read since: they are not dropped."""
+        return {name: table for name, table in tables.items() if name not in self._reader.unread}
 
     def _with_breaks(self, change: TableChange) -> TableChange:
         names = [name_parts(shape.table) for shape in (change.before, change.after) if shape]
@@ -325,7 +329,7 @@ class _Replay:
             after = self._tables()
         replaced = set(self._replaced_since(before, after))
         self._replaced |= replaced
-        self._by_file[file.migration.key] = compare(shapes(before), shapes(after), replaced)
+        self._by_file[file.migration.key] = compare(shapes(self._readable(before)), shapes(after), replaced)
         return after
 
     def _replaced_since(self, before: Mapping[str, CopiedTable], after: Mapping[str, CopiedTable]) -> Iterator[str]:

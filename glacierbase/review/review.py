@@ -281,7 +281,7 @@ def _warnings(group: _Group, replayed: Replay) -> Iterator[str]:
         place = f"{of_base[0].file.migration.location}, line {of_base[0].step.line}"
         yield f"{PREFIX}: {count} of the base did not run; the first is {place}: {of_base[0].message}"
     for table in replayed.unread:
-        yield f"{PREFIX}: the table {table} is not compared: PyIceberg does not support a type of a column"
+        yield f"{PREFIX}: the table {table} is not compared: neither the copy nor PyIceberg can describe it"
     if replayed.not_kept:
         yield f"{PREFIX}: the state after the base is not cached: {replayed.not_kept}"
 

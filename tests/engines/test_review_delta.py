@@ -16,18 +16,23 @@ pytestmark = [pytest.mark.delta, pytest.mark.long]
 MAPPED = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
 CREATE = f"""\
 CREATE TABLE shop.orders (id BIGINT NOT NULL, legacy STRING, name STRING) USING delta
-LOCATION 's3://bucket/orders' {MAPPED};
+LOCATION 's3://bucket/orders of 100%' {MAPPED};
 INSERT INTO shop.orders VALUES (1, 'x', 'one'), (2, 'y', 'two');
 CREATE TABLE shop.files (id BIGINT, day DATE) USING parquet PARTITIONED BY (day);
 INSERT INTO shop.files VALUES (1, DATE '2026-01-01');
 CREATE TABLE shop.gone (id BIGINT) USING delta;
 CREATE TABLE delta.`hdfs://nowhere:8020/events` (id BIGINT) USING delta;
+CREATE TABLE delta.`s3://BUCKET/two
+lines` (id BIGINT) USING delta;
 CREATE VIEW shop.names AS SELECT legacy FROM shop.orders"""
 CHANGE = """\
 ALTER TABLE shop.orders RENAME COLUMN name TO full_name;
 ALTER TABLE shop.orders ADD COLUMN at TIMESTAMP COMMENT 'when';
 DELETE FROM shop.orders WHERE id = 1;
-ALTER TABLE delta.`hdfs://nowhere:8020/events` ADD COLUMN kind STRING;
+CREATE TABLE shop.alias USING delta LOCATION 's3://bucket/orders of 100%';
+CREATE TABLE shop.hides USING delta LOCATION 'hdfs://nowhere:8020/events';
+ALTER TABLE delta.`s3://BUCKET/two
+lines` ADD COLUMN kind STRING;
 ALTER TABLE shop.files ADD COLUMN kind STRING;
 INSERT INTO shop.files VALUES (2, 'a', DATE '2026-01-02');
 OPTIMIZE shop.orders;
@@ -36,6 +41,7 @@ CREATE TABLE shop.new (id BIGINT) USING delta CLUSTER BY (id)"""
 
 def test_a_review_of_delta_and_of_files_shows_what_a_branch_changes(project: ProjectFolder, tmp_path: Path) -> None:
     """Shapes, differences, rows and lost tables are those of the engine, for tables by name and by path, and for each file.
+    A second name of a table's files hides no change.
 
     No address of a table is contacted. The cause of a broken view is found by running the new files again from the base.
     """
@@ -43,7 +49,9 @@ def test_a_review_of_delta_and_of_files_shows_what_a_branch_changes(project: Pro
     project.file("0001_create.sql", CREATE, catalog="shop")
     commit_all(project.root)
     project.file("0002_change.sql", CHANGE, catalog="shop")
-    project.file("0003_drop.sql", "DROP TABLE shop.gone; ALTER TABLE shop.orders DROP COLUMN legacy", catalog="shop")
+    drop = "DROP TABLE shop.gone; DROP TABLE shop.hides; ALTER TABLE shop.orders DROP COLUMN legacy"
+    hidden = "ALTER TABLE delta.`hdfs://nowhere:8020/events` ADD COLUMN kind STRING"
+    project.file("0003_drop.sql", f"{drop}; {hidden}", catalog="shop")
     output = project.ask(
         "review", "--base", "main", environ={"XDG_CACHE_HOME": str(cache_with_jars(tmp_path / "cache"))}
     )
@@ -52,6 +60,8 @@ def test_a_review_of_delta_and_of_files_shows_what_a_branch_changes(project: Pro
     tables = {table["table"]: table for table in entry["tables"]}
     assert {name: table["change"] for name, table in tables.items()} == {
         "delta.`hdfs://nowhere:8020/events`": "altered",
+        "delta.`s3://BUCKET/two\nlines`": "altered",
+        "spark_catalog.shop.alias": "created",
         "spark_catalog.shop.files": "altered",
         "spark_catalog.shop.gone": "dropped",
         "spark_catalog.shop.new": "created",

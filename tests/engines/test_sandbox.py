@@ -17,16 +17,19 @@ import pytest
 from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.java import find_java_home
 from tests.engines.test_migrate_delta import with_delta
+from tests.support.memory_files import EXPECTED
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 CANARY = "canary-4711"
+# Bytes that a statement writes into a file in the memory of the JVM.
+PLANTED = "planted-4711"
 # Opens the copy of a project, and prints the answers to the statements of each attempt. One of the two boundaries is taken away,
 # and the file system in memory, by which statements reach neither; with `all` nothing is.
 SCRIPT = """
 import json, shutil, sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from glacierbase.errors import EngineError
 from glacierbase.executors import open_copy
@@ -34,6 +37,7 @@ from glacierbase.executors.spark import memory_files
 from glacierbase.executors.spark.sandbox import JvmSandbox
 from glacierbase.review.copy import copy_of
 from glacierbase.run.run import Run
+from tests.support import memory_files as calls
 from tests.support.project_folder import only_catalog
 
 boundary, root, folder, jar, attempts = sys.argv[1:]
@@ -48,6 +52,14 @@ copy = copy_of(only_catalog(Path(root)))
 with closing(open_copy(copy.catalog, Run.here(folder), folder, copy.names)) as engine:
     for place in (folder, folder / "tmp", folder / "warehouse"):
         shutil.copy(jar, place / "evil.jar")
+    if boundary == "all":
+        empty = engine.checkpoint()
+        with closing(engine.open_session()) as session:
+            session.execute("SET fs.s3.impl = org.apache.hadoop.fs.http.HttpFileSystem")
+            with suppress(EngineError):
+                session.query("SELECT * FROM text.`s3://contract/x`")
+        engine.rewind(empty)
+        print(json.dumps(calls.answers(engine._jvm, engine._spark._jsc.hadoopConfiguration())))
     for attempt in json.loads(attempts):
         answers = []
         with closing(engine.open_session()) as session:
@@ -232,6 +244,8 @@ def answers_to(
     command = [sys.executable, "-c", SCRIPT, boundary, *map(str, (project.root, sandbox, jar)), json.dumps(attempts)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=500)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
+    if boundary == "all":
+        assert answers.pop(0) == EXPECTED
     assert len(answers) == len(attempts), done.stderr
     assert CANARY not in done.stdout + done.stderr
     return answers
@@ -300,18 +314,34 @@ def escapes_by_classes(targets: Targets) -> Iterator[tuple[str, ...]]:
         yield (*changes, f"INSERT OVERWRITE DIRECTORY '{place}' USING parquet SELECT 1")
 
 
+def escapes_to_disk() -> Iterator[tuple[str, ...]]:
+    """Yield attempts to have files in the memory of the JVM copied to the disk, from where a class loader could read them.
+
+    No query runs after them.
+    """
+    written = f"INSERT OVERWRITE DIRECTORY 's3://x/planted' USING text SELECT '{PLANTED}'"
+    for kind in ("FILE", "ARCHIVE"):
+        yield written, f"ADD {kind} 's3://x/planted'"
+
+
 def test_no_statement_on_delta_or_on_files_leaves_the_copy(
     project: ProjectFolder, targets: Targets, jar: Path, tmp_path: Path
 ) -> None:
-    """Paths and addresses lead to the memory of the JVM, where nothing is; another file system has no right on a file."""
+    """Paths and addresses lead to the memory of the JVM, where nothing is; another file system has no right on a file.
+
+    The memory keeps the contract of Hadoop's file systems, also where a statement chose another one before, and no file of it
+    reaches the disk.
+    """
     project.catalog(with_delta(project.root / "warehouse"))
     sandbox = tmp_path / "sandbox"
     sandbox.mkdir()
     of_files, of_classes = list(escapes_by_files(targets)), list(escapes_by_classes(targets))
-    answers = answers_to([*of_files, *of_classes], "all", project, sandbox, jar)
+    answers = answers_to([*of_files, *of_classes, *escapes_to_disk()], "all", project, sandbox, jar)
+    on_disk = [file for file in sandbox.rglob("*") if file.is_file() and PLANTED.encode() in file.read_bytes()]
+    assert not on_disk
     assert not targets.written.exists()
     assert targets.connections == 0
-    for attempt, given in zip(of_classes, answers[len(of_files) :], strict=True):
+    for attempt, given in zip(of_classes, answers[len(of_files) : -2], strict=True):
         assert any("access denied (" in answer for answer in given), (attempt, given)
     assert not any("root:" in answer for given in answers for answer in given)
     assert not list(targets.key.parent.glob("_delta_log"))

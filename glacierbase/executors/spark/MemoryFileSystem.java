@@ -30,6 +30,8 @@ public class MemoryFileSystem extends FileSystem {
     setConf(conf);
   }
 
+  public String getScheme() { return uri.getScheme(); }
+
   public URI getUri() { return uri; }
 
   public Path getWorkingDirectory() { return workingDirectory; }
@@ -48,31 +50,28 @@ public class MemoryFileSystem extends FileSystem {
     synchronized (FILES) {
       if (isFolder(address) || (!overwrite && isFile(address)))
         throw new FileAlreadyExistsException(path + " already exists");
-      if (path.getParent() != null) mkdirs(path.getParent(), permission);
+      mkdirs(path.getParent(), permission);
       FILES.put(address, new byte[0]);
     }
     return new FSDataOutputStream(new Writer(address), null);
   }
 
-  public FSDataOutputStream append(Path path, int bufferSize, Progressable progress) throws IOException {
-    byte[] content = (byte[]) FILES.get(address(path));
-    if (content == null) throw new FileNotFoundException("File " + path + " does not exist");
-    Writer writer = new Writer(address(path));
-    writer.write(content, 0, content.length);
-    return new FSDataOutputStream(writer, null, content.length);
+  public FSDataOutputStream append(Path path, int bufferSize, Progressable progress) {
+    throw new UnsupportedOperationException("append");
   }
 
   public boolean rename(Path from, Path to) throws IOException {
     synchronized (FILES) {
       String before = address(from);
       String after = address(to);
-      if (isFolder(after)) after = after + (after.endsWith("/") ? "" : "/") + from.getName();
-      if (isFile(after) || (!isFile(before) && !isFolder(before))) return false;
+      if (isFolder(after)) after = folder(after) + from.getName();
+      if (isFile(after) || after.startsWith(folder(before)) || (!isFile(before) && !isFolder(before))) return false;
+      mkdirs(to.getParent(), null);
       if (isFile(before)) {
         FILES.put(after, FILES.remove(before));
         return true;
       }
-      if (isFolder(after) || after.startsWith(before + "/")) return false;
+      if (isFolder(after)) return false;
       Iterator entries = inside(before).entrySet().iterator();
       while (entries.hasNext()) {
         Map.Entry entry = (Map.Entry) entries.next();
@@ -116,10 +115,10 @@ public class MemoryFileSystem extends FileSystem {
 
   public boolean mkdirs(Path path, FsPermission permission) throws IOException {
     synchronized (FILES) {
-      for (Path folder = path; folder != null; folder = folder.getParent()) {
+      for (Path folder = path; folder != null; folder = folder.getParent())
         if (isFile(address(folder))) throw new FileAlreadyExistsException(folder + " is not a directory");
+      for (Path folder = path; folder != null; folder = folder.getParent())
         FILES.put(folder(address(folder)), new byte[0]);
-      }
       return true;
     }
   }
@@ -137,22 +136,24 @@ public class MemoryFileSystem extends FileSystem {
 
   private String address(Path path) {
     checkPath(path);
-    String inside = makeQualified(path).toUri().getPath();
-    return uri + (inside.startsWith("/") ? inside.substring(1) : inside);
+    URI full = makeQualified(path).toUri();  // Hadoop uses one instance for `s3://A` and `s3://a`.
+    String authority = full.getAuthority() == null ? "" : full.getAuthority();
+    return full.getScheme() + "://" + authority + (full.getPath().isEmpty() ? "/" : full.getPath());
   }
 
   private static String folder(String address) { return address.endsWith("/") ? address : address + "/"; }
 
   private static boolean isFile(String address) { return !address.endsWith("/") && FILES.containsKey(address); }
 
-  private boolean isFolder(String address) {
-    return address.equals(uri.toString()) || !inside(address).isEmpty();
+  private static boolean isFolder(String address) {
+    return address.endsWith("/") || !inside(address).isEmpty();
   }
 
   // The files and folders in a folder, and the folder.
   private static Map inside(String address) {
     String folder = folder(address);
-    return new TreeMap(FILES.subMap(folder, true, folder + Character.MAX_VALUE, false));
+    String end = folder.substring(0, folder.length() - 1) + '0';  // The character after the slash.
+    return new TreeMap(FILES.subMap(folder, end));
   }
 
   private static class Reader extends FSInputStream {
@@ -185,10 +186,14 @@ public class MemoryFileSystem extends FileSystem {
   }
 
   private static class Writer extends ByteArrayOutputStream {
-    private final String address;
+    private String address;
 
     Writer(String address) { this.address = address; }
 
-    public void close() { FILES.put(address, toByteArray()); }
+    // The second time it does nothing: the file may have been renamed.
+    public void close() {
+      if (address != null) FILES.put(address, toByteArray());
+      address = null;
+    }
   }
 }

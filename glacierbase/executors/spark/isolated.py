@@ -62,19 +62,22 @@ class IsolatedExecutor(LocalExecutor):
         self.runs_queries = True
         self._names = [name for name in names if name != NAME]
         try:
-            self._prepare()
+            self._prepare(folder)
         except BaseException:
             self.close()
             raise
 
     @_mapping_errors
-    def _prepare(self) -> None:
+    def _prepare(self, folder: Path) -> None:
         if self._jvm.java.lang.System.getSecurityManager() is None:
             what = f"catalog {self._catalog.name}: Java started without its boundary"
             raise EngineUnavailable("SPARK_UNAVAILABLE", what, "set JAVA_HOME to a Java 17 or 21")
         # Before a format does: its jar may not load a library.
         self._jvm.org.xerial.snappy.Snappy.getNativeLibraryVersion()
         self._jvm.com.github.luben.zstd.util.Native.load()
+        # Spark copies the files that a statement adds, from memory too, into this folder, which no code may create.
+        refused = self._jvm.scala.Option.apply(str(folder / "added"))
+        getattr(self._jvm.org.apache.spark.SparkEnv.get(), "driverTmpDir_$eq")(refused)
         for name in self._names:  # A statement loads the catalog; the other calls here use it.
             self._spark.sql(f"SHOW NAMESPACES IN {spark_identifier(name)}")
         manager = self._spark._jsparkSession.sessionState().catalogManager()

@@ -15,7 +15,7 @@ from glacierbase.model.codec import to_json
 from glacierbase.model.names import name_of
 
 NAME = "spark_catalog"
-_COMMIT = re.compile(r"(?P<table>.+)/_delta_log/(?P<version>\d{20})\.json")
+_COMMIT = re.compile(r"(?s)(?P<table>.+)/_delta_log/(?P<version>\d{20})\.json")
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,11 +26,14 @@ class SessionCheckpoint:
         databases: their descriptions.
         tables: their descriptions and those of their partitions.
         files: a copy of the map of all files.
+        named, unnamed: the addresses of Delta tables that `SessionCatalog` remembers.
     """
 
     databases: Mapping[str, Any] = field(repr=False)
     tables: Mapping[tuple[str, str], tuple[Any, Any]] = field(repr=False)
     files: Any = field(repr=False)
+    named: frozenset[str]
+    unnamed: frozenset[str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +59,11 @@ class SessionCatalog:
         self._spark = spark
         self._catalog = spark._jsparkSession.sharedState().externalCatalog()
         self._files = files(spark._jvm)
+        self._json = spark._jvm.com.fasterxml.jackson.databind.ObjectMapper()
         self._listed: dict[str, _Table] = {}
-        self._in_catalogs: set[str] = set()  # The addresses of tables that are, or were, in the catalog.
+        # The addresses of Delta tables that have, or had, a name in the catalog, and of those listed without one before.
+        self._named: frozenset[str] = frozenset()
+        self._unnamed: frozenset[str] = frozenset()
         self._logs: dict[str, list[str]] = {}
 
     def make_database(self, name: str) -> None:
@@ -68,10 +74,12 @@ class SessionCatalog:
         """Return a text by the name of each table, which changes with the table. It is the argument of `metadata`."""
         self._logs = self._delta_logs()
         tables = [*self._in_catalog()]
-        self._in_catalogs.update(table.address for table, _ in tables)
-        for address in sorted(self._logs.keys() - self._in_catalogs):
-            tables.append((_Table(name_of(("delta", address.removeprefix("file://"))), None, address), ""))
-        self._listed = {self._logs.get(table.address, [place])[-1]: table for table, place in tables}
+        self._named |= {table.address for table, _ in tables} - self._unnamed
+        self._unnamed |= self._logs.keys() - self._named
+        for address in sorted(self._logs.keys() & self._unnamed):
+            name = name_of(("delta", address.removeprefix("file://")))
+            tables.append((_Table(name, None, address), self._place(name, address)))
+        self._listed = {place: table for table, place in tables}
         return {table.name: place for place, table in self._listed.items()}
 
     def _in_catalog(self) -> Iterator[tuple[_Table, str]]:
@@ -79,12 +87,14 @@ class SessionCatalog:
         for database, name, table in self._entries():
             if not _is_view(table):
                 address = _address(table)
-                identity = None if address in self._logs else _identity(table)
+                is_delta, is_managed = address in self._logs, table.tableType().name() == "MANAGED"
                 full = name_of((NAME, database, name))
-                yield (
-                    _Table(full, identity, address, table.tableType().name() == "MANAGED"),
-                    f"{full} {table.hashCode()}",
-                )
+                place = self._place(full, address) if is_delta else f"{full} {table.hashCode()}"
+                yield _Table(full, None if is_delta else _identity(table), address, is_managed), place
+
+    def _place(self, name: str, address: str) -> str:
+        """Return a text that changes with the table and its log. Two names may have one log."""
+        return f"{name} {self._logs[address][-1]}"
 
     def metadata(self, place: str) -> str | None:
         """Return a table as JSON, None if it is none of the last `locations`: `shape`, `location`, `snapshots` and `rows`.
@@ -126,7 +136,8 @@ class SessionCatalog:
         """Return the content."""
         databases = {name: self._catalog.getDatabase(name) for name in _items(self._catalog.listDatabases())}
         tables = {(database, name): (table, self._partitions(table)) for database, name, table in self._entries()}
-        return SessionCheckpoint(databases, tables, self._spark._jvm.java.util.HashMap(self._files))
+        files = self._spark._jvm.java.util.HashMap(self._files)
+        return SessionCheckpoint(databases, tables, files, self._named, self._unnamed)
 
     def rewind(self, checkpoint: SessionCheckpoint) -> None:
         """Set the content to that of a checkpoint."""
@@ -143,6 +154,9 @@ class SessionCatalog:
                 self._catalog.createPartitions(database, name, partitions, True)
         self._files.clear()
         self._files.putAll(checkpoint.files)
+        self._named, self._unnamed = checkpoint.named, checkpoint.unnamed
+        # Hadoop keeps the file system that a statement chose for an address.
+        self._spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
         self._forget_delta()
 
     def _forget_delta(self) -> None:
@@ -168,7 +182,7 @@ class SessionCatalog:
     def _delta_logs(self) -> dict[str, list[str]]:
         """Return the addresses of the commits of each Delta table, in order, by the table's address."""
         logs: dict[str, list[str]] = {}
-        for address in str(self._spark._jvm.java.lang.String.join("\n", self._files.keySet())).split("\n"):
+        for address in json.loads(self._json.writeValueAsString(self._files.keySet())):
             if match := _COMMIT.fullmatch(address):
                 logs.setdefault(match["table"], []).append(address)
         return logs
@@ -217,9 +231,12 @@ def _identity(table: Any) -> str:
 
 
 def _address(table: Any) -> str:
-    """Return the address of a table's files; empty where it has none."""
+    """Return the address of a table's files, as `MemoryFileSystem` stores it; empty where it has none."""
     location = table.storage().locationUri()
-    return re.sub(r"^file:/(?!/)", "file:///", location.get().toString()).rstrip("/") if location.isDefined() else ""
+    if not location.isDefined():
+        return ""
+    uri = location.get()
+    return f"{uri.getScheme()}://{uri.getAuthority() or ''}{uri.getPath()}".rstrip("/")
 
 
 def _items(sequence: Any) -> Iterator[str]:

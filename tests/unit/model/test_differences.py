@@ -122,6 +122,22 @@ def test_a_table_whose_name_another_one_takes_is_renamed() -> None:
     assert [(each.change, each.is_destructive) for each in changes] == [(Change.RENAMED, False)] * 2
 
 
+def test_a_second_name_of_a_table_is_created_and_dropped_by_itself() -> None:
+    """A table of Delta has as many names as statements give its location; none of them hides a change of another one."""
+    second, wider = replace(SHAPE, table="lake.a.z"), with_columns(*SHAPE.columns, Column(9, "x", "int"))
+    for first, other in ((SHAPE, second), (replace(SHAPE, table="lake.a.z"), SHAPE)):
+        one, both = {first.table: first}, {first.table: wider, other.table: other}
+        assert {(each.table, each.change) for each in compare(one, both)} == {
+            (first.table, Change.ALTERED),
+            (other.table, Change.CREATED),
+        }
+        [dropped] = compare({first.table: first, other.table: other}, one)
+        assert (dropped.table, dropped.change) == (other.table, Change.DROPPED)
+        moved = {first.table: replace(first, uuid="u-2"), other.table: replace(other, uuid="u-2")}
+        [changed] = compare({first.table: first, other.table: moved[other.table]}, moved)
+        assert (changed.table, changed.is_destructive) == (first.table, True)
+
+
 def test_a_replaced_table_with_the_same_uuid_and_columns_is_a_loss() -> None:
     """Iceberg keeps the uuid at CREATE OR REPLACE TABLE."""
     [change] = compare({"lake.a.t": SHAPE}, {"lake.a.t": SHAPE}, {"lake.a.t"})

@@ -51,6 +51,18 @@ class ChangedTable(FakeCopy):
         return {TABLE: "DROP COLUMN device" if any("ADD COLUMN x" in sql for sql in self.ran) else "first"}
 
 
+class Unreadable(FakeCopy):
+    """A copy that cannot describe the table `lake.sleep.event` after a statement on its column x."""
+
+    def locations(self) -> dict[str, str]:
+        return {TABLE: "unreadable" if any("ADD COLUMN x" in sql for sql in self.ran) else "first"}
+
+    def metadata(self, location: str) -> str:
+        if location == "unreadable":
+            raise StatementRefused("X", "its files are gone")
+        return super().metadata(location)
+
+
 class Restarted(FakeCopy):
     """A copy that forgets its statements whenever it is started."""
 
@@ -62,6 +74,16 @@ class Restarted(FakeCopy):
 def of_statement(result: ReviewResult, index: int) -> list[str]:
     """Return the codes of the errors about a statement."""
     return [finding.code for finding in result.findings if finding.is_error and finding.statement_index == index]
+
+
+def test_a_table_that_can_no_longer_be_described_is_not_shown_as_dropped(branch: ProjectFolder) -> None:
+    """A warning says that it is not compared."""
+    branch.file("0002_add.sql", ADD)
+    [result] = reviewed(branch, Unreadable())
+    assert result.tables == ()
+    assert [warning for warning in result.warnings if TABLE in warning] == [
+        f"on the throw-away copy: the table {TABLE} is not compared: neither the copy nor PyIceberg can describe it"
+    ]
 
 
 def test_a_dropped_map_is_one_finding(branch: ProjectFolder) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from glacierbase.errors import StatementRefused
 from glacierbase.review.copied_tables import CopiedTable, CopyReader, compare_copied
 from tests.unit.review.copies import metadata
 
@@ -89,11 +90,11 @@ def test_what_a_shape_does_not_show_is_compared(
 
 
 def test_metadata_is_read_once_for_a_location_and_an_unsupported_table_is_left_out() -> None:
-    """PyIceberg does not support the type variant."""
+    """PyIceberg does not support the type variant; the engine does not describe a table whose files are gone."""
 
     class Engine:
         def __init__(self) -> None:
-            self.places = {"lake.a.t": "first", "lake.a.v": "variant"}
+            self.places = {"lake.a.t": "first", "lake.a.v": "variant", "lake.a.w": "gone"}
             self.reads: list[str] = []
 
         def locations(self) -> dict[str, str]:
@@ -101,13 +102,15 @@ def test_metadata_is_read_once_for_a_location_and_an_unsupported_table_is_left_o
 
         def metadata(self, location: str) -> str:
             self.reads.append(location)
+            if location == "gone":
+                raise StatementRefused("X", "its files are gone")
             text = metadata("id")
             return text.replace('"type": "string"', '"type": "variant"') if location == "variant" else text
 
     engine = Engine()
     reader = CopyReader(engine)  # type: ignore[arg-type]
     assert list(reader.read()) == ["lake.a.t"]
-    assert reader.unread == ("lake.a.v",)
+    assert reader.unread == ("lake.a.v", "lake.a.w")
     engine.places["lake.a.t"] = "second"
     assert reader.read()["lake.a.t"].metadata == "second"
-    assert engine.reads == ["first", "variant", "second"]
+    assert engine.reads == ["first", "variant", "gone", "second"]

@@ -33,6 +33,8 @@ LOADS_OR_REACHES = [
     "CREATE TEMPORARY VIEW v USING jdbc OPTIONS (url 'jdbc:sqlite:/home/x.db', dbtable 't')",
     "LOAD DATA LOCAL INPATH '/etc/passwd' INTO TABLE lake.a.t",
     "INSERT OVERWRITE LOCAL DIRECTORY '/tmp/x' USING csv SELECT 1",
+    "FROM lake.a.t INSERT OVERWRITE DIRECTORY '/tmp/x' USING csv SELECT *",
+    "WITH c AS (SELECT 1) INSERT OVERWRITE DIRECTORY '/tmp/x' USING csv SELECT * FROM c",
     "CREATE TABLE lake.a.t AS SELECT * FROM text.`/etc/passwd`",
     "SELECT * FROM parquet . `s3://bucket/x`",
     "SET spark.sql.catalog.lake.uri=https://evil.example.com",
