@@ -84,7 +84,7 @@ def test_a_review_of_hudi_shows_what_a_branch_changes(programs: Path, project: P
     assert (tables["orders"]["files"], tables["events"]["files"]) == ("rewritten", "untouched")
     assert (tables["orders"]["breaks"], tables["events"]["snapshots"]) == (["view spark_catalog.shop.names"], 1)
     assert {(finding["code"], finding["line"]) for finding in entry["findings"] if finding["severity"] == "error"} >= {
-        ("DS103", 10), ("BC106", 10), ("DS101", 3), ("REPLAY_REFUSED", 3)
+        ("DS103", 11), ("BC106", 11), ("DS101", 4), ("REPLAY_REFUSED", 4)
     }  # fmt: skip
     lost = [finding["message"] for finding in entry["findings"] if finding["code"] == "DS103"]
     assert len(lost) == 1
