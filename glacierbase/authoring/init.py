@@ -42,6 +42,7 @@ _GITIGNORE = ".glacierbase/\n"
 # The checksum ignores CRLF, but a pull request would show changed line ends on every line.
 _GITATTRIBUTES = "*.sql text eol=lf\n"
 _NAME = "analytics"
+_ENVIRONMENT = re.compile(r"^  (\w+):", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{(?:env|secret):(\w+)\}")
 
 
@@ -51,6 +52,7 @@ class InitResult(Result):
 
     Attributes:
         variables: the environment variables that the catalog file reads.
+        variables_for: the environments of the file that read them, if others read none.
         next: the commands to run next, in order.
         updated: files of the CI service that were written by an earlier call, and are replaced.
         unchanged: files of the CI service that existed before.
@@ -59,6 +61,7 @@ class InitResult(Result):
 
     files: tuple[str, ...] = ()
     variables: tuple[str, ...] = ()
+    variables_for: tuple[str, ...] = ()
     next: tuple[str, ...] = ()
     unchanged: tuple[str, ...] = ()
     incomplete: tuple[str, ...] = ()
@@ -70,9 +73,9 @@ class InitResult(Result):
         lines += [f"unchanged {file}" for file in self.unchanged]
         lines += [f"add by hand: {line}" for line in self.incomplete]
         if self.variables:
-            lines.append(
-                f"set these environment variables, which {self.files[0]} describes: {', '.join(self.variables)}"
-            )
+            where = f" for {', '.join(self.variables_for)}" if self.variables_for else ""
+            what = f"set these environment variables{where}, which {self.files[0]} describes"
+            lines.append(f"{what}: {', '.join(self.variables)}")
         return [*lines, *(["next:"] if self.next else []), *(Verbatim(f"  {step}") for step in self.next)]
 
 
@@ -120,7 +123,18 @@ def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str
         new.create(path, root, content)
     steps = tuple(_steps(project, name if others else None, has_packages="\n  packages:" in text))
     variables = tuple(dict.fromkeys(_VARIABLE.findall(text)))
-    return InitResult(name, "", files=tuple(map(str, written)), variables=variables, next=steps)
+    return InitResult(
+        name, "", files=tuple(map(str, written)), variables=variables, variables_for=_readers(text), next=steps
+    )
+
+
+def _readers(text: str) -> tuple[str, ...]:
+    """Return the environments of a template that read variables; none where all of them do."""
+    shared, _, environments = text.partition("\nenvironments:\n")
+    if _VARIABLE.search(shared):
+        return ()
+    _, *blocks = _ENVIRONMENT.split(environments)
+    return tuple(name for name, block in zip(blocks[::2], blocks[1::2], strict=True) if _VARIABLE.search(block))
 
 
 def _with_ci(result: InitResult, root: Path, ci: str, source: str | None, new: NewFiles) -> InitResult:

@@ -551,9 +551,13 @@ def _has_own_python(catalog: Catalog) -> bool:
 
 def without_engine(catalog: Catalog) -> Catalog:
     """Return the catalog with the executor of plain DDL, which needs no engine."""
-    return replace(catalog, executor_type=_PLAIN)
+    return replace(catalog, executor_type=_PLAIN, python=None, packages=())
 
 
 def open_copy(catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:
-    """Start the engine of a throw-away copy. Arguments and errors are those of `EngineType.open_copy`."""
+    """Start the engine of a throw-away copy, here or in a worker. Arguments and errors are those of `EngineType.open_copy`."""
+    if _has_own_python(catalog):
+        from glacierbase.executors.worker.pool import open_copy_in_worker
+
+        return open_copy_in_worker(type_of(catalog), catalog, run, folder, names)
     return type_of(catalog).open_copy(catalog, run, folder, names)

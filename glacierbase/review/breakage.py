@@ -159,6 +159,7 @@ class Breakage:
                 session = self._bounded(self._engine.open_session)
             with suppress(EngineError):  # Rows of a trial may be the reason.
                 self._bounded(partial(session.execute, step.text))
+            self._session = None  # A session keeps a table of Hudi as it was when it was first read.
             content = Content(self._bounded(reader.read), self._bounded(self._engine.views))
             for suspect in suspects:
                 if refused := self._refused_now(suspect, content):

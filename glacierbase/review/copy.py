@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from glacierbase import executors
-from glacierbase.catalogs.declared_catalogs import DECLARED
+from glacierbase.catalogs.declared_catalogs import DECLARED, DELTA, HUDI
 from glacierbase.model.catalog import Catalog, Hooks
 
 # Settings that change the meaning of a statement, and that load no class and contain no address.
@@ -28,26 +28,67 @@ _KEPT = frozenset(
         "spark.sql.timestampType",
     }
 )
-_KEPT_PREFIX = "spark.sql.iceberg."
+# Of Hudi, those without which it refuses to rename or drop a column.
+_KEPT_PREFIX = ("spark.sql.iceberg.", "hoodie.schema.on.read.", "hoodie.datasource.write.schema.allow.auto.evolution.")
 # Settings of a catalog: `spark.sql.catalog.NAME.KEY`.
 _OF_NEW_TABLES = ".table-"
 _KEPT_OF_CATALOG = ("default-namespace", "table-default.", "table-override.")
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
-# Spark's own catalog, and the class of Delta in its place.
+# Spark's own catalog.
 SESSION_CATALOG = "spark_catalog"
-_DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-_DELTA_EXTENSIONS = "io.delta.sql.DeltaSparkSessionExtension"
-# The only jars that are loaded: Iceberg's runtime, which has no dependencies, and Delta with its dependencies. Other jars could
-# contain any code, and the copy does not need them.
-_JAR = re.compile(r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+|io\.delta:delta-spark_[\w.]+:[\w.-]+")
-_ICEBERG_JAR, _DELTA_JAR = "org.apache.iceberg:", "io.delta:"
-# Delta's default opens files by another interface of Hadoop, which the copy's file system does not have; the tables are small.
-_ON_DELTA = {
-    f"spark.sql.catalog.{SESSION_CATALOG}": _DELTA,
-    "spark.delta.logStore.class": "io.delta.storage.LocalLogStore",
-    "spark.databricks.delta.snapshotPartitions": "1",
-    "spark.sql.shuffle.partitions": "2",
+# The only jars that are loaded: Iceberg's runtime and Hudi's bundle, which have no dependencies, and Delta with its dependencies.
+# Other jars could contain any code, and the copy does not need them.
+_JAR = re.compile(
+    r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+|io\.delta:delta-spark_[\w.]+:[\w.-]+"
+    r"|org\.apache\.hudi:hudi-spark[\d.]+-bundle_[\w.]+:[\w.-]+"
+)
+_ICEBERG_JAR = "org.apache.iceberg:"
+# The tables are small.
+_FEW_TASKS = {"spark.sql.shuffle.partitions": "2"}
+
+
+@dataclass(frozen=True, slots=True)
+class _InPlace:
+    """A class in place of Spark's own catalog, which the copy may have.
+
+    Attributes:
+        jar: the start of the coordinate of its jar.
+        jar_name: that coordinate, as messages name it.
+        settings: what the copy needs beside the class and the extension.
+    """
+
+    extension: str
+    jar: str
+    jar_name: str
+    settings: Mapping[str, str]
+
+
+_IN_PLACE = {
+    DELTA: _InPlace(
+        "io.delta.sql.DeltaSparkSessionExtension",
+        "io.delta:",
+        "io.delta:delta-spark_…",
+        {
+            # Delta's default opens files by another interface of Hadoop, which the copy's file system does not have.
+            "spark.delta.logStore.class": "io.delta.storage.LocalLogStore",
+            "spark.databricks.delta.snapshotPartitions": "1",
+            **_FEW_TASKS,
+        },
+    ),
+    HUDI: _InPlace(
+        "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "org.apache.hudi:",
+        "org.apache.hudi:hudi-spark…-bundle_…",
+        {
+            "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
+            "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
+            # A server of Hudi for its tasks, to which they would connect.
+            "hoodie.embed.timeline.server": "false",
+            "hoodie.metadata.enable": "false",
+            **_FEW_TASKS,
+        },
+    ),
 }
 # Tables and data are in the JVM's memory, whatever their location: its FileIO is InMemoryFileIO, and opens no file or address.
 _IN_MEMORY = {
@@ -62,7 +103,7 @@ class Copy:
     """The throw-away copy of a catalog in one environment.
 
     Attributes:
-        catalog: the catalog with the configuration of the copy.
+        catalog: the catalog with the configuration of the copy. It runs on this Python or in the environment of `packages`.
         names: the names of the Spark catalogs in the copy. Spark's own is always there, and among the names if it holds Delta
             or no other catalog is declared: in another project, its tables may be those of a metastore.
         absent: the names of the Spark catalogs that are not in the copy.
@@ -84,13 +125,16 @@ def copy_of(catalog: Catalog) -> Copy:
     store, has_iceberg = catalog.store.catalog, any(jar.startswith(_ICEBERG_JAR) for jar in kept)
     if SESSION_CATALOG in declared and declared.get(store) == _CATALOG and not has_iceberg:
         del declared[store]  # Only PyIceberg opens it: Spark has no class for it.
-    has_delta = declared.get(SESSION_CATALOG) == _DELTA and any(jar.startswith(_DELTA_JAR) for jar in kept)
+    in_place = _IN_PLACE.get(declared.get(SESSION_CATALOG, ""))
+    if in_place and not any(jar.startswith(in_place.jar) for jar in kept):
+        in_place = None
     icebergs = tuple(name for name, value in declared.items() if value == _CATALOG)
-    names = (*icebergs, SESSION_CATALOG) if has_delta or not declared else icebergs
-    extensions = [*([_EXTENSIONS] if icebergs else ()), *([_DELTA_EXTENSIONS] if has_delta else ())]
+    names = (*icebergs, SESSION_CATALOG) if in_place or not declared else icebergs
+    extensions = [*([_EXTENSIONS] if icebergs else ()), *([in_place.extension] if in_place else ())]
     conf = {"spark.master": "local[2]"}
     conf |= {"spark.sql.extensions": ",".join(extensions)} if extensions else {}
-    conf |= _ON_DELTA if has_delta else {}
+    if in_place:
+        conf |= {f"spark.sql.catalog.{SESSION_CATALOG}": declared[SESSION_CATALOG], **in_place.settings}
     conf |= {key: value for key, value in given.items() if may_be_set(key)}
     for name in icebergs:
         conf |= _rebound(given, f"spark.sql.catalog.{name}")
@@ -101,6 +145,7 @@ def copy_of(catalog: Catalog) -> Copy:
         digests=tuple(digest for digest in catalog.digests if digest[0] in kept),
         connection={},
         hooks=Hooks(),
+        python=None,  # A program that the branch names is not started.
     )
     absent = tuple(name for name in {**declared, SESSION_CATALOG: ""} if name not in names)
     return Copy(copied, names, absent, tuple(_left_out(catalog, declared, names, extensions)))
@@ -130,10 +175,10 @@ def _left_out(
     catalog: Catalog, declared: Mapping[str, str], names: Collection[str], extensions: Collection[str]
 ) -> Iterator[str]:
     for name, value in declared.items():
-        if name not in names and value == _DELTA:
-            yield f"it does not hold the catalog {name} ({value}): `dependencies` name no jar io.delta:delta-spark_…"
+        if name not in names and value in _IN_PLACE:
+            yield f"it does not hold the catalog {name} ({value}): `dependencies` name no jar {_IN_PLACE[value].jar_name}"
         elif name not in names:
-            yield f"it does not hold the catalog {name} ({value}): only Iceberg's SparkCatalog and Delta's can be copied"
+            yield f"it does not hold the catalog {name} ({value}): only Iceberg's SparkCatalog, Delta's and Hudi's are copied"
     for extension in catalog.spark_conf.get("spark.sql.extensions", "").split(","):
         if extension.strip() not in ("", _EXTENSIONS, *extensions):
             yield f"the extension {extension.strip()} is not loaded"

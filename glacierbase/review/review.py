@@ -208,7 +208,7 @@ def _reviewed(group: _Group, replays: Replays) -> ReviewResult:
     result = ReviewResult(group.name, shown, environments=group.environments, files=tuple(_files(group, None)))
     if group.errors or not group.new:
         return replace(result, error=joined(group.errors))
-    if group.copy is None or not group.copy.names:
+    if group.copy is None or not group.copy.names or _needs_other_python(group):
         tables = tuple(_table(group, change) for change in _changes_by_text(group))
         return replace(result, tables=tables, warnings=(*result.warnings, _not_replayed(group)))
     errors: list[GlacierbaseError] = []
@@ -229,6 +229,16 @@ def _replay(replays: Replays, copy: Copy, base: Sequence[FileSummary], new: Sequ
     return replays.replay(copy, base, new)
 
 
+def _needs_other_python(group: _Group) -> str | None:
+    """Return why the copy of a catalog with `migrationExecutor.python` cannot run on this Python; None if it can."""
+    if group.copy and group.catalog and group.catalog.python:
+        try:
+            type_of(group.copy.catalog).check_installed(group.copy.catalog)
+        except ConfigurationError as error:
+            return error.message
+    return None
+
+
 def _place_of(file: FileSummary) -> tuple[bool, int]:
     """Return what sorts files by version, and leaves repeatables behind them in their order."""
     return (True, 0) if file.migration.is_repeatable else (False, file.migration.number)
@@ -238,6 +248,11 @@ def _not_replayed(group: _Group) -> str:
     if not (group.catalog and type_of(group.catalog).has_copies):
         engine = group.catalog.executor_type if group.catalog else ""
         return f"{engine} has no engine on this machine: the migrations were rendered, and not replayed"
+    if other := _needs_other_python(group):
+        what = (
+            "a review does not start `migrationExecutor.python`, which may be any program, but the Spark of `packages`"
+        )
+        return f"the migrations were rendered, and not replayed: {what}; {other}"
     why = "; ".join(group.copy.left_out) if group.copy else ""
     return f"the migrations were rendered, and not replayed: {why or 'sparkConf declares no catalog of Iceberg'}"
 
@@ -417,12 +432,22 @@ def _losses(file: FileSummary, replayed: Replay) -> Iterator[tuple[TableChange, 
             # The columns that a new table lacks are lost with the table.
             lost = [difference for difference in lost if difference.what == "table"] or lost
             dropped = [tuple(name_parts(difference.name)) for difference in lost if difference.what == "column"]
+            renamed = set(_renamed_without_ids(file, change))
             for difference in lost:
                 path = tuple(name_parts(difference.name))
                 is_inside = any(path[:size] in dropped for size in range(1, len(path)))
                 is_new = (change.before.uuid, difference.what, difference.name) in new
-                if not is_new and not (difference.what == "column" and is_inside):
+                is_renamed = tuple(map(str.lower, path)) in renamed
+                if not is_new and not (difference.what == "column" and (is_inside or is_renamed)):
                     yield change, difference
+
+
+def _renamed_without_ids(file: FileSummary, change: TableChange) -> Iterator[Parts]:
+    """Yield the earlier names of columns that a file renames, in lower case. Columns without ids are compared by name."""
+    added = {part.name.lower() for part in change.diff if part.what == "column" and part.before is None}
+    if change.before and all(column.id is None for column in change.before.columns):
+        pairs = (pair for step in _about(file.steps, change) for pair in step.summary.renamed)
+        yield from (tuple(map(str.lower, before)) for before, after in pairs if name_of(after).lower() in added)
 
 
 def _new_columns(file: FileSummary, replayed: Replay) -> Iterator[tuple[str | None, str, str]]:

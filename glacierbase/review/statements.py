@@ -28,7 +28,7 @@ from glacierbase.review.cost import Context, StatementEffect, effect_of
 from glacierbase.review.lint import context_facts
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.known import KnownTables
-from glacierbase.sql.statement import Call, DropColumn, ParsedStatement, Property, SessionEffect
+from glacierbase.sql.statement import Call, DropColumn, ParsedStatement, Property, RenameColumn, SessionEffect
 from glacierbase.sql.tokens import words
 
 _FUNCTION = f"{__name__}:summarize"
@@ -60,6 +60,7 @@ class StatementSummary:
         targets: the tables and views that it changes; for a rename, both names.
         sources: the tables and views that it only reads, as far as they are determined.
         dropped: the columns that it drops.
+        renamed: the columns that it renames, each with its new name.
         uses: the namespace that USE names.
         creates_namespace: the namespace that it creates.
         not_replayed: why it is not replayed; None if it is.
@@ -74,6 +75,7 @@ class StatementSummary:
     targets: tuple[Parts, ...]
     sources: tuple[Parts, ...]
     dropped: tuple[Parts, ...]
+    renamed: tuple[tuple[Parts, Parts], ...]
     uses: Parts | None
     creates_namespace: Parts | None
     not_replayed: str | None
@@ -216,6 +218,9 @@ def _summary(
         targets=tuple(target.parts for target in parsed.targets),
         sources=tuple(source.parts for source in parsed.sources or ()),
         dropped=tuple(part.path for part in parsed.parts if isinstance(part, DropColumn)),
+        renamed=tuple(
+            (part.path, (*part.path[:-1], part.new)) for part in parsed.parts if isinstance(part, RenameColumn)
+        ),
         uses=parsed.selected.parts if parsed.selected and parsed.options.kind in ("", "namespace") else None,
         creates_namespace=parsed.namespace.parts
         if parsed.namespace and parsed.operation == "create_namespace"
@@ -319,7 +324,10 @@ def _names_class(statement: _Sql) -> _Reasons:
 
 
 def _reaches_out(statement: _Sql) -> _Reasons:
-    if statement.words[:1] == ("LOAD",) or "DIRECTORY" in (*statement.follows("OVERWRITE"), *statement.follows("LOCAL")):
+    if statement.words[:1] == ("LOAD",) or "DIRECTORY" in (
+        *statement.follows("OVERWRITE"),
+        *statement.follows("LOCAL"),
+    ):
         yield NotReplayed("it reads or writes files outside of tables")
     if _QUERIES_PATH.search(statement.text):
         yield NotReplayed("it reads files by their path")
@@ -329,7 +337,7 @@ def _changes_settings(statement: _Sql) -> _Reasons:
     match = _SETTING.match(statement.text) if statement.parsed.operation in ("set", "reset") else None
     key = match[1] if match else None
     if key and not may_be_set(key):
-        is_harmless = key.startswith("spark.sql.") and not key.startswith(_LEADS_OUT)
+        is_harmless = key.startswith(("spark.sql.", "hoodie.")) and not key.startswith(_LEADS_OUT)
         yield NotReplayed(f"the copy does not keep the setting {key}", is_skipped=is_harmless)
 
 

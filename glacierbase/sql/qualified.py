@@ -27,7 +27,11 @@ def qualified(catalog: Catalog, table: str) -> str:
     if len(parts) > 1 and is_catalog(catalog, parts[0]):
         return name_of(parts)
     default = conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
-    if len(parts) == 1 and default == DEFAULT_CATALOG:
+    if default == DEFAULT_CATALOG and len(parts) > 2:
+        return name_of(
+            parts
+        )  # It has namespaces of one level: the first part is a catalog of the session or of the server.
+    if default == DEFAULT_CATALOG and len(parts) == 1:
         parts = ["default", *parts]
     return name_of((default, *parts))
 

@@ -162,12 +162,21 @@ def targets(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Targets
 
 @pytest.fixture
 def jar(targets: Targets, tmp_path: Path) -> Path:
-    """A jar with the classes, compiled by the compiler that Spark brings."""
-    source = tmp_path / "Evil.scala"
+    """A jar with the classes."""
+    return compiled(targets, tmp_path, spark_home())
+
+
+def compiled(targets: Targets, folder: Path, spark: Path) -> Path:
+    """Return a new jar with the classes, compiled by the compiler that Spark brings.
+
+    Args:
+        spark: the home of Spark.
+    """
+    source = folder / "Evil.scala"
     text = EVIL.replace("KEY", str(targets.key)).replace("WRITTEN", str(targets.written))
     source.write_text(text.replace("PORT", str(targets.port)))
-    jar = tmp_path / "evil.jar"
-    java, jars = find_java_home() / "bin" / "java", spark_home() / "jars" / "*"
+    jar = folder / "evil.jar"
+    java, jars = find_java_home() / "bin" / "java", spark / "jars" / "*"
     compiler = [java, "-cp", jars, "scala.tools.nsc.Main", "-nowarn", "-usejavacp", "-d", jar, source]
     subprocess.run(compiler, check=True, capture_output=True, timeout=300)
     return jar
@@ -237,11 +246,20 @@ def _catalog(name: str, *settings: str) -> Iterator[str]:
 
 
 def answers_to(
-    attempts: Sequence[Sequence[str]], boundary: str, project: ProjectFolder, sandbox: Path, jar: Path
+    attempts: Sequence[Sequence[str]],
+    boundary: str,
+    project: ProjectFolder,
+    sandbox: Path,
+    jar: Path,
+    python: str | Path = sys.executable,
 ) -> list[list[str]]:
-    """Return the answers to the statements of each attempt. None holds the secret."""
+    """Return the answers to the statements of each attempt. None holds the secret.
+
+    Args:
+        python: has the Spark that the project's catalog needs.
+    """
     # In a process of its own: this one may have a Spark session already.
-    command = [sys.executable, "-c", SCRIPT, boundary, *map(str, (project.root, sandbox, jar)), json.dumps(attempts)]
+    command = [python, "-c", SCRIPT, boundary, *map(str, (project.root, sandbox, jar)), json.dumps(attempts)]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False, timeout=500)
     answers = [json.loads(line) for line in done.stdout.splitlines()]
     if boundary == "all":

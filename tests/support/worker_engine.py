@@ -13,7 +13,16 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, OutcomeUnknown, StatementRefused
-from glacierbase.executors import EngineType, Evidence, Executor, InFlight, ListedTable
+from glacierbase.executors import (
+    CopiedView,
+    CopyCheckpoint,
+    CopyState,
+    EngineType,
+    Evidence,
+    Executor,
+    InFlight,
+    ListedTable,
+)
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.session import SessionContext
@@ -141,6 +150,40 @@ class WordExecutor:
         """Close nothing."""
 
 
+class WordCopy(WordExecutor):
+    """A copy whose content is a namespace; what a checkpoint holds cannot be sent."""
+
+    def __init__(self, catalog: Catalog, folder: Path, names: Sequence[str]) -> None:
+        super().__init__(catalog)
+        self._folder, self._names = folder, names
+        self._namespace = ""
+
+    def make_namespace(self, name: str, levels: Sequence[str]) -> None:
+        self._namespace = ".".join((name, *levels))
+
+    def locations(self) -> dict[str, str]:
+        return {f"{self._namespace}.t": f"{self._folder} {os.getpid()}"}
+
+    def metadata(self, location: str) -> str:
+        return f"metadata of {location}"
+
+    def views(self) -> dict[str, CopiedView]:
+        return {name: CopiedView("id", 1, "") for name in self._names}
+
+    def state(self) -> CopyState | None:
+        return CopyState({(self._namespace, "a"): {}}, {}, {}, {"f": b"\0"})
+
+    def restore(self, state: CopyState) -> None:
+        [(self._namespace, _)] = state.namespaces
+
+    def checkpoint(self) -> CopyCheckpoint:
+        namespace = self._namespace
+        return CopyCheckpoint(lambda: namespace, is_whole=False)
+
+    def rewind(self, checkpoint: CopyCheckpoint) -> None:
+        self._namespace = checkpoint.content()
+
+
 class Words(EngineType):
     """The type of the engine."""
 
@@ -154,6 +197,9 @@ class Words(EngineType):
             note("half")
             threading.Event().wait(catalog.conf.get("seconds", 0))
         return WordExecutor(catalog)
+
+    def open_copy(self, catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> WordCopy:
+        return WordCopy(catalog, folder, names)
 
     def needs(self, catalog: Catalog) -> Sequence[Any] | None:
         return [catalog.conf.get("needs")]

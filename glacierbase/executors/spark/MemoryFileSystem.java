@@ -34,6 +34,8 @@ public class MemoryFileSystem extends FileSystem {
 
   public URI getUri() { return uri; }
 
+  public String getScheme() { return uri.getScheme(); }
+
   public Path getWorkingDirectory() { return workingDirectory; }
 
   public void setWorkingDirectory(Path path) { workingDirectory = path; }

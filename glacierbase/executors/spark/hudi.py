@@ -26,7 +26,8 @@ _WRITES_INSTANT = frozenset(
 _CATALOG = "spark_catalog"
 # Hudi writes times of the time zone of its JVM: `hoodie.table.timeline.timezone` is LOCAL by default.
 _ZONE = "SELECT java_method('java.time.ZoneId', 'systemDefault')"
-_COMMITS = "CALL show_commits(table => {}, limit => 1000)"
+# The newest commits of a table, newest first.
+COMMITS = "CALL show_commits(table => {}, limit => 1000)"
 _FORMAT = "%Y%m%d%H%M%S%f"
 
 
@@ -43,7 +44,7 @@ def instants(session: Session, table: str, sql: str) -> Iterator[Commit]:
         return
     # A refused CALL has no effect here: the procedure only reads.
     with suppress(StatementRefused, OutcomeUnknown):
-        rows = session.query(_COMMITS.format(literal(".".join(parts))))
+        rows = session.query(COMMITS.format(literal(".".join(parts))))
         zone = ZoneInfo(str(session.query(_ZONE)[0][0])) if rows else timezone.utc
         for instant, completed, action, *_ in rows:
             at = datetime.strptime(str(completed), _FORMAT).replace(tzinfo=zone).astimezone(timezone.utc)

@@ -6,8 +6,10 @@ import os
 import socket
 import sys
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
+from secrets import token_hex
 
 from glacierbase.executors.spark import confine, memory_files
 from glacierbase.executors.spark.installed import spark_home
@@ -73,6 +75,15 @@ _COMPILES = ("janino", "commons-compiler")
 _IN_COMPILER = """
   permission java.lang.RuntimePermission "createClassLoader";
 """
+# Hudi's bundle. It generates classes when it reads a table, whatever Spark's mode is. It loads no library, and its only files are
+# Spark's blocks, in a folder whose name no statement can contain: a procedure of Hudi writes files with names that SQL chooses.
+_HUDI = "hudi-"
+# With Hudi, rows cross by Kryo, which creates an object without calling a constructor: Java's own deserialization, which Spark uses
+# otherwise, does so without any right. The bytes are those that Spark wrote. These jars contain all code around it.
+_SERIALIZES = ("spark-", "scala-library", "py4j-", "chill", "kryo-shaded", "objenesis")
+_IN_SERIALIZER = """
+  permission java.lang.RuntimePermission "reflectionFactoryAccess";
+"""
 # Packages whose classes are not loaded. Derby, a database that Spark ships for Hive, calls any static method of Java from SQL.
 _SECURITY = "package.access=sun.misc.,sun.reflect.,org.apache.derby.\n"
 # The system files that programs and Java read, where they exist. The kernel allows them; the security manager grants none.
@@ -91,9 +102,11 @@ class JvmSandbox:
 
     Attributes:
         folder: it holds nothing else. The JVM writes to its folder `tmp` only.
+        blocks: the name of the folder in `tmp` for Spark's blocks and shuffles.
     """
 
     folder: Path
+    blocks: str = field(default_factory=partial(token_hex, 16))
 
     @property
     def environment(self) -> dict[str, str]:
@@ -102,7 +115,7 @@ class JvmSandbox:
         settings = {
             # This folder does not exist: the administrator's may hold credentials.
             "SPARK_CONF_DIR": self._path("no-configuration"),
-            "SPARK_LOCAL_DIRS": self._path("tmp"),
+            "SPARK_LOCAL_DIRS": str(self.folder / "tmp" / self.blocks),
             "SPARK_LOCAL_IP": "127.0.0.1",
             # With performance data, a JVM writes a file into the machine's folder for temporary files.
             "SPARK_LAUNCHER_OPTS": "-XX:+UseSerialGC -XX:TieredStopAtLevel=1 -XX:-UsePerfData",
@@ -122,7 +135,7 @@ class JvmSandbox:
         Args:
             jars: files that Spark may read besides its own jars.
         """
-        (self.folder / "tmp").mkdir()
+        (self.folder / "tmp" / self.blocks).mkdir(parents=True)
         warehouse = self.folder / "warehouse"
         warehouse.mkdir()
         hosts = self.folder / "hosts"
@@ -177,7 +190,10 @@ class JvmSandbox:
         tmp = self.folder / "tmp"
         in_tmp = _file(tmp, "read,write") + _file(tmp / "-", "read,write,delete")
         files = _IN_FILES + in_tmp
-        grants = [_grant(f"{spark_jars.as_uri()}/*", inside), *(_grant(jar.as_uri(), inside + files) for jar in jars)]
+        of_hudi = _IN_COMPILER + _IN_SERIALIZER + _file(tmp / self.blocks / "-", "read,write,delete")
+        has_hudi = any(_HUDI in jar.name for jar in jars)
+        grants = [_grant(f"{spark_jars.as_uri()}/*", inside)]
+        grants += [_grant(jar.as_uri(), inside + (of_hudi if _HUDI in jar.name else files)) for jar in jars]
         for path in sorted(spark_jars.glob("*.jar")):
             if path.name.startswith(_KEEPS_FILES):
                 grants.append(_grant(path.as_uri(), files))
@@ -185,6 +201,8 @@ class JvmSandbox:
                 grants.append(_grant(path.as_uri(), in_tmp))
             elif path.name.startswith(_COMPILES):
                 grants.append(_grant(path.as_uri(), _IN_COMPILER))
+            if has_hudi and path.name.startswith(_SERIALIZES):
+                grants.append(_grant(path.as_uri(), _IN_SERIALIZER))
         return "".join(grants)
 
     def _path(self, name: str) -> str:

@@ -4,18 +4,22 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 from glacierbase.executors import CopiedView
+from glacierbase.executors.spark.hudi import COMMITS
 from glacierbase.executors.spark.memory_files import files
 from glacierbase.executors.spark.shape import read_shape
 from glacierbase.model.codec import to_json
-from glacierbase.model.names import name_of
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.sql.render import literal, table_name
 
 NAME = "spark_catalog"
 _COMMIT = re.compile(r"(?s)(?P<table>.+)/_delta_log/(?P<version>\d{20})\.json")
+# A completed instant of Hudi that may change rows: the time of its request, and that of its completion.
+_INSTANT = re.compile(r"(?s)(?P<table>.+)/\.hoodie/timeline/\d+_\d+\.(?:commit|deltacommit|replacecommit)")
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +69,7 @@ class SessionCatalog:
         self._named: frozenset[str] = frozenset()
         self._unnamed: frozenset[str] = frozenset()
         self._logs: dict[str, list[str]] = {}
+        self._instants: dict[str, list[str]] = {}
 
     def make_database(self, name: str) -> None:
         """Create a database unless it exists."""
@@ -72,7 +77,7 @@ class SessionCatalog:
 
     def locations(self) -> dict[str, str]:
         """Return a text by the name of each table, which changes with the table. It is the argument of `metadata`."""
-        self._logs = self._delta_logs()
+        self._logs, self._instants = self._files_by_table(_COMMIT), self._files_by_table(_INSTANT)
         tables = [*self._in_catalog()]
         self._named |= {table.address for table, _ in tables} - self._unnamed
         self._unnamed |= self._logs.keys() - self._named
@@ -89,7 +94,8 @@ class SessionCatalog:
                 address = _address(table)
                 is_delta, is_managed = address in self._logs, table.tableType().name() == "MANAGED"
                 full = name_of((NAME, database, name))
-                place = self._place(full, address) if is_delta else f"{full} {table.hashCode()}"
+                newest = self._instants.get(address, [""])[-1]
+                place = self._place(full, address) if is_delta else f"{full} {table.hashCode()} {newest}"
                 yield _Table(full, None if is_delta else _identity(table), address, is_managed), place
 
     def _place(self, name: str, address: str) -> str:
@@ -99,14 +105,17 @@ class SessionCatalog:
     def metadata(self, place: str) -> str | None:
         """Return a table as JSON, None if it is none of the last `locations`: `shape`, `location`, `snapshots` and `rows`.
 
-        A snapshot is a commit of Delta that adds or removes files. Its summary has the keys of Iceberg's.
+        A snapshot is a commit of Delta or Hudi that adds or removes files. Its summary has the keys of Iceberg's.
         """
         if place not in self._listed:
             return None
         table = self._listed[place]
         shape = read_shape(self._spark, table.name)
         assert shape
-        rows, snapshots = _rows_and_snapshots(self._commits(table.address))
+        if table.address in self._instants:
+            rows, snapshots = self._rows_and_snapshots_of_hudi(table.name)
+        else:
+            rows, snapshots = _rows_and_snapshots(self._commits(table.address))
         return json.dumps(
             {
                 "shape": to_json(replace(shape, uuid=table.identity or shape.uuid)),
@@ -126,7 +135,9 @@ class SessionCatalog:
 
     def is_empty(self) -> bool:
         """Return whether there is no table, no view, and no database but the default one."""
-        return self._catalog.listDatabases().size() == 1 and not any(self._entries()) and not self._delta_logs()
+        return (
+            self._catalog.listDatabases().size() == 1 and not any(self._entries()) and not self._files_by_table(_COMMIT)
+        )
 
     def holds_functions(self) -> bool:
         """Return whether a database holds a function."""
@@ -179,19 +190,38 @@ class SessionCatalog:
             table.database(), table.identifier().table(), self._spark._jvm.scala.Option.empty()
         )
 
-    def _delta_logs(self) -> dict[str, list[str]]:
-        """Return the addresses of the commits of each Delta table, in order, by the table's address."""
-        logs: dict[str, list[str]] = {}
+    def _files_by_table(self, pattern: re.Pattern[str]) -> dict[str, list[str]]:
+        """Return the addresses of the files that the pattern matches, in order, by the table's address."""
+        by_table: dict[str, list[str]] = {}
         for address in json.loads(self._json.writeValueAsString(self._files.keySet())):
-            if match := _COMMIT.fullmatch(address):
-                logs.setdefault(match["table"], []).append(address)
-        return logs
+            if match := pattern.fullmatch(address):
+                by_table.setdefault(match["table"], []).append(address)
+        return by_table
+
+    def _rows_and_snapshots_of_hudi(self, name: str) -> tuple[int, dict[int, dict[str, str]]]:
+        """Return what `_rows_and_snapshots` does, as Hudi reads a table."""
+        spark = self._spark.newSession()  # This one may have kept the table of an earlier moment.
+        database, table = name_parts(name)[1:]
+        commits = spark.sql(COMMITS.format(literal(f"{database}.{table}"))).collect()
+        rows = spark.sql(f"SELECT count(*) FROM {table_name(name)}").collect()[0][0]
+        return rows, dict(_hudi_snapshots(commits))
 
     def _commits(self, address: str) -> Iterator[tuple[int, list[dict[str, Any]]]]:
         """Yield the version of each commit of a Delta table, and its actions."""
         for place in self._logs.get(address, ()):
             text = bytes(self._files[place]).decode()
             yield int(place[-25:-5]), [json.loads(line) for line in text.splitlines() if line]
+
+
+def _hudi_snapshots(commits: Iterable[Sequence[Any]]) -> Iterator[tuple[int, dict[str, str]]]:
+    """Yield the instant and the summary of each commit that adds or removes files.
+
+    A `commit` writes each updated file anew, a `deltacommit` a log beside it. A `replacecommit` does not list what it removes.
+    """
+    for instant, _, action, _, added, updated, *_ in commits:
+        if added or updated:
+            removed = {"commit": updated, "replacecommit": 1}.get(action, 0)
+            yield int(instant), {"added-data-files": str(added + updated), "deleted-data-files": str(removed)}
 
 
 def _rows_and_snapshots(

@@ -3,5 +3,5 @@
 - `interpreters`: which Python runs the engine of a catalog.
 - `start`, `main`: start the process; what runs in it.
 - `wire`: the messages between the two processes.
-- `client`, `pool`: the executor in the process that migrates; the workers of a command.
+- `client`, `copy`, `pool`: the executor in the process that migrates; the copy of a review; the workers of a command.
 """

@@ -121,14 +121,14 @@ class Worker:
         self._sending.submit(partial(self._channel.send, request))
         return self._answer(number, seconds)
 
-    def call_engines(self, method: str, catalog: Catalog, run: Run) -> Any:
-        """Call a method of the worker's `Engines` with a catalog, and with the secrets to mask there.
+    def call_engines(self, method: str, catalog: Catalog, run: Run, *args: Any) -> Any:
+        """Call a method of the worker's `Engines` with a catalog, with the secrets to mask there, and with `args`.
 
         Raises:
             EngineUnavailable: the process has ended.
         """
         try:
-            return self.call(_ENGINES, method, catalog, replace(run, shared=None), secrets_in_use().patterns())
+            return self.call(_ENGINES, method, catalog, replace(run, shared=None), secrets_in_use().patterns(), *args)
         except WorkerLost as error:
             raise unavailable(catalog, error) from error
 
@@ -258,18 +258,22 @@ def _described(code: int, lines: Sequence[str]) -> str:
 class WorkerExecutor:
     """An executor in a worker."""
 
-    def __init__(self, worker: Worker, catalog: Catalog, run: Run, release: Callable[[], None]) -> None:
+    def __init__(
+        self, worker: Worker, catalog: Catalog, run: Run, release: Callable[[], None], opening: str = "open", *args: Any
+    ) -> None:
         """Open the executor in the worker.
 
         Args:
             release: called once when the executor is closed, or cannot be opened.
+            opening: the method of `Engines` that opens it.
+            args: what that method gets besides catalog and run.
 
         Raises:
             ConfigurationError, EngineUnavailable: as `EngineType.open_executor` does, or the worker has ended.
         """
         self._worker, self._catalog, self._release = worker, catalog, release
         try:
-            opened: OpenedExecutor = worker.call_engines("open", catalog, run)
+            opened: OpenedExecutor = worker.call_engines(opening, catalog, run, *args)
         except BaseException:
             release()
             raise

@@ -7,15 +7,16 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
+from pathlib import Path
 from threading import Lock
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError
-from glacierbase.executors import EngineType, Executor, Session, Warmed, engine_type
+from glacierbase.executors import CopyCheckpoint, CopyExecutor, EngineType, Executor, Warmed, engine_type
 from glacierbase.executors.worker.wire import (
     Answer,
     Began,
@@ -103,6 +104,13 @@ class Engines:
         engine, run = self._prepared(catalog, run, patterns)
         return engine.open_executor(catalog, run)
 
+    def open_copy(
+        self, catalog: Catalog, run: Run, patterns: Mapping[str, str], folder: Path, names: Sequence[str]
+    ) -> CopyExecutor:
+        """Start the engine of a throw-away copy, as `EngineType.open_copy` does."""
+        engine, run = self._prepared(catalog, run, patterns)
+        return engine.open_copy(catalog, run, folder, names)
+
     def check_installed(self, catalog: Catalog, run: Run, patterns: Mapping[str, str]) -> None:
         """Check what is installed here, as `EngineType.check_installed` does."""
         self._prepared(catalog, run, patterns)[0].check_installed(catalog)
@@ -139,7 +147,7 @@ class Server:
         self._mutex = Lock()
         self._numbers = itertools.count(1)
         self._objects: dict[int, Any] = {ENGINES: Engines()}
-        self._executors: dict[int, list[int]] = {}  # The sessions of each.
+        self._executors: dict[int, list[int]] = {}  # The sessions and checkpoints of each.
         self._callers: dict[tuple[int, str], Caller] = {}
         self._activities: dict[int, Activity] = {}
 
@@ -174,22 +182,33 @@ class Server:
             return self._detail(*args)
         if request.target not in self._objects:
             raise RuntimeError(f"{request.method}: the session or the executor was closed")
+        if request.method == "rewind":
+            args = (self._kept_checkpoint(*args),)
         value = getattr(self._objects[request.target], request.method)(*args, **kwargs)
         return self._with_handle(request, value)
 
     def _with_handle(self, request: MethodCall, value: Any) -> Any:
-        """Return the value to send; an executor or a session stays here. One that is closed is forgotten."""
+        """Return the value to send; an executor, a session or the content of a checkpoint stays here.
+
+        An executor or a session that is closed is forgotten.
+        """
         if request.method == "close" and request.target != ENGINES:
             self._forget(request.target)
-        elif request.method == "open":
+        elif request.method in ("open", "open_copy"):
             handle = self._keep(value)
             self._executors[handle.target] = []
             return OpenedExecutor(handle, value.dialect, value.engine, value.principal, _process(value))
         elif request.method == "open_session":
             return self._keep(value, request.target)
+        elif request.method == "checkpoint":
+            return replace(value, content=self._keep(value.content, request.target))
         return value
 
-    def _keep(self, instance: Executor | Session, executor: int | None = None) -> Handle:
+    def _kept_checkpoint(self, checkpoint: CopyCheckpoint) -> CopyCheckpoint:
+        """Return a checkpoint that was sent, with its content."""
+        return replace(checkpoint, content=self._objects[checkpoint.content.target])
+
+    def _keep(self, instance: Any, executor: int | None = None) -> Handle:
         with self._mutex:
             number = next(self._numbers)
             self._objects[number] = instance

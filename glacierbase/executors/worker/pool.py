@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from threading import Lock
 from typing import Any
 
-from glacierbase.executors import EngineType, Executor, Warmed
+from glacierbase.executors import CopyExecutor, EngineType, Executor, Warmed
 from glacierbase.executors.worker.client import Worker, WorkerExecutor, WorkerLost, unavailable
+from glacierbase.executors.worker.copy import WorkerCopy
 from glacierbase.executors.worker.interpreters import interpreter_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
@@ -74,6 +75,14 @@ def open_in_worker(engine: EngineType, catalog: Catalog, run: Run) -> Executor:
     """Open an executor in a worker. Raises as `EngineType.open_executor` does; see also `interpreter_of`."""
     worker, release = _leased(engine, catalog, run, opens=True)
     return WorkerExecutor(worker, catalog, run, release)
+
+
+def open_copy_in_worker(
+    engine: EngineType, catalog: Catalog, run: Run, folder: Path, names: Sequence[str]
+) -> CopyExecutor:
+    """Start the engine of a throw-away copy in a worker. Raises as `open_in_worker` does."""
+    worker, release = _leased(engine, catalog, run, opens=True)
+    return WorkerCopy(worker, catalog, run, release, "open_copy", folder, names)
 
 
 def check_in_worker(engine: EngineType, catalog: Catalog, run: Run) -> None:

@@ -9,6 +9,7 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
+from glacierbase.catalogs.declared_catalogs import DELTA, HUDI
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.opened import open_catalog
@@ -16,14 +17,16 @@ from glacierbase.executors.iceberg.properties import Opening, opening
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of
+from glacierbase.sql.qualified import DEFAULT_CATALOG
 
 # The properties by which an identity logs in. `scope` stays where the other identity has none.
 _LOGIN = ("credential", "token")
 # The answers by which a server refuses a right. Some hide a table that the identity has no right to.
 _REFUSALS = ("ForbiddenError", "UnauthorizedError")
+_OF_METASTORE = "the rights are those of the metastore and its files"
 _WITHOUT_RIGHTS = {
     "glue": "Glue shows no rights of Lake Formation: `aws lakeformation list-permissions` does",
-    "hive": "the rights are those of the metastore and its files",
+    "hive": _OF_METASTORE,
     "sql": "a JDBC catalog has no rights: whoever may write to its database may change tables",
 }
 _SECOND = "name the login of a writer in the catalog file: `access: {probeAs: {credential: …}}`"
@@ -36,6 +39,8 @@ def namespace_access(catalog: Catalog, name: str, namespace: str) -> NamespaceAc
         name: of the catalog in Spark.
     """
     where = f"{name}.{namespace}"
+    if name == DEFAULT_CATALOG and catalog.spark_conf.get(f"spark.sql.catalog.{name}") in (None, DELTA, HUDI):
+        return NamespaceAccess(where, Protection.UNKNOWN, _OF_METASTORE)
     if f"spark.sql.catalog.{name}" not in catalog.spark_conf:
         return NamespaceAccess(where, Protection.UNKNOWN, f"the catalog file does not declare the catalog {name}")
     try:

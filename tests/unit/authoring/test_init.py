@@ -53,6 +53,15 @@ def test_a_new_project_is_valid_before_any_variable_is_set(
     assert [(each.environment, each.files, each.warnings) for each in results] == [("dev", 1, ()), ("prod", 1, ())]
     text = (tmp_path / "catalogs" / "web.yaml").read_text()
     assert written.variables == VARIABLES[catalog_type]
+    in_prod = catalog_type in ("delta", "hudi")  # Dev needs none.
+    assert written.variables_for == (("prod",) if in_prod else ())
+    told = [str(line) for line in written.lines() if str(line).startswith("set these")]
+    where = " for prod" if in_prod else ""
+    assert told == (
+        [f"set these environment variables{where}, which {written.files[0]} describes: {', '.join(written.variables)}"]
+        if written.variables
+        else []
+    )
     assert re.findall(r"^#   ([A-Z_]+) {2,}\S", text, re.MULTILINE) == list(VARIABLES[catalog_type])
     assert "@NAME@" not in text + (tmp_path / "migrations/web/0001_create_events.sql").read_text()
 

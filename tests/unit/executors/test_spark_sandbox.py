@@ -85,6 +85,28 @@ def test_rights_belong_to_the_jars_of_spark_and_files_to_few_of_them(sandbox: Jv
     )
 
 
+def test_hudi_loads_no_library_and_writes_into_no_folder_that_a_statement_can_name(sandbox: JvmSandbox) -> None:
+    """The bundle has rights on Spark's blocks only. Where it is not loaded, no jar creates objects without constructors."""
+    bundle = sandbox.folder.parent / "org.apache.hudi_hudi-spark3.5-bundle_2.12-1.2.0.jar"
+    found = grants(sandbox, bundle)
+    own = found[bundle.name]
+    assert "loadLibrary.*" not in own
+    assert [line for line in own.splitlines() if "delete" in line] == [
+        f'  permission java.io.FilePermission "{_quoted(sandbox.folder)}/tmp/{sandbox.blocks}/-", "read,write,delete";'
+    ]
+    assert sandbox.environment["SPARK_LOCAL_DIRS"] == str(sandbox.folder / "tmp" / sandbox.blocks)
+    serializing = {name for name, permissions in found.items() if "reflectionFactoryAccess" in permissions}
+    assert bundle.name in serializing
+    assert not any(name.startswith(("hadoop", "derby", "parquet", "avro", "jackson", "*")) for name in serializing)
+    folder = sandbox.folder.parent / "other"
+    folder.mkdir()
+    assert "reflectionFactoryAccess" not in str(grants(JvmSandbox(folder), folder / "iceberg.jar"))
+
+
+def _quoted(path: Path) -> str:
+    return str(path).replace('"', '\\"')
+
+
 def test_no_defaults_of_an_administrator_are_read(sandbox: JvmSandbox) -> None:
     """spark-submit gets an empty properties file."""
     option, file, _ = sandbox.arguments

@@ -11,6 +11,7 @@ import threading
 import time
 import venv
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import replace
 from datetime import datetime, timezone
 from functools import partial
@@ -20,7 +21,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import ConfigurationError, EngineUnavailable, OutcomeUnknown, StatementRefused
-from glacierbase.executors import InFlight, check_installed, open_executor
+from glacierbase.executors import CopiedView, CopyState, InFlight, check_installed, open_copy, open_executor
 from glacierbase.executors.worker import client
 from glacierbase.executors.worker.client import Worker
 from glacierbase.executors.worker.pool import Workers
@@ -111,6 +112,23 @@ def test_an_engine_runs_in_another_process(catalog: Catalog, shared: Shared) -> 
     statement = InFlight(("a.t",), datetime.now(timezone.utc), "tag", "note it", None)
     assert executor.evidence(statement).facts == ("note it",)
     assert executor.proving_table("note it", "") == "table of note it"
+
+
+def test_a_throw_away_copy_runs_in_another_process(catalog: Catalog, tmp_path: Path) -> None:
+    """Values cross; the content of a checkpoint stays there. The process ends with the copy."""
+    with closing(open_copy(catalog, Run.here(tmp_path), tmp_path, ["lake"])) as copy:
+        assert copy.views() == {"lake": CopiedView("id", 1, "")}
+        copy.make_namespace("lake", ["a"])
+        before = copy.checkpoint()
+        assert (before.is_whole, copy.state()) == (False, CopyState({("lake.a", "a"): {}}, {}, {}, {"f": b"\0"}))
+        copy.restore(CopyState({("lake.b", "a"): {}}, {}, {}, {}))
+        assert [*copy.locations()] == ["lake.b.t"]
+        copy.rewind(before)
+        [(name, place)] = copy.locations().items()
+        folder, pid = place.split()
+        assert (name, folder, copy.metadata(place)) == ("lake.a.t", str(tmp_path), f"metadata of {place}")
+        assert (pid_of(copy.open_session()), int(pid) != os.getpid()) == (int(pid), True)
+    assert has_ended(int(pid))
 
 
 def test_catalogs_with_equal_needs_have_one_worker(catalog: Catalog, shared: Shared, own: Open) -> None:

@@ -94,6 +94,7 @@ def test_it_shows_for_each_namespace_of_recorded_tables_who_else_may_change_them
     assert [access.namespace for access in result.access] == ["lake.glacierbase", "spark_catalog.default"]
     assert {access.verdict for access in result.access} == {Protection.UNKNOWN}
     assert "a JDBC catalog has no rights" in result.access[0].detail
+    assert result.access[1].detail == "the rights are those of the metastore and its files"
 
 
 def test_where_the_history_cannot_be_read_nothing_is_shown(world: World) -> None:

@@ -106,6 +106,23 @@ def test_a_catalog_on_delta_is_copied_with_its_jar(catalog: Catalog) -> None:
     assert copy.left_out == ("the extension com.acme.Listener is not loaded",)
 
 
+def test_a_catalog_on_hudi_is_copied_with_its_bundle(catalog: Catalog) -> None:
+    """Hudi starts no server of its own; other artifacts of its publisher are not loaded."""
+    conf = {
+        "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.hudi.catalog.HoodieCatalog",
+        "spark.sql.extensions": "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
+        "spark.kryo.registrator": "com.acme.Registrator",
+        "hoodie.embed.timeline.server": "true",
+    }
+    bundle = "org.apache.hudi:hudi-spark3.5-bundle_2.12:1.2.0"
+    copy = copy_of(
+        replace(catalog, spark_conf=conf, dependencies=(bundle, "org.apache.hudi:hudi-utilities_2.12:1.2.0"))
+    )
+    assert (copy.names, copy.left_out, copy.catalog.dependencies) == (("spark_catalog",), (), (bundle,))
+    assert copy.catalog.spark_conf["hoodie.embed.timeline.server"] == "false"
+    assert copy.catalog.spark_conf["spark.kryo.registrator"] == "org.apache.spark.HoodieSparkKryoRegistrar"
+
+
 @pytest.mark.parametrize(
     ("session_catalog", "names"),
     [

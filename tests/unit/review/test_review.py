@@ -606,8 +606,8 @@ def test_a_catalog_on_snowflake_is_rendered_only(branch: ProjectFolder) -> None:
     ("implementation", "why"),
     [
         ("org.apache.spark.sql.delta.catalog.DeltaCatalog", "`dependencies` name no jar io.delta:delta-spark_…"),
-        ("org.apache.iceberg.spark.SparkSessionCatalog", "only Iceberg's SparkCatalog and Delta's can be copied"),
-        ("org.apache.spark.sql.hudi.catalog.HoodieCatalog", "only Iceberg's SparkCatalog and Delta's can be copied"),
+        ("org.apache.iceberg.spark.SparkSessionCatalog", "only Iceberg's SparkCatalog, Delta's and Hudi's are copied"),
+        ("org.apache.spark.sql.hudi.catalog.HoodieCatalog", "`dependencies` name no jar org.apache.hudi:hudi-spark…"),
     ],
 )
 def test_a_catalog_that_cannot_be_copied_is_rendered_only(implementation: str, why: str, branch: ProjectFolder) -> None:
@@ -620,6 +620,27 @@ def test_a_catalog_that_cannot_be_copied_is_rendered_only(implementation: str, w
     assert (copy.folder, result.replay, result.error) == (None, None, None)
     assert [file.kind for file in result.files] == [None]
     assert f"the catalog spark_catalog ({implementation}): {why}" in result.warnings[0]
+
+
+def test_a_review_starts_no_program_that_a_catalog_file_names(branch: ProjectFolder) -> None:
+    """`migrationExecutor.python` may be any program of a branch. The copy runs on this Python, if its Spark fits the jars."""
+    program = branch.root / "evil"
+    program.write_text(f"#!/bin/sh\ntouch {branch.root}/ran\n")
+    program.chmod(0o755)
+    file = branch.root / "catalogs/shop.yaml"
+    text = CATALOG.replace("type: spark", "type: spark\n  python: ./evil")
+    branch.file("0002_add.sql", ADD)
+    file.write_text(text)
+    copy = FakeCopy()
+    [result] = reviewed(branch, copy)
+    assert copy.catalog
+    assert (copy.catalog.python, result.warnings) == (None, ())
+    file.write_text(f"{text}    dependencies: ['org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0']\n")
+    [result] = reviewed(branch, FakeCopy())
+    assert (result.replay, result.error) == (None, None)
+    assert "a review does not start `migrationExecutor.python`" in result.warnings[0]
+    assert "is built for Spark 3.5, but pyspark" in result.warnings[0]
+    assert not (branch.root / "ran").exists()
 
 
 def test_the_copy_gets_no_value_of_the_environment(branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
