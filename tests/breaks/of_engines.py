@@ -200,6 +200,20 @@ BREAKS = (
         "unit/executors/test_spark_errors.py::test_an_analysis_error_that_a_lost_answer_caused_proves_nothing",
     ),
     Break(
+        "a commit whose answer cannot be read is failed",
+        "executors/spark/errors.py",
+        "if any(_UNREADABLE.match(cause.message) for cause in causes):",
+        "if False:",
+        "unit/executors/test_spark_errors.py::test_an_answer_of_the_server_that_cannot_be_read_proves_nothing",
+    ),
+    Break(
+        "a message has all of a secret up to its last colon",
+        "model/logins.py",
+        'credential.partition(":")',
+        'credential.rpartition(":")',
+        "unit/stores/test_busy_servers.py::test_no_part_of_a_secret_with_colons_is_in_a_message",
+    ),
+    Break(
         "a parse error inside a script is failed",
         "executors/spark/errors.py",
         "if any(cause.unparsed == sql for cause in causes)",

@@ -77,7 +77,9 @@ def test_a_refused_right_on_one_table_fails_its_statement(
     refused = project.ask("migrate")
     error = refused.document["error"]
     assert (refused.code, error["code"], error["statement_index"]) == (1, "STATEMENT_FAILED", 2), refused.stderr
-    assert "the catalog lake refused the right to the login: Forbidden: not now" in error["message"]
+    what = f"the principal migrator of the catalog lake lacks the right to change {table}: Forbidden: not now"
+    assert what in error["message"]
+    assert "canary" not in refused.stdout + refused.stderr
     status = project.ask("status").entry()
     assert (status["lock"], [found["state"] for found in status["migrations"]]) == (None, ["failed"])
     proxy.faults = []

@@ -5,6 +5,8 @@ from __future__ import annotations
 import base64
 import json
 import re
+import socket
+import struct
 import threading
 import time
 import uuid
@@ -18,6 +20,7 @@ from tests.support.pythoncatalog import refusal
 
 LOGIN = "migrator:canary-of-the-client"
 TOKENS = "POST /v1/oauth/tokens"
+RESET, CUT = 0, 1
 _BUSY = {429: "TooManyRequestsException", 503: "SlowDownException", 403: "ForbiddenException"}
 # Method, path with query, and body of a request, to status and JSON.
 Answer = Callable[[str, str, str], tuple[int, str]]
@@ -29,7 +32,8 @@ class Fault:
 
     Attributes:
         request: matches the method and path of a request.
-        statuses: one for each answer; when they are used up, the server answers.
+        statuses: one for each answer; when they are used up, the server answers. `RESET` resets the connection instead, and `CUT`
+            does so after a half of the server's answer.
         is_after: whether the server executes the request before.
         retry_after: the header of that name.
     """
@@ -79,7 +83,8 @@ class CheckingProxy:
         more: dict[str, str] = {}
         if fault:
             status = fault.statuses.pop(0)
-            status, text = refusal(status, _BUSY.get(status, "ServerError"), "not now")
+            if status not in (RESET, CUT):
+                status, text = refusal(status, _BUSY.get(status, "ServerError"), "not now")
             more = {"Retry-After": fault.retry_after} if fault.retry_after else {}
         self.log.append((request, status))
         self.received.append(headers)
@@ -127,16 +132,24 @@ def checking_proxy(answer: Answer) -> Iterator[CheckingProxy]:
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             status, text, more = proxy.respond(self.command, self.path, body, dict(self.headers))
-            self.send_response(status)
+            content = text.encode()
+            if status in (RESET, CUT):
+                # Closing with data or time to linger sends no RST: https://man7.org/linux/man-pages/man7/socket.7.html
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.close_connection = True
+                if status == RESET:
+                    self.connection.close()
+                    return
+            self.send_response(200 if status == CUT else status)
             for name, value in {
                 "Content-Type": "application/json",
-                "Content-Length": str(len(text.encode())),
+                "Content-Length": str(len(content)),
                 **more,
             }.items():
                 self.send_header(name, value)
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(text.encode())
+                self.wfile.write(content[: len(content) // 2] if status == CUT else content)
 
         do_GET = do_POST = do_HEAD = do_DELETE = _serve  # noqa: N815 (the names that the base class looks up)
 

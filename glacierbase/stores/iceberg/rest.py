@@ -16,6 +16,7 @@ from requests.exceptions import ConnectionError as NotRead
 from urllib3.exceptions import HTTPError
 
 from glacierbase.errors import OutcomeUnknown
+from glacierbase.model.logins import client_of
 from glacierbase.stores.bounded import CALL_SECONDS
 from glacierbase.stores.iceberg.guard import Guarded, check_implementations
 from glacierbase.stores.iceberg.opened import WAIT_SECONDS
@@ -45,7 +46,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         connect, answer = (int(properties.get(*timeout)) / 1000 or None for timeout in (_CONNECT, _ANSWER))
         self._timeouts = connect, answer
         self._origins = Origins(name, properties["uri"], properties.get("oauth2-server-uri", properties["uri"]))
-        self._client_id = properties.get("credential", "").rpartition(":")[0]
+        self._client_id = client_of(properties.get("credential", ""))
         # The time-outs of this catalog are the only bound that the catalog file gives for the server's work.
         self.commit_seconds = sum(timeout or CALL_SECONDS for timeout in self._timeouts)
         super().__init__(name, **properties)

@@ -258,6 +258,15 @@ def test_a_credential_that_is_refused_is_named(store: IcebergStore, shop: Projec
     assert "canary" not in done.stdout
 
 
+def test_no_part_of_a_secret_with_colons_is_in_a_message(shop: ProjectFolder, proxy: CheckingProxy) -> None:
+    """Everything after the first colon of a credential is the secret."""
+    shop.catalog(CATALOG.replace("ADDRESS", proxy.address).replace(LOGIN, "migrator:canary:of:colons"))
+    proxy.faults = [Fault("", [403])]
+    message = ask_here(shop, "pending").document["error"]["message"]
+    assert "the principal migrator may not" in message
+    assert "canary" not in message
+
+
 JWT = ".".join(
     base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({}, {"sub": "ann"})
 )
