@@ -29,7 +29,7 @@ from glacierbase.run.run import Run
 from glacierbase.stores import tables
 from glacierbase.stores.bounded import BoundedStore
 from glacierbase.stores.iceberg import IcebergStore, open_store, rest
-from tests.support.checkingproxy import LOGIN, TOKENS, CheckingProxy, Fault, checking_proxy
+from tests.support.checkingproxy import CUT, LOGIN, RESET, TOKENS, CheckingProxy, Fault, checking_proxy
 from tests.support.program import ask_here
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.pythoncatalog import PythonCatalog
@@ -107,7 +107,9 @@ def store(opened: Callable[[], IcebergStore], proxy: CheckingProxy) -> IcebergSt
     return store
 
 
-@pytest.mark.parametrize(("status", "count"), [(429, 1), (429, 5), (502, 2), (503, 1), (503, 5), (504, 2)])
+@pytest.mark.parametrize(
+    ("status", "count"), [(429, 1), (429, 5), (502, 2), (503, 1), (503, 5), (504, 2), (RESET, 1), (RESET, 3)]
+)
 def test_a_burst_of_errors_delays_every_operation_and_ends_none(
     status: int, count: int, opened: Callable[[], IcebergStore], proxy: CheckingProxy
 ) -> None:
@@ -122,7 +124,7 @@ def test_a_burst_of_errors_delays_every_operation_and_ends_none(
     assert store.lock_rows() == (replace(FREE, owner="a", fence=1),)
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("status", [500, 502, 503, 504, RESET, CUT])
 def test_a_change_that_took_effect_despite_its_answer_is_not_made_again(
     status: int, opened: Callable[[], IcebergStore], proxy: CheckingProxy
 ) -> None:
@@ -136,13 +138,39 @@ def test_a_change_that_took_effect_despite_its_answer_is_not_made_again(
     assert store.lock_rows() == (mine,)
 
 
-def test_an_append_without_a_clear_answer_is_left_to_the_caller(store: IcebergStore, proxy: CheckingProxy) -> None:
+@pytest.mark.parametrize("status", [503, RESET, CUT])
+def test_an_append_without_a_clear_answer_is_left_to_the_caller(
+    status: int, store: IcebergStore, proxy: CheckingProxy
+) -> None:
     """The store sends an append once. The recorder looks the event up before it repeats the append."""
-    proxy.faults = [Fault(f"POST .*{HISTORY}", [503], is_after=True)]
+    proxy.faults = [Fault(f"POST .*{HISTORY}", [status], is_after=True)]
     with pytest.raises(OutcomeUnknown):
         store.append([event(1)])
-    assert proxy.statuses(f"POST .*{HISTORY}") == [503]
+    assert proxy.statuses(f"POST .*{HISTORY}") == [status]
     assert store.read_history() == (event(1),)
+
+
+@pytest.mark.parametrize("status", [RESET, CUT])
+def test_a_read_whose_answer_is_lost_is_repeated_some_times(
+    status: int, store: IcebergStore, proxy: CheckingProxy, waits: list[float]
+) -> None:
+    """A holder that could not prove its lock would stop."""
+    lock = Lock(store, TERMS, Run.here(Path()), {})
+    lock.acquire(None, 0, 0, lambda: False)
+    proxy.faults = [Fault(f"GET .*{LOCK}", [status] * 3, is_after=True)]
+    lock.prove()
+    assert waits == list(rest._RESET_PAUSES_SECONDS)
+    proxy.faults = [Fault(f"GET .*{LOCK}", [status] * 4, is_after=True)]
+    with pytest.raises(LockLost):
+        lock.prove()
+
+
+def test_a_server_that_cannot_be_reached_is_an_error_at_once(project: ProjectFolder, waits: list[float]) -> None:
+    """Its address is wrong, or it is not running."""
+    project.catalog(CATALOG.replace("ADDRESS", "http://127.0.0.1:1"))
+    with pytest.raises(OutcomeUnknown, match="refused"):
+        open_store(only_catalog(project.root)).read_lock()
+    assert waits == []
 
 
 def test_the_wait_that_the_server_requests_is_kept(
