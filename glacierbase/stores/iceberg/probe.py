@@ -15,7 +15,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of
 from glacierbase.stores.iceberg.errors import mapped
 from glacierbase.stores.iceberg.opened import open_catalog
-from glacierbase.stores.iceberg.properties import Opening, opening
+from glacierbase.stores.iceberg.properties import Opening, is_signed, opening
 
 # The properties by which an identity logs in. `scope` stays where the other identity has none.
 _LOGIN = ("credential", "token")
@@ -51,7 +51,7 @@ def _reason(catalog: Catalog, place: Opening) -> str | None:
     """Return why nothing can be tried; None where it can."""
     if reason := _WITHOUT_RIGHTS.get(place.kind):
         return reason
-    if place.properties.get("rest.sigv4-enabled", "false").lower() == "true":
+    if is_signed(place.properties):
         return "its requests are signed with the AWS credentials of this machine, which are those of one identity"
     if not catalog.probe_as:
         return _SECOND

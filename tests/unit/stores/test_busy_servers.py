@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -359,18 +360,58 @@ def test_required_headers_are_sent_with_every_request(
     assert {headers.get("X-Project") for headers in proxy.received} == {"shop"}
 
 
-def test_requests_are_signed_for_aws(
-    shop: ProjectFolder, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only the form is checked: key, date, region and service. No server here verifies the signature."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-of-aws")
+@pytest.fixture
+def signed(shop: ProjectFolder, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch) -> ProjectFolder:
+    """The project on a server as that of S3 Tables: no token, each request signed, no staged creation.
+
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-tables-integrating-open-source.html
+    """
+    proxy.aws_key = ("AKIDEXAMPLE", "canary-of-aws")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", proxy.aws_key[0])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", proxy.aws_key[1])
     more = {"sigv4-enabled": "true", "signing-name": "s3tables", "signing-region": "eu-central-1"}
     lines = "".join(f"      spark.sql.catalog.lake.rest.{key}: {value}\n" for key, value in more.items())
-    shop.catalog(CATALOG.replace("ADDRESS", proxy.address) + lines)
-    done = ask_here(shop, "pending")
-    signed = re.compile(r"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-central-1/s3tables/aws4_request, .+")
-    last = proxy.received[-1]
-    assert signed.fullmatch(last["Authorization"])
-    assert last["Original-Authorization"].startswith("Bearer ")
+    login = f"      spark.sql.catalog.lake.credential: {LOGIN}\n"
+    shop.catalog(CATALOG.replace("ADDRESS", proxy.address).replace(login, lines))
+    return shop
+
+
+def test_requests_to_aws_are_signed_each_time_that_they_are_sent(
+    signed: ProjectFolder,
+    opened: Callable[[], IcebergStore],
+    proxy: CheckingProxy,
+    waits: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Creation, commits and repeated reads. A request that is repeated after a wait is signed again: signatures expire."""
+    proxy.clock = lambda: time.time() + sum(waits)
+    monkeypatch.setattr(
+        "botocore.auth.get_current_datetime", lambda: datetime.fromtimestamp(proxy.clock(), timezone.utc)
+    )
+    burst = [503, 429, RESET]
+    proxy.faults = [
+        Fault(request, [*burst], retry_after="5") for request in (f"GET .*{LOCK}", CREATED, f"POST .*{LOCK}")
+    ]
+    store = opened()
+    store.create(FREE)
+    store.append([event(1)])
+    assert store.compare_and_set(FREE, replace(FREE, owner="a", fence=1))
+    assert store.read_history() == (event(1),)
+    assert [fault.statuses for fault in proxy.faults] == [[]] * 3
+    assert {status for _, status in proxy.log} == {200, 204, 404, *burst}
+    assert proxy.statuses(TOKENS) == []
+    scope = re.compile(r"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-central-1/s3tables/aws4_request, .+")
+    assert all(scope.fullmatch(headers["Authorization"]) for headers in proxy.received)
+
+
+def test_a_refused_right_in_aws_is_named_with_the_key(signed: ProjectFolder, proxy: CheckingProxy) -> None:
+    """The server knows whose key it is; no secret is in the message."""
+    proxy.aws_key = ("AKIDEXAMPLE", "another")
+    done = ask_here(signed, "pending")
+    error = done.document["error"]
+    what = (
+        "HTTP 403: the AWS access key AKIDEXAMPLE may not read the configuration of the catalog: ForbiddenException: "
+    )
+    assert (done.code, error["code"]) == (5, "STORE_UNAVAILABLE")
+    assert what in error["message"]
     assert "canary" not in done.stdout
