@@ -18,7 +18,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cache
+from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
 from typing import Any, Protocol
@@ -523,17 +523,21 @@ def open_executor(catalog: Catalog, run: Run, session: Any = None) -> Executor:
 
 
 def check_installed(catalog: Catalog, run: Run) -> None:
-    """Check, without a start of the engine, that what is installed is compatible with the catalog.
+    """Check, without a start of the engine and once in a command, that what is installed is compatible with the catalog.
 
     Raises:
         ConfigurationError, EngineUnavailable: as `open_executor` would raise it.
     """
+    engine = type_of(catalog)
+    check = partial(engine.check_installed, catalog)
     if _has_own_python(catalog):
         from glacierbase.executors.worker.pool import check_in_worker
 
-        check_in_worker(type_of(catalog), catalog, run)
+        check = partial(check_in_worker, engine, catalog, run)
+    if run.shared is None:
+        check()
     else:
-        type_of(catalog).check_installed(catalog)
+        run.shared.get(("installed", catalog.name, catalog.environment), None, check, lambda _: None)
 
 
 def warm(catalog: Catalog, run: Run) -> Warmed:

@@ -6,6 +6,7 @@
 - `finding`: what a rule or the replay objects to.
 - `differences`: the differences between two shapes, and between a declared and an actual table.
 - `access`: who besides the migrator may change tables.
+- `logins`: who logs in to a catalog server.
 - `session`: the current catalog, namespace and role of a session.
 - `names`: names of tables, as written, as recorded, as quoted.
 - `result`: the base of every command's result.

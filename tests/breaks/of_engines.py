@@ -184,6 +184,13 @@ BREAKS = (
         "unit/stores/test_busy_servers.py::test_a_burst_of_errors_delays_every_operation_and_ends_none",
     ),
     Break(
+        "a change whose answer is lost is sent again",
+        "executors/iceberg/rest.py",
+        "if not (_changes_nothing(request) and isinstance(",
+        "if not (isinstance(",
+        "unit/stores/test_busy_servers.py::test_an_append_without_a_clear_answer_is_left_to_the_caller",
+    ),
+    Break(
         "a request waits for a busy server longer than a short lease lasts",
         "stores/iceberg/store.py",
         "min(WAIT_SECONDS, catalog.store.lease_seconds / 3)",
@@ -255,6 +262,20 @@ BREAKS = (
         "if any(_UNCERTAIN.search(name) for name in classes):",
         "if False:",
         "unit/executors/test_spark_errors.py::test_an_analysis_error_that_a_lost_answer_caused_proves_nothing",
+    ),
+    Break(
+        "a commit whose answer cannot be read is failed",
+        "executors/spark/errors.py",
+        "if any(_UNREADABLE.match(cause.message) for cause in causes):",
+        "if False:",
+        "unit/executors/test_spark_errors.py::test_an_answer_of_the_server_that_cannot_be_read_proves_nothing",
+    ),
+    Break(
+        "a message has all of a secret up to its last colon",
+        "model/logins.py",
+        'credential.partition(":")',
+        'credential.rpartition(":")',
+        "unit/stores/test_busy_servers.py::test_no_part_of_a_secret_with_colons_is_in_a_message",
     ),
     Break(
         "a parse error inside a script is failed",

@@ -5,19 +5,29 @@ from __future__ import annotations
 import base64
 import json
 import re
+import socket
+import struct
 import threading
 import time
 import uuid
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import datetime
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, parse_qsl, urlsplit
+
+from botocore.auth import SigV4Auth
+from botocore.awsrequest import AWSRequest
+from botocore.credentials import Credentials
 
 from tests.support.pythoncatalog import refusal
 
 LOGIN = "migrator:canary-of-the-client"
 TOKENS = "POST /v1/oauth/tokens"
+RESET, CUT = 0, 1
+# How long a signature is accepted; AWS accepts one for 5 minutes.
+_SIGNED_SECONDS = 4
 _BUSY = {429: "TooManyRequestsException", 503: "SlowDownException", 403: "ForbiddenException"}
 # Method, path with query, and body of a request, to status and JSON.
 Answer = Callable[[str, str, str], tuple[int, str]]
@@ -29,7 +39,8 @@ class Fault:
 
     Attributes:
         request: matches the method and path of a request.
-        statuses: one for each answer; when they are used up, the server answers.
+        statuses: one for each answer; when they are used up, the server answers. `RESET` resets the connection instead, and `CUT`
+            does so after a half of the server's answer.
         is_after: whether the server executes the request before.
         retry_after: the header of that name.
     """
@@ -48,6 +59,8 @@ class CheckingProxy:
         answer: the server.
         token_seconds: how long a token is accepted.
         headers: that each request must have.
+        aws_key: id and secret of the key that must have signed each request, in place of a token.
+        clock: the time by which a signature expires.
         vends: returns the credentials that go with the next table.
         faults: the first that matches a request is used.
         log: method, path and status of each answer so far.
@@ -56,6 +69,8 @@ class CheckingProxy:
     answer: Answer
     token_seconds: float = 3600
     headers: dict[str, str] = field(default_factory=dict)
+    aws_key: tuple[str, str] | None = None
+    clock: Callable[[], float] = time.time
     vends: Callable[[], dict[str, str]] = dict
     faults: list[Fault] = field(default_factory=list)
     log: list[tuple[str, int]] = field(default_factory=list)
@@ -79,7 +94,8 @@ class CheckingProxy:
         more: dict[str, str] = {}
         if fault:
             status = fault.statuses.pop(0)
-            status, text = refusal(status, _BUSY.get(status, "ServerError"), "not now")
+            if status not in (RESET, CUT):
+                status, text = refusal(status, _BUSY.get(status, "ServerError"), "not now")
             more = {"Retry-After": fault.retry_after} if fault.retry_after else {}
         self.log.append((request, status))
         self.received.append(headers)
@@ -88,11 +104,28 @@ class CheckingProxy:
     def _checked(self, request: str, method: str, url: str, body: str, headers: dict[str, str]) -> tuple[int, str]:
         if request == TOKENS:
             return self._log_in(parse_qs(body), headers.get("Authorization", ""))
+        if self.aws_key:
+            return self._signed(self.aws_key, method, url, body, headers)
         expires = self._tokens.get(headers.get("Authorization", "").removeprefix("Bearer "), 0)
         if expires < time.monotonic():
             return refusal(401, "NotAuthorizedException", "the token has expired")
         if lacking := [name for name, value in self.headers.items() if headers.get(name) != value]:
             return refusal(400, "BadRequestException", f"the request lacks {', '.join(lacking)}")
+        return self._vended(method, url, body)
+
+    def _signed(
+        self, key: tuple[str, str], method: str, url: str, body: str, headers: dict[str, str]
+    ) -> tuple[int, str]:
+        """Answer a request whose signature is right, and made within the last seconds."""
+        made = datetime.strptime(
+            f"{headers.get('X-Amz-Date', '19700101T000000Z')}+0000", "%Y%m%dT%H%M%SZ%z"
+        ).timestamp()
+        is_new = self.clock() - made < _SIGNED_SECONDS
+        if is_new and signature_of(method, f"{self.address}{url}", body, headers, key) == headers["Authorization"]:
+            return self._vended(method, url, body)
+        return refusal(403, "ForbiddenException", "the signature does not match, or has expired")
+
+    def _vended(self, method: str, url: str, body: str) -> tuple[int, str]:
         status, text = self.answer(method, url, body)
         document = json.loads(text) if status == 200 else {}
         if "config" in document:
@@ -114,6 +147,23 @@ class CheckingProxy:
         return 200, json.dumps(answer | {"expires_in": int(self.token_seconds)})
 
 
+def signature_of(method: str, url: str, body: str, headers: dict[str, str], key: tuple[str, str]) -> str:
+    """Return the header `Authorization` of a request that was signed with a key at its `X-Amz-Date`, with the same headers."""
+    _, _, signed = headers["Authorization"].partition(" ")
+    parts = dict(part.split("=", 1) for part in signed.split(", "))
+    _, _, region, service, _ = parts["Credential"].split("/")
+    signer = SigV4Auth(Credentials(*key), service, region)
+    address, _, query = url.partition("?")
+    names = parts["SignedHeaders"].split(";")
+    chosen = {name: value for name, value in headers.items() if name.lower() in names}
+    request = AWSRequest(method, address, chosen, body.encode(), dict(parse_qsl(query)))
+    request.context["timestamp"] = headers["X-Amz-Date"]
+    signature = signer.signature(signer.string_to_sign(request, signer.canonical_request(request)), request)
+    return (
+        f"AWS4-HMAC-SHA256 Credential={signer.scope(request)}, SignedHeaders={';'.join(names)}, Signature={signature}"
+    )
+
+
 @contextmanager
 def checking_proxy(answer: Answer) -> Iterator[CheckingProxy]:
     """Run a proxy in front of a server while the block runs."""
@@ -127,16 +177,24 @@ def checking_proxy(answer: Answer) -> Iterator[CheckingProxy]:
         def _serve(self) -> None:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             status, text, more = proxy.respond(self.command, self.path, body, dict(self.headers))
-            self.send_response(status)
+            content = text.encode()
+            if status in (RESET, CUT):
+                # Closing with data or time to linger sends no RST: https://man7.org/linux/man-pages/man7/socket.7.html
+                self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+                self.close_connection = True
+                if status == RESET:
+                    self.connection.close()
+                    return
+            self.send_response(200 if status == CUT else status)
             for name, value in {
                 "Content-Type": "application/json",
-                "Content-Length": str(len(text.encode())),
+                "Content-Length": str(len(content)),
                 **more,
             }.items():
                 self.send_header(name, value)
             self.end_headers()
             if self.command != "HEAD":
-                self.wfile.write(text.encode())
+                self.wfile.write(content[: len(content) // 2] if status == CUT else content)
 
         do_GET = do_POST = do_HEAD = do_DELETE = _serve  # noqa: N815 (the names that the base class looks up)
 

@@ -68,7 +68,8 @@ class PythonCatalog:
     def _answer(self, method: str, namespace: str, table: str, body: str) -> Any:
         name = (namespace, table)
         if table and method == "POST":
-            request = CommitTableRequest.model_validate_json(body)
+            identifier = {"namespace": [namespace], "name": table}  # Iceberg's client leaves it out.
+            request = CommitTableRequest.model_validate({"identifier": identifier, **json.loads(body)})
             return self._commit(name, request)
         if table and method == "DELETE":
             return self.catalog.drop_table(name)

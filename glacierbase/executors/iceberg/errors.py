@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import base64
-import json
 import re
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,6 +17,7 @@ from glacierbase.errors import (
     StatementRefused,
     TableNotFound,
 )
+from glacierbase.model.logins import principal_named, subject_of
 from glacierbase.secrets import mask
 
 # By class name, because the classes are not imported. Exceptions of other classes prove nothing.
@@ -47,6 +46,8 @@ _LOCKED = "database is locked"
 _BUSY = (429, 503)
 # What PyIceberg sends without a token.
 _WITHOUT_TOKEN = "Bearer None"
+# The scheme of a request that AWS signed, and the id of the key: https://docs.aws.amazon.com/IAM/latest/UserGuide/create-signed-request.html
+_SIGNED, _SIGNED_BY = "AWS4-HMAC-SHA256", re.compile(r"Credential=(\w+)/")
 # The errors of SQLite, PostgreSQL and MySQL for a SQL catalog without its own tables.
 _EMPTY_CATALOG = re.compile(
     r"no such table: iceberg_|relation \"iceberg_\w+\" does not exist|Table '[^']*\.iceberg_\w+' doesn't exist"
@@ -113,7 +114,7 @@ def _meaning(response: Any) -> tuple[str, str]:
         return f"{where}: the server accepts no more requests for now", "run it again later"
     if status == 403:
         meaning = f"{_principal(response)} may not {_right(response.request)}"
-        return f"{where}: {meaning}", "grant the right to the principal, or use another `credential` or `token`"
+        return f"{where}: {meaning}", "grant the right to the principal, or use another login of the catalog"
     if url.endswith("/oauth/tokens"):
         what, key = "it does not accept the credential", "`credential`, which is ID:SECRET, and `oauth2-server-uri`"
     elif response.request.headers.get("Authorization", _WITHOUT_TOKEN) != _WITHOUT_TOKEN:
@@ -124,14 +125,11 @@ def _meaning(response: Any) -> tuple[str, str]:
 
 
 def _principal(response: Any) -> str:
-    """Return the principal: the subject of a token that names one (RFC 7519), else the client of the credential."""
-    _, _, token = response.request.headers.get("Authorization", "").partition(" ")
-    part = [*token.split("."), ""][1]
-    try:
-        subject = json.loads(base64.urlsafe_b64decode(part + "=" * (-len(part) % 4)))["sub"]
-    except (ValueError, RecursionError, TypeError, KeyError):
-        subject = getattr(response, "client_id", "")
-    return f"the principal {str(subject)[:_LONGEST]}" if subject else "the principal of the login"
+    """Return the principal: of the token that was sent, else the client of the credential; of a signed request, its key."""
+    scheme, _, token = response.request.headers.get("Authorization", "").partition(" ")
+    if key := _SIGNED_BY.match(token) if scheme == _SIGNED else None:
+        return f"the AWS access key {key[1]}"
+    return principal_named(subject_of(token) or getattr(response, "client_id", ""))
 
 
 def _right(request: Any) -> str:

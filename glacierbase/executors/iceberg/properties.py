@@ -37,6 +37,8 @@ _SPARK_CATALOGS = {
 _PACKAGES = ("pyiceberg", "pyarrow")
 _CLIENTS = {"glue": ("boto3",), "hive": ("thrift",), "sql": ("sqlalchemy",)}
 _EXTRAS = {"glue": "glue", "hive": "hive"}
+# Requests to the REST endpoints of AWS are signed by its client.
+_SIGNING_CLIENT, _SIGNING_EXTRA = ("boto3",), "s3"
 _REQUIRED = {"rest": ["uri"], "glue": ["warehouse"], "hive": ["uri", "warehouse"], "sql": ["uri", "warehouse"]}
 
 _S3_FILES = "org.apache.iceberg.aws.s3.S3FileIO"
@@ -120,8 +122,14 @@ def missing_package(place: Opening) -> str | None:
     """Return the first package that is not installed and that PyIceberg needs to open a catalog. Imports none."""
     # The driver is part of SQLAlchemy's address: dialect+driver://
     driver = urlsplit(place.properties.get("uri", "")).scheme.partition("+")[2] if place.kind == "sql" else ""
-    packages = (*_PACKAGES, *_CLIENTS.get(place.kind, ()), *filter(None, [driver]))
+    signing = _SIGNING_CLIENT if is_signed(place.properties) else ()
+    packages = (*_PACKAGES, *_CLIENTS.get(place.kind, ()), *signing, *filter(None, [driver]))
     return next((package for package in packages if find_spec(package) is None), None)
+
+
+def is_signed(properties: Mapping[str, str]) -> bool:
+    """Return whether the requests to a REST catalog are signed with AWS credentials."""
+    return properties.get("rest.sigv4-enabled", "false").lower() == "true"
 
 
 def store_opening(catalog: Catalog) -> Opening:
@@ -352,4 +360,4 @@ def extra_of(catalog: Catalog) -> str | None:
     if kind == "sql":
         brand = conf.get("uri", "").split(":")[1:2]
         return {"sqlite": None, "mysql": "mysql"}.get("".join(brand), "postgres")
-    return _EXTRAS.get(kind or "")
+    return _SIGNING_EXTRA if kind == "rest" and is_signed(conf) else _EXTRAS.get(kind or "")

@@ -13,11 +13,12 @@ from urllib.parse import urlsplit
 from pyiceberg.catalog.rest import RestCatalog as _RestCatalog
 from requests import PreparedRequest, Response, Session
 from requests.exceptions import ConnectionError as NotRead
-from urllib3.exceptions import HTTPError
+from urllib3.exceptions import HTTPError, ProtocolError
 
 from glacierbase.errors import OutcomeUnknown
 from glacierbase.executors.iceberg.guard import Guarded, check_implementations
 from glacierbase.executors.iceberg.opened import WAIT_SECONDS
+from glacierbase.model.logins import client_of
 from glacierbase.run.waiting import CALL_SECONDS
 
 # Iceberg's properties and defaults in milliseconds. 0 waits without limit, as in the engine.
@@ -31,6 +32,8 @@ _PORTS = {"http": 80, "https": 443}
 # Answers after which a request may succeed. PyIceberg repeats a request after a refused token only.
 _BUSY = (429, 500, 502, 503, 504)
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
+# The waits before a read is repeated whose connection the server closed before it had answered.
+_RESET_PAUSES_SECONDS = (0.1, 0.2, 0.4)
 
 
 class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
@@ -45,7 +48,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         connect, answer = (int(properties.get(*timeout)) / 1000 or None for timeout in (_CONNECT, _ANSWER))
         self._timeouts = connect, answer
         self._origins = Origins(name, properties["uri"], properties.get("oauth2-server-uri", properties["uri"]))
-        self._client_id = properties.get("credential", "").rpartition(":")[0]
+        self._client_id = client_of(properties.get("credential", ""))
         # The time-outs of this catalog are the only bound that the catalog file gives for the server's work.
         self.commit_seconds = sum(timeout or CALL_SECONDS for timeout in self._timeouts)
         super().__init__(name, **properties)
@@ -136,7 +139,7 @@ def _send(
     origins.check(request.url or "")
     deadline, pause = time.monotonic() + wait_seconds, _FIRST_PAUSE_SECONDS
     while True:
-        response = send(request, **options)
+        response = _answered(send, request, **options)
         vars(response)["client_id"] = client_id
         wait = max(pause, _requested_seconds(response)) if _changes_nothing(request) else _requested_seconds(response)
         if response.status_code not in _BUSY or time.monotonic() + wait > deadline:
@@ -145,6 +148,18 @@ def _send(
         if not _changes_nothing(request):
             return response
         pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
+
+
+def _answered(send: Callable[..., Response], request: PreparedRequest, **options: Any) -> Response:
+    """Send a request, and repeat it some times while the server closes the connection, if the request changes nothing."""
+    for pause in _RESET_PAUSES_SECONDS:
+        try:
+            return send(request, **options)
+        except NotRead as error:  # Also the error for a server that cannot be reached, which is an answer soon enough.
+            if not (_changes_nothing(request) and isinstance(next(iter(error.args), None), ProtocolError)):
+                raise
+            time.sleep(pause)
+    return send(request, **options)
 
 
 def _changes_nothing(request: PreparedRequest) -> bool:

@@ -114,11 +114,14 @@ class Spark(EngineType):
     def check_installed(self, catalog: Catalog) -> None:
         """Check the installed Spark and, if it would be started here, that a Java runs it and the catalog's jars are built for it.
 
+        The digests of jars that were never resolved are checked when Spark starts.
+
         Raises:
-            ConfigurationError: `SPARK_VERSION_MISMATCH`, `ICEBERG_TOO_OLD`, `SPARK_NOT_INSTALLED`, `JAVA_NOT_FOUND`.
+            ConfigurationError: `SPARK_VERSION_MISMATCH`, `ICEBERG_TOO_OLD`, `SPARK_NOT_INSTALLED`, `JAVA_NOT_FOUND`,
+                `DEPENDENCY_DIGEST`.
         """
         from glacierbase.executors.spark.installed import spark_home, spark_version
-        from glacierbase.executors.spark.jars import check_jars
+        from glacierbase.executors.spark.jars import check_digests, check_jars, resolved_jars
         from glacierbase.executors.spark.java import check_java
 
         if _is_remote(catalog):
@@ -127,6 +130,9 @@ class Spark(EngineType):
         check_jars(catalog.spark_conf, catalog.dependencies, catalog.dependency_places)
         spark_home()
         check_java()
+        jars = resolved_jars(catalog.spark_conf, catalog.dependencies) if catalog.digests else None
+        if jars is not None:
+            check_digests(jars, catalog.digests)
 
     def given_parts(self, catalog: Catalog) -> int:
         """Count the default catalog; Spark's configuration supplies no namespace."""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 from glacierbase.errors import (
     CommitConflict,
@@ -17,9 +17,11 @@ from glacierbase.errors import (
 )
 from glacierbase.executors import Session
 from glacierbase.executors.spark.shape import table_details
-from glacierbase.model.names import spark_identifier
+from glacierbase.model.logins import client_of, principal_named, subject_of
+from glacierbase.model.names import name_parts
 from glacierbase.secrets import mask
 from glacierbase.sql import read
+from glacierbase.sql.file import names_within
 from glacierbase.sql.statement import Name, ParsedStatement
 from glacierbase.sql.tokens import words
 
@@ -33,6 +35,9 @@ _UNCERTAIN = re.compile(
     r"|\.ConnectException|HostConnectException|NoHttpResponse|TTransportException|InterruptedException|ClosedByInterrupt"
     r"|OutOfMemoryError|SQLTransientConnection"
 )
+# Iceberg's messages for JSON without a part that it needs, such as the answer to a commit that took effect:
+# https://github.com/apache/iceberg/blob/main/core/src/main/java/org/apache/iceberg/util/JsonUtil.java
+_UNREADABLE = re.compile(r"Cannot parse (?:missing|to an?|[\w ]+ from non-)")
 # Proof of no effect: raised while the statement was parsed, analysed or checked, or when its commit was refused as a whole.
 _ANALYSIS = re.compile(r"org\.apache\.spark\.sql\.(?:[\w.]*\.)?(?:\w*AnalysisException|\w*ParseException)$")
 _PARSE_ERROR = re.compile(r"org\.apache\.spark\.sql\.(?:\w+\.)*\w*ParseException$")
@@ -43,6 +48,8 @@ _REFUSED = re.compile(
     r"|java\.lang\.(?:IllegalArgument|UnsupportedOperation)Exception$"
 )
 _FORBIDDEN = "org.apache.iceberg.exceptions.ForbiddenException"
+_NOT_AUTHORIZED = "org.apache.iceberg.exceptions.NotAuthorizedException"
+_OF_ICEBERG = "org.apache.iceberg."
 # SQLSTATE classes of a wrong statement or wrong data: not supported, cardinality, data, constraint, syntax or access,
 # raise_error().
 _REFUSED_SQLSTATES = ("0A", "21", "22", "23", "42", "P0")
@@ -113,6 +120,13 @@ _CREATES = ("create_table", "create_table_as", "replace_table")
 _MAY_REMOVE = ("drop_table", "rename_table")
 
 
+class SparkSettings(Session, Protocol):
+    """A session of Spark."""
+
+    def setting(self, key: str) -> str:
+        """Return the value of a setting, which may be a secret; empty without one. Raises as `query` does."""
+
+
 @dataclass(frozen=True, slots=True)
 class _Cause:
     classes: tuple[str, ...]
@@ -122,7 +136,7 @@ class _Cause:
     unparsed: str | None = None  # The text that Spark's parser refused.
 
 
-def map_error(error: BaseException, sql: str, session: Session | None = None) -> EngineError:
+def map_error(error: BaseException, sql: str, session: SparkSettings | None = None) -> EngineError:
     """Return the engine error for what `sql` raised: `StatementRefused` only where it is proven that `sql` had no effect.
 
     Args:
@@ -135,27 +149,66 @@ def map_error(error: BaseException, sql: str, session: Session | None = None) ->
     message = _first_paragraph(mask(innermost.message)) or name
     if innermost.classes[0] in _CLASS_MISSING:
         message = f"no jar holds the class {message}; is one missing in dependencies?"
-    if any(_FORBIDDEN in cause.classes for cause in causes):
-        message = f"{_refused_login(sql, session)}: {message}"
+    for refusal, explained in ((_FORBIDDEN, _missing_right), (_NOT_AUTHORIZED, _refused_login)):
+        if any(refusal in cause.classes for cause in causes):
+            message = f"{explained(_rights(session, sql))}: {message}"
     return _kind(causes, sql, session)(name, message)
 
 
-def _refused_login(sql: str, session: Session | None) -> str:
-    """Return which catalog refused a right: Iceberg's message does not name it. Spark does not show the credential."""
-    statement = read(sql, "spark")
-    name = next(iter(statement.targets), statement.namespace)
-    if session is None or name is None:
-        return "a catalog refused the right"
+def _missing_right(rights: Mapping[str, Sequence[str]]) -> str:
+    """Return which principal lacks which right. The server names no table: each of the statement may be the one."""
+    lacking = [f"{who} lacks the right to {' or to '.join(what)}" for who, what in rights.items()]
+    return ", or ".join(lacking) or "a catalog refused a right that the statement requires"
+
+
+def _refused_login(rights: Mapping[str, Sequence[str]]) -> str:
+    return f"the login of {' or of '.join(rights)} was refused" if rights else "a catalog refused the login"
+
+
+def _rights(session: SparkSettings | None, sql: str) -> dict[str, list[str]]:
+    """Return the rights that a statement requires, by the principal of each catalog of Iceberg.
+
+    A message of Iceberg has the words of the server only. Without an answer of the engine, there are none.
+    """
+    rights: dict[str, list[str]] = {}
+    if session is None:
+        return rights
     try:
-        catalog, _ = _catalog(session, name, is_namespace=not statement.targets)
-    except EngineError:  # The engine does not answer.
-        return "a catalog refused the right"
-    return f"the catalog {catalog} refused the right to the login"
+        for verb, name, is_namespace in _uses(read(sql, "spark")):
+            catalog, kind = _catalog(session, name_parts(name), is_namespace=is_namespace)
+            if kind.startswith(_OF_ICEBERG):
+                who = f"{_principal(session, catalog)} of the catalog {catalog}"
+                rights.setdefault(who, []).append(f"{verb} {name}")
+    except EngineError:
+        return {}
+    return rights
 
 
-def _kind(causes: tuple[_Cause, ...], sql: str, session: Session | None) -> type[EngineError]:
+def _uses(statement: ParsedStatement) -> Iterator[tuple[str, str, bool]]:
+    """Yield what a statement does to each table or namespace that it names: verb, recorded name, whether it is a namespace."""
+    first, _, kind = statement.operation.partition("_")
+    is_whole = first in ("create", "drop") and kind.partition("_")[0] in ("table", "view", "namespace")
+    verb = first if is_whole else "change"
+    for name in names_within(statement, "spark"):
+        yield verb, name, False
+    if statement.namespace:
+        yield verb, statement.namespace.recorded, True
+    # The names in the arguments of a procedure are relative to its catalog.
+    for source in statement.sources or () if statement.operation != "call" else ():
+        yield "read", source.recorded, False
+
+
+def _principal(session: SparkSettings, catalog: str) -> str:
+    """Return the principal of a catalog's login, of which nothing else leaves this function."""
+    token, credential = (session.setting(f"spark.sql.catalog.{catalog}.{key}") for key in ("token", "credential"))
+    return mask(principal_named(subject_of(token) or client_of(credential)))
+
+
+def _kind(causes: tuple[_Cause, ...], sql: str, session: SparkSettings | None) -> type[EngineError]:
     classes = [name for cause in causes for name in cause.classes]
     if any(_UNCERTAIN.search(name) for name in classes):
+        return OutcomeUnknown
+    if any(_UNREADABLE.match(cause.message) for cause in causes):
         return OutcomeUnknown
     # Scripts, dynamic SQL and stored views are parsed while they run, when earlier statements have taken effect.
     if any(cause.unparsed == sql for cause in causes) or _is_script_where_they_are_off(causes, sql):
@@ -308,7 +361,7 @@ def is_atomic(sql: str) -> bool:
     return any(first.match(text) and not unless.search(text) for first, unless in _KNOWN)
 
 
-def had_no_effect(session: Session | None, sql: str, *, not_found: bool) -> bool:
+def had_no_effect(session: SparkSettings | None, sql: str, *, not_found: bool) -> bool:
     """Return whether a failed statement that `is_atomic` accepts is known to have had no effect.
 
     Args:
@@ -327,20 +380,20 @@ def had_no_effect(session: Session | None, sql: str, *, not_found: bool) -> bool
         return False
 
 
-def _had_no_effect(session: Session, statement: ParsedStatement, not_found: bool) -> bool:
+def _had_no_effect(session: SparkSettings, statement: ParsedStatement, not_found: bool) -> bool:
     is_rename = statement.operation.startswith("rename_")
     if len(statement.targets) > (2 if is_rename else 1):
         return False
     name = statement.targets[0] if statement.targets else statement.namespace
     if name is None:
         return False
-    catalog, kind = _catalog(session, name, is_namespace=not statement.targets)
+    catalog, kind = _catalog(session, name.parts, is_namespace=not statement.targets)
     holds_iceberg = kind == _ICEBERG and catalog != _SESSION_CATALOG
     if statement.options.kind == "view" or not statement.targets:  # One entry of the catalog.
         return holds_iceberg or (catalog == _SESSION_CATALOG and kind in (*_FORMATS, *_BUILT_IN))
     if statement.operation in _CREATES:
         return holds_iceberg or (kind in _FORMATS and statement.options.using == _FORMATS[kind])
-    if _setting(session, _MERGES_SCHEMA).lower() == "true":
+    if session.setting(_MERGES_SCHEMA).lower() == "true":
         return False
     is_full = catalog == name.parts[0] and len(name.parts) > 1
     if holds_iceberg and (is_full or statement.operation in _MAY_REMOVE):  # Any other name may be a temporary view.
@@ -351,10 +404,10 @@ def _had_no_effect(session: Session, statement: ParsedStatement, not_found: bool
         return not_found and statement.operation not in _MAY_REMOVE
 
 
-def _catalog(session: Session, name: Name, *, is_namespace: bool) -> tuple[str, str]:
-    """Return the catalog that a name is in, and its class."""
-    first = name.parts[0]
-    if len(name.parts) > 1 or is_namespace:
+def _catalog(session: SparkSettings, parts: Sequence[str], *, is_namespace: bool) -> tuple[str, str]:
+    """Return the catalog that a name with these parts is in, and its class."""
+    first = parts[0]
+    if len(parts) > 1 or is_namespace:
         if first.lower() == _SESSION_CATALOG:
             return _SESSION_CATALOG, _class(session, _SESSION_CATALOG)
         if kind := _class(session, first):
@@ -363,18 +416,12 @@ def _catalog(session: Session, name: Name, *, is_namespace: bool) -> tuple[str, 
     return current, _class(session, current)
 
 
-def _class(session: Session, catalog: str) -> str:
+def _class(session: SparkSettings, catalog: str) -> str:
     """Return the configured class of a catalog; empty without one."""
-    return _setting(session, f"spark.sql.catalog.{catalog}")
+    return session.setting(f"spark.sql.catalog.{catalog}")
 
 
-def _setting(session: Session, key: str) -> str:
-    """Return the value of a setting; empty without one."""
-    [[_, value]] = session.query(f"SET {spark_identifier(key)}")
-    return "" if value == "<undefined>" else str(value)
-
-
-def _format(session: Session, name: Name) -> str:
+def _format(session: SparkSettings, name: Name) -> str:
     """Return the format of a table; empty for a view, and if the engine does not show it.
 
     Raises:

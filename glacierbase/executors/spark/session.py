@@ -61,6 +61,11 @@ class SparkSessionPort:
             frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
             return [tuple(row) for row in frame.collect()]
 
+    def setting(self, key: str) -> str:
+        """Return the value of a setting, which may be a secret; empty without one."""
+        with self._mapping_errors(""):
+            return str(self._spark.conf.get(key, ""))
+
     @property
     def is_executing(self) -> bool:
         """Whether a tagged statement runs."""

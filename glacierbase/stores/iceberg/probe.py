@@ -13,7 +13,7 @@ from glacierbase.catalogs.declared_catalogs import DELTA, HUDI
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.opened import open_catalog
-from glacierbase.executors.iceberg.properties import Opening, opening
+from glacierbase.executors.iceberg.properties import Opening, is_signed, opening
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of
@@ -56,7 +56,7 @@ def _reason(catalog: Catalog, place: Opening) -> str | None:
     """Return why nothing can be tried; None where it can."""
     if reason := _WITHOUT_RIGHTS.get(place.kind):
         return reason
-    if place.properties.get("rest.sigv4-enabled", "false").lower() == "true":
+    if is_signed(place.properties):
         return "its requests are signed with the AWS credentials of this machine, which are those of one identity"
     if not catalog.probe_as:
         return _SECOND

@@ -114,9 +114,10 @@ def test_what_is_several_steps_or_not_known_is_not_atomic(sql: str) -> None:
 class OfIceberg:
     """A session all of whose tables are Iceberg."""
 
+    def setting(self, key: str) -> str:
+        return "org.apache.iceberg.spark.SparkCatalog" if ".catalog." in key else ""
+
     def query(self, sql: str) -> list[tuple[str, ...]]:
-        if sql.startswith("SET "):
-            return [("key", "org.apache.iceberg.spark.SparkCatalog" if ".catalog." in sql else "<undefined>")]
         if sql.startswith("DESCRIBE "):
             return [("# Detailed Table Information", "", ""), ("Provider", "iceberg", "")]
         return [("lake",)]

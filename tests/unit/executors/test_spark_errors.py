@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 import sys
 from typing import Any, ClassVar
 
@@ -92,27 +94,92 @@ def test_a_condition_that_only_the_message_has_is_read_from_an_analysis_error() 
     assert type(map_error(connect.SparkRuntimeException(text), "SELECT * FROM a")) is not TableNotFound
 
 
-class Settings:
-    """A session with the settings of the catalog `lake`."""
+ICEBERG = "org.apache.iceberg.spark.SparkCatalog"
+JWT = ".".join(
+    base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({}, {"sub": "ann"}, {})
+)
 
-    _settings: ClassVar = {"SET `spark.sql.catalog.lake`": "org.apache.iceberg.spark.SparkCatalog"}
+
+class Settings:
+    """A session with the catalogs `lake`, which is the current one, `prod`, and a built-in one."""
+
+    _settings: ClassVar = {
+        "spark.sql.catalog.lake": ICEBERG,
+        "spark.sql.catalog.lake.credential": "migrator:canary:of:lake",
+        "spark.sql.catalog.prod": ICEBERG,
+        "spark.sql.catalog.prod.token": JWT,
+        "spark.sql.catalog.prod.credential": "canary-of-prod",
+    }
+
+    def setting(self, key: str) -> str:
+        return self._settings.get(key, "")
 
     def query(self, sql: str) -> list[tuple[str, ...]]:
-        return [("key", self._settings.get(sql, "<undefined>"))] if sql.startswith("SET ") else [("lake",)]
+        assert sql == "SELECT current_catalog()"
+        return [("lake",)]
 
 
-@pytest.mark.parametrize("sql", ["ALTER TABLE lake.s.t ADD COLUMN b INT", "DROP NAMESPACE lake.s"])
-def test_a_refused_right_is_named_with_its_catalog(sql: str) -> None:
-    """The message of Iceberg has the words of the server only."""
-    refused = map_error(Raised("org.apache.iceberg.exceptions.ForbiddenException"), sql, Settings())
-    assert type(refused) is StatementRefused
-    assert refused.message == "the catalog lake refused the right to the login: the table cannot be read"
+FORBIDDEN = "org.apache.iceberg.exceptions.ForbiddenException"
+OF_LAKE = "the principal migrator of the catalog lake lacks the right to "
 
 
-def test_a_refused_right_of_an_unknown_catalog_is_named_as_such() -> None:
-    """The statement names nothing that is in a catalog."""
-    refused = map_error(Raised("org.apache.iceberg.exceptions.ForbiddenException"), "SELECT 1", Settings())
-    assert refused.message == "a catalog refused the right: the table cannot be read"
+@pytest.mark.parametrize(
+    ("sql", "what"),
+    [
+        ("ALTER TABLE lake.s.t ADD COLUMN b INT", f"{OF_LAKE}change lake.s.t"),
+        ("CREATE TABLE s.t (a INT) USING iceberg", f"{OF_LAKE}create s.t"),
+        ("DROP TABLE lake.s.t", f"{OF_LAKE}drop lake.s.t"),
+        ("DROP NAMESPACE lake.s", f"{OF_LAKE}drop lake.s"),
+        ("SELECT * FROM lake.s.t", f"{OF_LAKE}read lake.s.t"),
+        ("INSERT INTO lake.s.t SELECT * FROM lake.s.u", f"{OF_LAKE}change lake.s.t or to read lake.s.u"),
+        (
+            "INSERT INTO lake.s.t SELECT * FROM prod.s.u, spark_catalog.s.v",
+            f"{OF_LAKE}change lake.s.t, or the principal ann of the catalog prod lacks the right to read prod.s.u",
+        ),
+        (
+            "CALL prod.system.rewrite_data_files('s.t')",
+            "the principal ann of the catalog prod lacks the right to change prod.s.t",
+        ),
+        ("CALL prod.system.ancestors_of('s.t')", "a catalog refused a right that the statement requires"),
+        ("SELECT 1", "a catalog refused a right that the statement requires"),
+    ],
+)
+def test_a_missing_right_is_named_with_catalog_and_principal(sql: str, what: str) -> None:
+    """The message of Iceberg has the words of the server only. The principal is the token's subject, or the client's id."""
+    assert map_error(Raised(FORBIDDEN), sql, Settings()).message == f"{what}: the table cannot be read"
+
+
+def test_a_refused_login_is_named_with_catalog_and_principal() -> None:
+    """A token may expire while the run goes on."""
+    refused = Raised("org.apache.iceberg.exceptions.NotAuthorizedException")
+    message = map_error(refused, "INSERT INTO lake.s.t SELECT * FROM prod.s.u", Settings()).message
+    who = "the principal migrator of the catalog lake or of the principal ann of the catalog prod"
+    assert message == f"the login of {who} was refused: the table cannot be read"
+    assert map_error(refused, "SELECT 1", None).message == "a catalog refused the login: the table cannot be read"
+
+
+@pytest.mark.parametrize(
+    ("sql", "kind"),
+    [
+        ("ALTER TABLE lake.s.t ADD COLUMN b INT", StatementRefused),
+        ("INSERT INTO lake.s.t VALUES (1)", StatementRefused),
+        ("DROP NAMESPACE lake.s", StatementRefused),
+        ("DROP TABLE lake.s.t PURGE", OutcomeUnknown),
+        ("CALL lake.system.rewrite_data_files('s.t')", OutcomeUnknown),
+        ("BEGIN INSERT INTO lake.s.t VALUES (1); DELETE FROM lake.s.t; END", OutcomeUnknown),
+    ],
+)
+def test_a_missing_right_proves_something_of_atomic_statements_only(sql: str, kind: type) -> None:
+    """Any request of several may be refused."""
+    assert type(map_error(Raised(FORBIDDEN), sql, Settings())) is kind
+
+
+@pytest.mark.parametrize("message", ["Cannot parse missing field: metadata", "Cannot parse to a string value: a: 1"])
+def test_an_answer_of_the_server_that_cannot_be_read_proves_nothing(message: str) -> None:
+    """The commit before it may have taken effect. Other wrong arguments are refused before."""
+    sql, wrong = "ALTER TABLE lake.s.t ADD COLUMN b INT", "java.lang.IllegalArgumentException"
+    assert type(map_error(Raised(wrong, message=message), sql, Settings())) is OutcomeUnknown
+    assert type(map_error(Raised(wrong, message="Cannot parse 7 as a size"), sql, Settings())) is StatementRefused
 
 
 @pytest.mark.parametrize(

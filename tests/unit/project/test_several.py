@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import io
 import os
 import re
@@ -16,8 +17,10 @@ from typing import Any
 import pytest
 
 from glacierbase import Project
+from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, StatementRefused
 from glacierbase.executors.spark import Spark
+from glacierbase.executors.spark.jars import record_jars
 from glacierbase.project import running
 from tests.support.catalog_files import RUNTIME
 from tests.support.fakes import lost_answer
@@ -29,6 +32,7 @@ ALL = [1, 2, 3]
 _JAR = RUNTIME.replace("4.1_", "3.5_")
 OTHER_SPARK = f"environments: {{default: {{migrationExecutor: {{conf: {{dependencies: ['{_JAR}']}}}}}}}}\n"
 REFUSED = StatementRefused("Refused", "no")
+SKIPPED = "not run, because catalog b failed"
 
 
 @pytest.fixture
@@ -194,11 +198,31 @@ def test_nothing_of_any_catalog_runs_if_an_engine_does_not_fit(parallel: int, se
     several.catalog("b", f"{OTHER_SPARK}hooks: {{onFailure: [touch, reported]}}\n")
     a, b, c = several.migrate(parallel)
     assert (b.error.code, b.not_run, b.skipped) == ("SPARK_VERSION_MISMATCH", ("1",), None)
-    assert [(result.skipped, result.not_run) for result in (a, c)] == [
-        ("not run, because catalog b failed", ("1",))
-    ] * 2
+    assert [(result.skipped, result.not_run) for result in (a, c)] == [(SKIPPED, ("1",))] * 2
     assert [place.content() for place in several.places.values()] == [({}, {})] * 3
     assert (several.project.root / "reported").exists()
+
+
+def test_nothing_of_any_catalog_runs_if_a_resolved_jar_has_another_digest(
+    several: Several, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Jars that were never resolved are compared when Spark starts, because resolving them starts a Java."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    jar = tmp_path / "g_a-2.jar"
+    jar.write_bytes(b"the jar")
+    digest = hashlib.sha256(b"exchanged").hexdigest()
+    dependencies = f"dependencies: [{{coordinate: 'g:a:2', sha256: {digest}}}]"
+    several.catalog("b", f"environments: {{default: {{migrationExecutor: {{conf: {{{dependencies}}}}}}}}}\n")
+    root = several.project.root
+    file = next(file for file in load_catalog_files(root / "catalogs", root) if file.name == "b")
+    catalog = file.for_environment("default", root)
+    record_jars(catalog.spark_conf, catalog.dependencies, [jar.as_uri()])
+    a, b, c = several.migrate(1)
+    assert (b.error.code, b.not_run, [a.skipped, c.skipped]) == ("DEPENDENCY_DIGEST", ("1",), [SKIPPED] * 2)
+    assert [place.content() for place in several.places.values()] == [({}, {})] * 3
+    jar.write_bytes(b"exchanged")
+    several.migrate(1)
+    assert several.applied == "abc"
 
 
 def test_an_engine_that_does_not_fit_does_not_matter_where_nothing_is_pending(several: Several) -> None:
@@ -227,14 +251,14 @@ def test_an_error_of_a_plan_is_reported_by_the_run_of_its_catalog(several: Sever
 
 
 def test_one_catalog_is_checked_once(several: Several, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A command on one catalog costs no further check; one on two checks both before the first runs."""
+    """A command on one catalog checks it; one on two checks both before the first runs, and neither again."""
     checked: list[str] = []
     monkeypatch.setattr(Spark, "check_installed", lambda _, catalog: checked.append(catalog.name))
     several.migrate(3, catalogs=["a"])
     assert checked == ["a"]
     several.before("b", lambda: checked.append("b runs"))
     several.migrate(1, catalogs=["b", "c"])
-    assert checked == ["a", "b", "c", "b", "b runs", "c"]
+    assert checked == ["a", "b", "c", "b runs"]
 
 
 def test_catalogs_that_can_share_an_engine_are_adjacent(several: Several, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -30,7 +31,7 @@ from glacierbase.run.run import Run
 from glacierbase.stores import tables
 from glacierbase.stores.bounded import BoundedStore
 from glacierbase.stores.iceberg import IcebergStore, open_store
-from tests.support.checkingproxy import LOGIN, TOKENS, CheckingProxy, Fault, checking_proxy
+from tests.support.checkingproxy import CUT, LOGIN, RESET, TOKENS, CheckingProxy, Fault, checking_proxy
 from tests.support.program import ask_here
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.pythoncatalog import PythonCatalog
@@ -108,7 +109,9 @@ def store(opened: Callable[[], IcebergStore], proxy: CheckingProxy) -> IcebergSt
     return store
 
 
-@pytest.mark.parametrize(("status", "count"), [(429, 1), (429, 5), (502, 2), (503, 1), (503, 5), (504, 2)])
+@pytest.mark.parametrize(
+    ("status", "count"), [(429, 1), (429, 5), (502, 2), (503, 1), (503, 5), (504, 2), (RESET, 1), (RESET, 3)]
+)
 def test_a_burst_of_errors_delays_every_operation_and_ends_none(
     status: int, count: int, opened: Callable[[], IcebergStore], proxy: CheckingProxy
 ) -> None:
@@ -123,7 +126,7 @@ def test_a_burst_of_errors_delays_every_operation_and_ends_none(
     assert store.lock_rows() == (replace(FREE, owner="a", fence=1),)
 
 
-@pytest.mark.parametrize("status", [500, 502, 503, 504])
+@pytest.mark.parametrize("status", [500, 502, 503, 504, RESET, CUT])
 def test_a_change_that_took_effect_despite_its_answer_is_not_made_again(
     status: int, opened: Callable[[], IcebergStore], proxy: CheckingProxy
 ) -> None:
@@ -137,13 +140,39 @@ def test_a_change_that_took_effect_despite_its_answer_is_not_made_again(
     assert store.lock_rows() == (mine,)
 
 
-def test_an_append_without_a_clear_answer_is_left_to_the_caller(store: IcebergStore, proxy: CheckingProxy) -> None:
+@pytest.mark.parametrize("status", [503, RESET, CUT])
+def test_an_append_without_a_clear_answer_is_left_to_the_caller(
+    status: int, store: IcebergStore, proxy: CheckingProxy
+) -> None:
     """The store sends an append once. The recorder looks the event up before it repeats the append."""
-    proxy.faults = [Fault(f"POST .*{HISTORY}", [503], is_after=True)]
+    proxy.faults = [Fault(f"POST .*{HISTORY}", [status], is_after=True)]
     with pytest.raises(OutcomeUnknown):
         store.append([event(1)])
-    assert proxy.statuses(f"POST .*{HISTORY}") == [503]
+    assert proxy.statuses(f"POST .*{HISTORY}") == [status]
     assert store.read_history() == (event(1),)
+
+
+@pytest.mark.parametrize("status", [RESET, CUT])
+def test_a_read_whose_answer_is_lost_is_repeated_some_times(
+    status: int, store: IcebergStore, proxy: CheckingProxy, waits: list[float]
+) -> None:
+    """A holder that could not prove its lock would stop."""
+    lock = Lock(store, TERMS, Run.here(Path()), {})
+    lock.acquire(None, 0, 0, lambda: False)
+    proxy.faults = [Fault(f"GET .*{LOCK}", [status] * 3, is_after=True)]
+    lock.prove()
+    assert waits == list(rest._RESET_PAUSES_SECONDS)
+    proxy.faults = [Fault(f"GET .*{LOCK}", [status] * 4, is_after=True)]
+    with pytest.raises(LockLost):
+        lock.prove()
+
+
+def test_a_server_that_cannot_be_reached_is_an_error_at_once(project: ProjectFolder, waits: list[float]) -> None:
+    """Its address is wrong, or it is not running."""
+    project.catalog(CATALOG.replace("ADDRESS", "http://127.0.0.1:1"))
+    with pytest.raises(OutcomeUnknown, match="refused"):
+        open_store(only_catalog(project.root)).read_lock()
+    assert waits == []
 
 
 def test_the_wait_that_the_server_requests_is_kept(
@@ -259,6 +288,15 @@ def test_a_credential_that_is_refused_is_named(store: IcebergStore, shop: Projec
     assert "canary" not in done.stdout
 
 
+def test_no_part_of_a_secret_with_colons_is_in_a_message(shop: ProjectFolder, proxy: CheckingProxy) -> None:
+    """Everything after the first colon of a credential is the secret."""
+    shop.catalog(CATALOG.replace("ADDRESS", proxy.address).replace(LOGIN, "migrator:canary:of:colons"))
+    proxy.faults = [Fault("", [403])]
+    message = ask_here(shop, "pending").document["error"]["message"]
+    assert "the principal migrator may not" in message
+    assert "canary" not in message
+
+
 JWT = ".".join(
     base64.urlsafe_b64encode(json.dumps(part).encode()).decode().rstrip("=") for part in ({}, {"sub": "ann"})
 )
@@ -323,18 +361,58 @@ def test_required_headers_are_sent_with_every_request(
     assert {headers.get("X-Project") for headers in proxy.received} == {"shop"}
 
 
-def test_requests_are_signed_for_aws(
-    shop: ProjectFolder, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Only the form is checked: key, date, region and service. No server here verifies the signature."""
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", "AKIDEXAMPLE")
-    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "canary-of-aws")
+@pytest.fixture
+def signed(shop: ProjectFolder, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch) -> ProjectFolder:
+    """The project on a server as that of S3 Tables: no token, each request signed, no staged creation.
+
+    https://docs.aws.amazon.com/AmazonS3/latest/userguide/s3-tables-integrating-open-source.html
+    """
+    proxy.aws_key = ("AKIDEXAMPLE", "canary-of-aws")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", proxy.aws_key[0])
+    monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", proxy.aws_key[1])
     more = {"sigv4-enabled": "true", "signing-name": "s3tables", "signing-region": "eu-central-1"}
     lines = "".join(f"      spark.sql.catalog.lake.rest.{key}: {value}\n" for key, value in more.items())
-    shop.catalog(CATALOG.replace("ADDRESS", proxy.address) + lines)
-    done = ask_here(shop, "pending")
-    signed = re.compile(r"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-central-1/s3tables/aws4_request, .+")
-    last = proxy.received[-1]
-    assert signed.fullmatch(last["Authorization"])
-    assert last["Original-Authorization"].startswith("Bearer ")
+    login = f"      spark.sql.catalog.lake.credential: {LOGIN}\n"
+    shop.catalog(CATALOG.replace("ADDRESS", proxy.address).replace(login, lines))
+    return shop
+
+
+def test_requests_to_aws_are_signed_each_time_that_they_are_sent(
+    signed: ProjectFolder,
+    opened: Callable[[], IcebergStore],
+    proxy: CheckingProxy,
+    waits: list[float],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Creation, commits and repeated reads. A request that is repeated after a wait is signed again: signatures expire."""
+    proxy.clock = lambda: time.time() + sum(waits)
+    monkeypatch.setattr(
+        "botocore.auth.get_current_datetime", lambda: datetime.fromtimestamp(proxy.clock(), timezone.utc)
+    )
+    burst = [503, 429, RESET]
+    proxy.faults = [
+        Fault(request, [*burst], retry_after="5") for request in (f"GET .*{LOCK}", CREATED, f"POST .*{LOCK}")
+    ]
+    store = opened()
+    store.create(FREE)
+    store.append([event(1)])
+    assert store.compare_and_set(FREE, replace(FREE, owner="a", fence=1))
+    assert store.read_history() == (event(1),)
+    assert [fault.statuses for fault in proxy.faults] == [[]] * 3
+    assert {status for _, status in proxy.log} == {200, 204, 404, *burst}
+    assert proxy.statuses(TOKENS) == []
+    scope = re.compile(r"AWS4-HMAC-SHA256 Credential=AKIDEXAMPLE/\d{8}/eu-central-1/s3tables/aws4_request, .+")
+    assert all(scope.fullmatch(headers["Authorization"]) for headers in proxy.received)
+
+
+def test_a_refused_right_in_aws_is_named_with_the_key(signed: ProjectFolder, proxy: CheckingProxy) -> None:
+    """The server knows whose key it is; no secret is in the message."""
+    proxy.aws_key = ("AKIDEXAMPLE", "another")
+    done = ask_here(signed, "pending")
+    error = done.document["error"]
+    what = (
+        "HTTP 403: the AWS access key AKIDEXAMPLE may not read the configuration of the catalog: ForbiddenException: "
+    )
+    assert (done.code, error["code"]) == (5, "STORE_UNAVAILABLE")
+    assert what in error["message"]
     assert "canary" not in done.stdout

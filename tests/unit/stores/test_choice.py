@@ -63,6 +63,7 @@ def without(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
         (MYSQL, "pymysql", "mysql"),
         (HIVE, "pyiceberg", "hive"),
         ({"type": "rest", "uri": "https://c"}, "pyarrow", "iceberg"),
+        ({"type": "rest", "uri": "https://c", "rest.sigv4-enabled": "true"}, "boto3", "s3"),
     ],
 )
 def test_auto_goes_through_the_engine_where_a_package_is_missing(
