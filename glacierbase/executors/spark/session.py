@@ -52,14 +52,21 @@ class SparkSessionPort:
         """
         with self._mapping_errors(sql), self._tagged(tag, sql) if tag else nullcontext():
             frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
-            if not frame.isLocal():
+            if not self._has_rows(frame):
                 frame.write.format("noop").mode("overwrite").save()
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """Return all rows of a query."""
         with self._mapping_errors(sql):
-            frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
-            return [tuple(row) for row in frame.collect()]
+            return [tuple(row) for row in self._frame(bound(sql, parameters) if parameters else sql).collect()]
+
+    def _has_rows(self, frame: Any) -> bool:
+        """Return whether Spark has run the statement of a frame."""
+        return bool(frame.isLocal())
+
+    def _frame(self, sql: str) -> Any:
+        """Return the frame of a query."""
+        return self._spark.sql(sql)
 
     @property
     def is_executing(self) -> bool:
@@ -179,6 +186,18 @@ class ConnectSessionPort(SparkSessionPort):
         with suppress(Exception):
             for stage in stages or ():
                 self._tasks.add(stage.stage_id, stage.num_completed_tasks, stage.num_tasks)
+
+    def _has_rows(self, frame: Any) -> bool:
+        """Return the same without a request where the answer to a command holds its rows."""
+        return frame._plan.plan(self._spark.client).HasField("local_relation") or super()._has_rows(frame)
+
+    def _frame(self, sql: str) -> Any:
+        """Return a frame that sends the query when it is collected. `sql` would send it at once, and again for its rows."""
+        from pyspark.sql.connect.dataframe import DataFrame
+        from pyspark.sql.connect.plan import SQL
+
+        # The constructor of Spark 3.5 takes no plan.
+        return getattr(DataFrame, "withPlan", DataFrame)(SQL(sql), self._spark)
 
     def _count(self, tasks: Tasks, tag: str) -> None:
         """Do nothing: the server reports the stages."""
