@@ -27,6 +27,11 @@ _ICEBERG_TAG = f"spark.sql.iceberg.snapshot-property.{STATEMENT_TAG}"
 # Objects with which Spark stores the settings of the session.
 _STORES_SETTINGS = re.compile(r"(?i)\b(?:VIEW|FUNCTION)\b")
 _POOL = "spark.scheduler.pool"
+# History and lock are small: a job that finds the files to rewrite, and 200 shuffle partitions, cost more than they save.
+_OF_BOOKKEEPING = {
+    "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Value = str | int | datetime | None
@@ -38,10 +43,12 @@ class SparkSessionPort:
     def __init__(self, spark: Any, *, bookkeeping: bool = False) -> None:
         """Args:
         spark: a session of `newSession()`, if the port is going to be closed: closing it closes the session's catalogs.
-        bookkeeping: run jobs in a separate scheduler pool from the statements of migrations.
+        bookkeeping: use the settings for history and lock, and a separate scheduler pool from the statements of migrations.
         """
         self._spark = spark
         self._pool = "glacierbase" if bookkeeping else None
+        for key, value in _OF_BOOKKEEPING.items() if bookkeeping else ():
+            spark.conf.set(key, value)
         self._tag: str | None = None  # Of the running statement.
         self._tasks = Tasks()
 
@@ -176,8 +183,9 @@ class SparkSessionPort:
 class ConnectSessionPort(SparkSessionPort):
     """A session on a Spark Connect server behind the executor's port."""
 
-    def __init__(self, spark: Any) -> None:
-        super().__init__(spark)
+    def __init__(self, spark: Any, *, bookkeeping: bool = False) -> None:
+        super().__init__(spark, bookkeeping=bookkeeping)
+        self._pool = None  # The server has one queue.
         if hasattr(spark, "registerProgressHandler"):  # Since Spark 4.0.
             spark.registerProgressHandler(self._keep)
 

@@ -131,6 +131,18 @@ def test_a_command_and_a_query_are_one_request_each(catalog: Catalog) -> None:
     assert requests == ["set spark.sql.variable.substitute", "REFRESH TABLE lake.a.t", "SELECT a FROM lake.a.t"]
 
 
+def test_a_session_for_history_and_lock_has_settings_for_small_tables(catalog: Catalog) -> None:
+    """Each setting is a request without a statement; the sessions of migrations keep those of the catalog file."""
+    executor = ConnectExecutor(catalog)
+    executor.open_session(bookkeeping=True)
+    executor.open_session()
+    of_store, of_file = Remote.created
+    grouping = "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled"
+    assert of_store.requests[-2:] == [f"set {grouping}", "set spark.sql.shuffle.partitions"]
+    assert of_store.settings["spark.sql.shuffle.partitions"] == "1"
+    assert of_file.settings["spark.sql.shuffle.partitions"] == "3"
+
+
 def test_a_query_of_a_migration_is_executed_where_the_server_has_not_run_it(
     catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
