@@ -218,13 +218,15 @@ class Lock:
         return row if row and (row.owner, row.fence) == (self._run.id, self._fence) else None
 
     def name_engine(self, engine: Mapping[str, Any]) -> None:
-        """Write this run's engine into the row before it is used: a run that takes over waits for its end.
+        """Write this run's engine into the row before it is used, if it is a process: a run that takes over waits for its end.
+
+        The values of a server, for whose end no run waits, are written by the next renewal.
 
         Raises:
             LockLost: this run does not hold the lock any more, or the row could not be written.
         """
         holder, self._holder = self._holder, self._describe_self(engine)
-        if holder != self._holder:
+        if engine.get("engine_pid") and holder != self._holder:
             self._renew_or_lose("it was taken before the engine was ready")
 
     def acknowledge(self, fence: int, sequence: int) -> None:

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from glacierbase.catalogs.declared_catalogs import DECLARED
+from glacierbase.catalogs.table_formats import formats
 from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError, OutcomeUnknown, TableNotFound
 from glacierbase.executors import ListedTable, Session, type_of
 from glacierbase.executors.engine import Engine
@@ -342,7 +343,8 @@ class TableShapes:
                 return self._reads().read(name)
             except (ConfigurationError, TableNotFound):  # A package is not installed, or it is not an Iceberg table.
                 pass
-        return _described(session, name)
+        first = next(iter(name_parts(name)), "")
+        return _described(session, name, maybe_iceberg=formats(self._catalog).get(first) == "iceberg")
 
     def past(self, table: str, since: str | None, session: Session | None = None) -> Past | None:
         """Return the versions of a table since an older one; None if its format lists none, or only the engine can read it.
@@ -396,16 +398,22 @@ def _text(value: Any, column: str) -> str | None:
     return None if value is None else str(value)
 
 
-def _described(session: Session, table: str) -> Shape | None:
-    """Return the shape of a table as the engine describes it; for Iceberg, from the metadata file that the engine names."""
-    shape = session.shape(table)
-    if shape is None or shape.format != "iceberg":
+def _described(session: Session, table: str, *, maybe_iceberg: bool) -> Shape | None:
+    """Return the shape of a table from the metadata file that the engine names; without one, as the engine describes it.
+
+    Args:
+        maybe_iceberg: whether the table is in a catalog of Iceberg: its description is then requested only without metadata.
+    """
+    shape = None if maybe_iceberg else session.shape(table)
+    if not maybe_iceberg and (shape is None or shape.format != "iceberg"):
         return shape
-    log = ".".join(map(spark_identifier, (*name_parts(table), "metadata_log_entries")))
+    name = ".".join(map(spark_identifier, name_parts(table)))
     try:
-        location = str(session.query(f"SELECT file FROM {log}")[-1][0])
+        session.execute(f"REFRESH TABLE {name}")
+        location = str(session.query(f"SELECT file FROM {name}.metadata_log_entries")[-1][0])
         lines = session.query(f"SELECT value FROM text.{spark_identifier(location)}")
         parsed = shape_from_json(table, "\n".join(str(row[0]) for row in lines))
-    except (ConfigurationError, EngineError, ValueError, IndexError):  # Compressed, or PyIceberg is not installed.
-        return shape
+    # No table, not one of Iceberg, its metadata is compressed, or PyIceberg is not installed.
+    except (ConfigurationError, EngineError, ValueError, IndexError):
+        return shape or session.shape(table)
     return replace(parsed, metadata_location=location)

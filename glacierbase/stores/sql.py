@@ -77,8 +77,6 @@ class SqlStore:
     def __init__(self, catalog: Catalog, session: Session, syntax: Syntax) -> None:
         self._session = session
         self._syntax = syntax
-        for statement in self._syntax.begin:
-            session.execute(statement)
         self._tables = Tables(self._syntax, catalog.store, catalog.name)
         self._clock: tuple[datetime, float] | None = None  # The server's time, and `seconds()` at that moment.
         self._known: dict[str, bool] = {}  # Whether a table existed when it was last read or created.
@@ -286,7 +284,6 @@ class Syntax:
     """The engine-specific SQL of the store.
 
     Attributes:
-        begin: statements that a session starts with.
         quoted: returns a name as an identifier.
         types: column types, by the type of the values.
         read_time: the expression for a timestamp in microseconds since the epoch, which does not depend on a time zone.
@@ -304,7 +301,6 @@ class Syntax:
         proves_by_lease: as `Store.proves_by_lease`.
     """
 
-    begin: Sequence[str]
     quoted: Callable[[str], str]
     types: Mapping[str, str]
     read_time: str
@@ -328,11 +324,6 @@ class Syntax:
 
 SYNTAX = {
     SPARK.name: Syntax(
-        # The tables are small: a job that finds the files to rewrite, and 200 shuffle partitions, cost more than they save.
-        begin=[
-            "SET spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled=false",
-            "SET spark.sql.shuffle.partitions=1",
-        ],
         quoted=spark_identifier,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP"},
         read_time="unix_micros({})",
@@ -362,7 +353,6 @@ SYNTAX = {
         proves_by_lease=False,
     ),
     SNOWFLAKE.name: Syntax(
-        begin=[],
         quoted=snowflake_identifier,
         types={"int": "BIGINT", "str": "STRING", "datetime": "TIMESTAMP_TZ"},
         # Numbers, also because a driver may read an absent timestamp as one.

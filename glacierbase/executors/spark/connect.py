@@ -83,13 +83,13 @@ class ConnectExecutor(SparkExecutor):
                     "set it where the server is started, or remove it from the catalog file",
                 ) from error
 
-    def _new_session(self, *, bookkeeping: bool) -> Session:  # noqa: ARG002 (the server has one queue)
+    def _new_session(self, *, bookkeeping: bool) -> Session:
         """Return the session of the connection once, then others: Connect has no `newSession`."""
         try:
             spark = self._unused.pop()  # Several threads may open a session.
         except IndexError:
             spark = self._create()
-        return ConnectSessionPort(spark)
+        return ConnectSessionPort(spark, bookkeeping=bookkeeping)
 
     def close(self) -> None:
         """End all sessions."""

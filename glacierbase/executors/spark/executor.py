@@ -99,7 +99,7 @@ class ExternalExecutor(SparkExecutor):
 
     def _new_session(self, *, bookkeeping: bool) -> Session:
         if self._is_remote:
-            return ConnectSessionPort(self._spark.cloneSession())
+            return ConnectSessionPort(self._spark.cloneSession(), bookkeeping=bookkeeping)
         return super()._new_session(bookkeeping=bookkeeping)
 
 

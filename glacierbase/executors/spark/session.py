@@ -27,6 +27,11 @@ _ICEBERG_TAG = f"spark.sql.iceberg.snapshot-property.{STATEMENT_TAG}"
 # Objects with which Spark stores the settings of the session.
 _STORES_SETTINGS = re.compile(r"(?i)\b(?:VIEW|FUNCTION)\b")
 _POOL = "spark.scheduler.pool"
+# History and lock are small: a job that finds the files to rewrite, and 200 shuffle partitions, cost more than they save.
+_OF_BOOKKEEPING = {
+    "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled": "false",
+    "spark.sql.shuffle.partitions": "1",
+}
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
 
 Value = str | int | datetime | None
@@ -38,10 +43,12 @@ class SparkSessionPort:
     def __init__(self, spark: Any, *, bookkeeping: bool = False) -> None:
         """Args:
         spark: a session of `newSession()`, if the port is going to be closed: closing it closes the session's catalogs.
-        bookkeeping: run jobs in a separate scheduler pool from the statements of migrations.
+        bookkeeping: use the settings for history and lock, and a separate scheduler pool from the statements of migrations.
         """
         self._spark = spark
         self._pool = "glacierbase" if bookkeeping else None
+        for key, value in _OF_BOOKKEEPING.items() if bookkeeping else ():
+            spark.conf.set(key, value)
         self._tag: str | None = None  # Of the running statement.
         self._tasks = Tasks()
 
@@ -52,14 +59,21 @@ class SparkSessionPort:
         """
         with self._mapping_errors(sql), self._tagged(tag, sql) if tag else nullcontext():
             frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
-            if not frame.isLocal():
+            if not self._has_rows(frame):
                 frame.write.format("noop").mode("overwrite").save()
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
         """Return all rows of a query."""
         with self._mapping_errors(sql):
-            frame = self._spark.sql(bound(sql, parameters) if parameters else sql)
-            return [tuple(row) for row in frame.collect()]
+            return [tuple(row) for row in self._frame(bound(sql, parameters) if parameters else sql).collect()]
+
+    def _has_rows(self, frame: Any) -> bool:
+        """Return whether Spark has run the statement of a frame."""
+        return bool(frame.isLocal())
+
+    def _frame(self, sql: str) -> Any:
+        """Return the frame of a query."""
+        return self._spark.sql(sql)
 
     def setting(self, key: str) -> str:
         """Return the value of a setting, which may be a secret; empty without one."""
@@ -174,8 +188,9 @@ class SparkSessionPort:
 class ConnectSessionPort(SparkSessionPort):
     """A session on a Spark Connect server behind the executor's port."""
 
-    def __init__(self, spark: Any) -> None:
-        super().__init__(spark)
+    def __init__(self, spark: Any, *, bookkeeping: bool = False) -> None:
+        super().__init__(spark, bookkeeping=bookkeeping)
+        self._pool = None  # The server has one queue.
         if hasattr(spark, "registerProgressHandler"):  # Since Spark 4.0.
             spark.registerProgressHandler(self._keep)
 
@@ -184,6 +199,18 @@ class ConnectSessionPort(SparkSessionPort):
         with suppress(Exception):
             for stage in stages or ():
                 self._tasks.add(stage.stage_id, stage.num_completed_tasks, stage.num_tasks)
+
+    def _has_rows(self, frame: Any) -> bool:
+        """Return the same without a request where the answer to a command holds its rows."""
+        return frame._plan.plan(self._spark.client).HasField("local_relation") or super()._has_rows(frame)
+
+    def _frame(self, sql: str) -> Any:
+        """Return a frame that sends the query when it is collected. `sql` would send it at once, and again for its rows."""
+        from pyspark.sql.connect.dataframe import DataFrame
+        from pyspark.sql.connect.plan import SQL
+
+        # The constructor of Spark 3.5 takes no plan.
+        return getattr(DataFrame, "withPlan", DataFrame)(SQL(sql), self._spark)
 
     def _count(self, tasks: Tasks, tag: str) -> None:
         """Do nothing: the server reports the stages."""

@@ -46,7 +46,7 @@ def read_shape(spark: Any, table: str) -> Shape | None:
         Exception: of Spark, also if the table does not exist.
     """
     name = ".".join(map(spark_identifier, name_parts(table)))
-    spark.sql(f"REFRESH TABLE {name}").collect()
+    spark.sql(f"REFRESH TABLE {name}")
     described = [tuple(row) for row in spark.sql(f"DESCRIBE TABLE EXTENDED {name}").collect()]
     details = table_details(described)
     if not details or details.get("Type") == "VIEW":

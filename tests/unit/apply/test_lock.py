@@ -160,6 +160,19 @@ def test_a_renewal_of_the_heartbeat_is_not_taken_for_the_one_that_names_the_engi
     assert holder_of(tables.locks["shop"])["engine_pid"] == 4711
 
 
+def test_an_engine_without_a_process_costs_no_write(run: Run) -> None:
+    """No run waits for the end of a server: its name is in the row after the next renewal."""
+    tables = MemoryTables()
+    store = MemoryStore(tables, "shop")
+    store.create(free_row(Terms("shop", "dev", LEASE)))
+    lock = Lock(store, Terms("shop", "dev", LEASE), run, {})
+    lock.acquire(None, 0, 0, lambda: False)
+    lock.name_engine({"application": "sc://server"})
+    assert "application" not in holder_of(tables.locks["shop"])
+    lock._renew(store)
+    assert holder_of(tables.locks["shop"])["application"] == "sc://server"
+
+
 def test_a_taker_by_force_keeps_the_former_holders_longer_lease_in_the_row(run: Run) -> None:
     """`unlock` waits for that lease to end; a third run must not take over before that."""
     tables = MemoryTables()

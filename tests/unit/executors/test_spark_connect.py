@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 from pyspark.errors import AnalysisException
+from pyspark.sql.connect.plan import SQL, CachedRelation
+from pyspark.sql.connect.proto import Relation
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import open_executor
@@ -51,10 +53,31 @@ class Remote:
 
     def sql(self, text: str) -> Any:
         self.requests.append(text)
-        return SimpleNamespace(isLocal=lambda: True, collect=lambda: [("ann",)])
+        relation = Relation()
+        if text.startswith("SELECT"):
+            relation.sql.query = text
+        else:
+            relation.local_relation.data = b"rows"
+        return Frame(CachedRelation(relation), self)
 
     def stop(self) -> None:
         self.requests.append("stop")
+
+
+class Frame:
+    """A frame of such a session."""
+
+    def __init__(self, plan: Any, session: Remote) -> None:
+        self._plan = plan
+        self._session = session
+
+    def isLocal(self) -> bool:  # noqa: N802 (pyspark's)
+        self._session.requests.append("is it local")
+        return True
+
+    def collect(self) -> list[tuple[str]]:
+        self._session.requests += [self._plan._query] if isinstance(self._plan, SQL) else []
+        return [("ann",)]
 
 
 @pytest.fixture
@@ -62,6 +85,7 @@ def catalog(iceberg_catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> Catalo
     """A catalog on a server that answers from memory."""
     monkeypatch.setattr(Remote, "created", [], raising=False)
     monkeypatch.setattr("pyspark.sql.connect.session.SparkSession", Remote)
+    monkeypatch.setattr("pyspark.sql.connect.dataframe.DataFrame", Frame)
     conf = {"spark.remote": "sc://server", STATIC: "Extensions", "spark.sql.shuffle.partitions": "3"}
     return replace(iceberg_catalog, spark_conf=conf)
 
@@ -95,6 +119,43 @@ def test_the_session_of_the_connection_is_used_once(catalog: Catalog) -> None:
     executor.open_session().execute("SELECT 1")
     assert ["USE lake.a" in session.requests for session in Remote.created] == [True, False]
     assert "SELECT 1" in Remote.created[1].requests
+
+
+def test_a_command_and_a_query_are_one_request_each(catalog: Catalog) -> None:
+    """The answer to a command shows that it ran; the rows of a query are requested with its text."""
+    session = ConnectExecutor(catalog).open_session()
+    requests = Remote.created[0].requests
+    requests.clear()
+    session.execute("REFRESH TABLE lake.a.t")
+    assert session.query("SELECT a FROM lake.a.t") == [("ann",)]
+    assert requests == ["set spark.sql.variable.substitute", "REFRESH TABLE lake.a.t", "SELECT a FROM lake.a.t"]
+
+
+def test_a_session_for_history_and_lock_has_settings_for_small_tables(catalog: Catalog) -> None:
+    """Each setting is a request without a statement; the sessions of migrations keep those of the catalog file."""
+    executor = ConnectExecutor(catalog)
+    executor.open_session(bookkeeping=True)
+    executor.open_session()
+    of_store, of_file = Remote.created
+    grouping = "spark.sql.optimizer.runtime.rowLevelOperationGroupFilter.enabled"
+    assert of_store.requests[-2:] == [f"set {grouping}", "set spark.sql.shuffle.partitions"]
+    assert of_store.settings["spark.sql.shuffle.partitions"] == "1"
+    assert of_file.settings["spark.sql.shuffle.partitions"] == "3"
+
+
+def test_a_query_of_a_migration_is_executed_where_the_server_has_not_run_it(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The answer to a query holds no rows: the server returns whether it did."""
+    session = ConnectExecutor(catalog).open_session()
+    requests = Remote.created[0].requests
+    written: list[str] = []
+    noop = SimpleNamespace(save=lambda: written.append("noop"))
+    frames = SimpleNamespace(format=lambda _: SimpleNamespace(mode=lambda _: noop))
+    monkeypatch.setattr(Frame, "isLocal", lambda _: requests.append("is it local"))
+    monkeypatch.setattr(Frame, "write", frames, raising=False)
+    session.execute("SELECT 1")
+    assert (requests[-1], written) == ("is it local", ["noop"])
 
 
 def test_a_client_of_a_server_needs_no_java(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
