@@ -168,7 +168,7 @@ def test_a_read_whose_answer_is_lost_is_repeated_some_times(
 
 
 def test_a_server_that_cannot_be_reached_is_an_error_at_once(project: ProjectFolder, waits: list[float]) -> None:
-    """Its address is wrong, or it is not running."""
+    """The address is wrong, or no server is running there."""
     project.catalog(CATALOG.replace("ADDRESS", "http://127.0.0.1:1"))
     with pytest.raises(OutcomeUnknown, match="refused"):
         open_store(only_catalog(project.root)).read_lock()
