@@ -104,6 +104,13 @@ BREAKS = (
         "engines/test_sandbox.py::test_no_statement_on_delta_or_on_files_leaves_the_copy",
     ),
     Break(
+        "the file system that a statement chose outlives a replay",
+        "executors/spark/session_catalog.py",
+        "        self._spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()\n",
+        "",
+        "engines/test_sandbox.py::test_no_statement_on_delta_or_on_files_leaves_the_copy",
+    ),
+    Break(
         "a file under another file is created in the memory of a copy",
         "executors/spark/MemoryFileSystem.java",
         "if (isFile(address(folder))) throw",

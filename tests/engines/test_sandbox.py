@@ -29,7 +29,7 @@ PLANTED = "planted-4711"
 # and the file system in memory, by which statements reach neither; with `all` nothing is.
 SCRIPT = """
 import json, shutil, sys
-from contextlib import closing
+from contextlib import closing, suppress
 from pathlib import Path
 from glacierbase.errors import EngineError
 from glacierbase.executors import open_copy
@@ -53,6 +53,12 @@ with closing(open_copy(copy.catalog, Run.here(folder), folder, copy.names)) as e
     for place in (folder, folder / "tmp", folder / "warehouse"):
         shutil.copy(jar, place / "evil.jar")
     if boundary == "all":
+        empty = engine.checkpoint()
+        with closing(engine.open_session()) as session:
+            session.execute("SET fs.s3.impl = org.apache.hadoop.fs.http.HttpFileSystem")
+            with suppress(EngineError):
+                session.query("SELECT * FROM text.`s3://contract/x`")
+        engine.rewind(empty)
         print(json.dumps(calls.answers(engine._jvm, engine._spark._jsc.hadoopConfiguration())))
     for attempt in json.loads(attempts):
         answers = []
@@ -323,7 +329,8 @@ def test_no_statement_on_delta_or_on_files_leaves_the_copy(
 ) -> None:
     """Paths and addresses lead to the memory of the JVM, where nothing is; another file system has no right on a file.
 
-    The memory keeps the contract of Hadoop's file systems, and no file of it reaches the disk.
+    The memory keeps the contract of Hadoop's file systems, also where a statement chose another one before, and no file of it
+    reaches the disk.
     """
     project.catalog(with_delta(project.root / "warehouse"))
     sandbox = tmp_path / "sandbox"

@@ -30,6 +30,8 @@ public class MemoryFileSystem extends FileSystem {
     setConf(conf);
   }
 
+  public String getScheme() { return uri.getScheme(); }
+
   public URI getUri() { return uri; }
 
   public Path getWorkingDirectory() { return workingDirectory; }

@@ -155,6 +155,8 @@ class SessionCatalog:
         self._files.clear()
         self._files.putAll(checkpoint.files)
         self._named, self._unnamed = checkpoint.named, checkpoint.unnamed
+        # Hadoop keeps the file system that a statement chose for an address.
+        self._spark._jvm.org.apache.hadoop.fs.FileSystem.closeAll()
         self._forget_delta()
 
     def _forget_delta(self) -> None:
