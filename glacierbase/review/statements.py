@@ -324,10 +324,8 @@ def _names_class(statement: _Sql) -> _Reasons:
 
 
 def _reaches_out(statement: _Sql) -> _Reasons:
-    if statement.words[:1] == ("LOAD",) or "DIRECTORY" in (
-        *statement.follows("OVERWRITE"),
-        *statement.follows("LOCAL"),
-    ):
+    written = (*statement.follows("OVERWRITE"), *statement.follows("LOCAL"))
+    if statement.words[:1] == ("LOAD",) or "DIRECTORY" in written:
         yield NotReplayed("it reads or writes files outside of tables")
     if _QUERIES_PATH.search(statement.text):
         yield NotReplayed("it reads files by their path")
