@@ -9,7 +9,7 @@ from pathlib import Path
 
 from tests.benchmarks.measure import Command, by_turns, run
 from tests.benchmarks.order import Order
-from tests.benchmarks.table import Absent, Row, compared
+from tests.benchmarks.table import Absent, Row, compared, worked
 from tests.support.catalog_files import REMOTE, RUNTIME, SQLITE
 from tests.support.connect import connect_server
 from tests.support.environments import environment
@@ -105,11 +105,17 @@ def rows(order: Order) -> Iterator[Row | Absent]:
         server_bound = script(f"{BARE}, with the same commits on the server", SERVER_BEFORE, SERVER_AFTER)
         commands = [bare, file_bound, server_bound, in_file, through_server]
         alone, with_file, with_server, file_run, server_run = by_turns(commands, order.runs)
-    what = "one pending ALTER on Connect, history and lock"
-    yield compared(f"{what} in a file", file_run, BARE, alone, MOST)
-    yield compared(f"{what} in a file", file_run, file_bound.name, with_file, MOST)
-    yield compared(f"{what} through the server", server_run, BARE, alone)
-    yield compared(f"{what} through the server", server_run, server_bound.name, with_server, MOST)
+    sides = (
+        ("in a file", file_run, file_bound.name, with_file),
+        ("through the server", server_run, server_bound.name, with_server),
+    )
+    for place, samples, bound, of_bound in sides:
+        what = f"one pending ALTER on Connect, history and lock {place}"
+        yield compared(what, samples, BARE, alone, MOST)
+        yield compared(what, samples, bound, of_bound, MOST)
+        yield compared(f"{what}: processor time", samples, BARE, alone, figure=worked)
+        yield compared(f"{what}: processor time", samples, bound, of_bound, figure=worked)
+        yield compared(f"the same commits {place}, with no check", of_bound, BARE, alone)
 
 
 _versions = count(1)

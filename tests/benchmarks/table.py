@@ -89,6 +89,11 @@ def seconds(samples: Sequence[Sample]) -> Figure:
     return Figure.of([sample.seconds for sample in samples])
 
 
+def worked(samples: Sequence[Sample]) -> Figure:
+    """How much processor time they took, which depends less on what else the machine does."""
+    return Figure.of([sample.worked for sample in samples])
+
+
 def peak(samples: Sequence[Sample]) -> Figure:
     """How much memory they needed."""
     return Figure.of([sample.peak for sample in samples], "bytes")
