@@ -9,8 +9,8 @@ import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.model.catalog import Catalog, Hooks
+from glacierbase.sql.qualified import DECLARED
 
 # Settings that change the meaning of a statement, and that load no class and contain no address.
 _KEPT = frozenset(

@@ -40,6 +40,7 @@ class Iceberg(EngineType):
     )
     default_catalog = ("name",)
     extra = "iceberg"
+    is_direct = True
 
     def implied_conf(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
         """Return settings by which names of tables begin with the catalog."""

@@ -13,7 +13,7 @@ from glacierbase.executors.iceberg.opened import open_catalog
 from glacierbase.executors.iceberg.properties import opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts
-from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified
+from glacierbase.sql.qualified import DEFAULT_CATALOG, first_namespace, qualified
 from glacierbase.sql.statement import Name
 
 Identifier = tuple[str, ...]
@@ -24,12 +24,14 @@ class Lakes:
 
     Attributes:
         default: the catalog of names without one.
+        default_namespace: the namespace of names without one, in that catalog.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._opened: dict[str, Any] = {}
         self.default = catalog.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
+        self.default_namespace = first_namespace(catalog, self.default)
 
     def open(self, name: str) -> Any:
         """Return a catalog, opened before or now. The tables of a SQL catalog are created, as Spark does.
