@@ -7,6 +7,7 @@ Catalogs:
 
 Tables:
 - `shape`, `versions`: the shapes and the versions of users' tables.
+- `preserved`: whether a commit of PyIceberg would lose a part of a table's metadata.
 - `values`: the values of a column of a user's table.
 
 Statements:

@@ -63,7 +63,7 @@ class IcebergSession:
         sql: str,
         parameters: Sequence[Any] = (),
         *,
-        tag: str | None = None,  # noqa: ARG002 (the port's)
+        tag: str | None = None,
     ) -> str | None:
         """Run one plain statement. Another one is refused."""
         if parameters:
@@ -71,6 +71,7 @@ class IcebergSession:
         statement = read(sql, SPARK.name)
         if why := why_not_plain(statement):
             raise NotPlain(why)
+        self._lakes.begin(tag)
         with mapped():
             run(self._lakes, statement)
         return None
