@@ -103,7 +103,7 @@ def beside(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> Beside:
 
 
 def test_plain_files_start_no_engine(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nor is anything checked that the engine needs."""
+    """Nothing is checked either that the engine needs."""
     monkeypatch.setattr("glacierbase.apply.migrator.check_installed", lambda *_: pytest.fail("it was checked"))
     beside.file("0001_a.sql", PLAIN)
     beside.file("0002_b.sql", "")
@@ -230,7 +230,7 @@ def test_a_file_resumes_in_another_engine_than_it_failed_in(beside: Beside, is_d
 
 
 def test_a_plan_names_the_engine_of_each_file(beside: Beside) -> None:
-    """With the reason where it is not direct."""
+    """The plan has the reason, too, where a file is not direct."""
     beside.file("0001_a.sql", PLAIN)
     beside.file("0002_b.sql", OTHER)
     result = plan(beside.target(), PlanResult("shop", "default"), selection=Selection())

@@ -11,7 +11,7 @@ from glacierbase.executors.direct import FileEngine, FileEngines
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
-from tests.support.project_folder import ProjectFolder, migration
+from tests.support.project_folder import ProjectFolder, migration, only_catalog
 
 PLAIN = "ALTER TABLE lake.a.t SET TBLPROPERTIES ('a' = '1')"
 LAKE = "spark.sql.catalog.lake"
@@ -74,12 +74,12 @@ def test_a_file_with_another_statement_needs_spark(catalog: Catalog, sql: str, w
     ],
 )  # fmt: skip
 def test_a_setting_that_pyiceberg_does_not_have_needs_spark(catalog: Catalog, conf: dict[str, str], why: str) -> None:
-    """Also one that changes nothing of the tables of history and lock."""
+    """A setting that does not concern the tables of history and lock may concern those of users."""
     assert (chosen(catalog, PLAIN, conf).why or "").startswith(f"statement 1: {why}")
 
 
 def test_a_package_that_is_not_installed_needs_spark(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The reason names it."""
+    """The reason names the package."""
     monkeypatch.setattr("glacierbase.executors.direct.missing_package", lambda _: "pyarrow")
     assert chosen(catalog, PLAIN) == FileEngine("spark", "statement 1: pyarrow is not installed")
 
@@ -93,9 +93,7 @@ def test_only_a_catalog_file_that_allows_it_runs_files_directly(catalog: Catalog
 
 
 def test_the_type_iceberg_runs_every_file_directly(project: ProjectFolder) -> None:
-    """It has no other engine."""
-    from tests.support.project_folder import only_catalog
-
+    """An executor without an engine has no other one beside it."""
     project.catalog(
         "migrationExecutor:\n  type: iceberg\n  conf:\n    name: lake\n"
         f"    properties: {{type: sql, uri: 'sqlite:///{project.root}/c.db', warehouse: 'file://{project.root}'}}\n"
