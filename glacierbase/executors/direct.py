@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 DIRECT = "direct"
 # The settings of Spark's SQL that change no result of plain DDL. Any other could.
 _HARMLESS = re.compile(
-    r"spark\.sql\.(catalog\..+|defaultCatalog|warehouse\.dir|shuffle\..+|adaptive\..+|ui\..+|maxPlan.+)"
+    r"spark\.sql\.(extensions|catalog\..+|defaultCatalog|warehouse\.dir|shuffle\..+|adaptive\..+|ui\..+|maxPlan.+)"
 )
 _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
@@ -148,9 +148,9 @@ def why_not_opened(catalog: Catalog, name: str) -> str | None:
     It fails closed: a setting that is neither translated nor listed as harmless needs Spark.
     """
     conf, prefix = catalog.spark_conf, f"spark.sql.catalog.{name}"
-    for key, value in conf.items():
-        if key == "spark.sql.extensions" and value == _EXTENSIONS:
-            continue
+    if conf.get("spark.sql.extensions") != _EXTENSIONS:
+        return f"spark.sql.extensions is not {_EXTENSIONS} alone"
+    for key in conf:
         if key.startswith("spark.sql.") and not _HARMLESS.fullmatch(key):
             return f"{key} may change what a statement does"
         if key.startswith(f"{prefix}.") and _OF_TABLES.fullmatch(key.removeprefix(f"{prefix}.")):

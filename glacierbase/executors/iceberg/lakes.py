@@ -6,7 +6,7 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from glacierbase.errors import NotPlain, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.errors import ConfigurationError, NotPlain, OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors import ListedTable
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.opened import open_catalog
@@ -41,13 +41,16 @@ class Lakes:
         """Return a catalog, opened before or now. The tables of a SQL catalog are created, as Spark does.
 
         Raises:
-            ConfigurationError: PyIceberg cannot open it.
+            NotPlain: PyIceberg cannot open it.
         """
         if name not in self._opened:
-            place = opening(replace(self._catalog, store=replace(self._catalog.store, catalog=name)))
-            if place.file:
-                place.file.parent.mkdir(parents=True, exist_ok=True)
-            opened = open_catalog(place)
+            try:
+                place = opening(replace(self._catalog, store=replace(self._catalog.store, catalog=name)))
+                if place.file:
+                    place.file.parent.mkdir(parents=True, exist_ok=True)
+                opened = open_catalog(place)
+            except ConfigurationError as error:
+                raise NotPlain(error.message) from error
             if place.kind == "sql":
                 opened.create_tables()
             opened.statement = self._statement

@@ -12,12 +12,24 @@ import pytest
 
 from glacierbase.apply.migrator import plan
 from glacierbase.apply.plan import Selection
+from glacierbase.apply.repair import repair_cases
 from glacierbase.apply.results import MigrateResult, PlanResult
 from glacierbase.apply.several import check
-from glacierbase.errors import ConfigurationError, EngineUnavailable, MigrationFailed, NotPlain, StatementRefused
+from glacierbase.errors import (
+    ConfigurationError,
+    EngineUnavailable,
+    MigrationFailed,
+    NeedsRepair,
+    NotPlain,
+    OutcomeUnknown,
+    StatementRefused,
+)
 from glacierbase.executors import Executor
 from glacierbase.executors.direct import FileEngines
+from glacierbase.executors.iceberg import plain
 from glacierbase.history.details import details_of
+from glacierbase.inspect.results import StatusResult
+from glacierbase.inspect.status import status
 from glacierbase.model.migration import State
 from glacierbase.run.processes import engine_process
 from tests.support.fakes import FakeExecutor, FakeSession
@@ -115,6 +127,16 @@ def test_plain_files_start_no_engine(beside: Beside, monkeypatch: pytest.MonkeyP
     assert progress.engine.name == "pyiceberg"
     assert {(engine, principal) for *_, engine, principal in beside.engines} == {("pyiceberg 0", "me")}
     assert set(beside.processes) == {os.getpid()}
+
+
+def test_a_first_run_that_creates_tables_directly_starts_no_engine(
+    beside: Beside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """PyIceberg alone reads whether the first table exists already, which would show that a history was lost."""
+    monkeypatch.setitem(plain._PLAIN, "create_table", lambda _: None)
+    beside.file("0001_a.sql", "CREATE TABLE lake.a.t (a INT) USING iceberg")
+    beside.migrate()
+    assert (beside.started, len(beside.ran)) == (0, 1)
 
 
 def test_the_engine_starts_at_the_first_file_that_needs_it(beside: Beside) -> None:
@@ -267,3 +289,26 @@ def test_a_store_through_the_engine_keeps_it_in_the_lock_row(beside: Beside) -> 
     beside.migrate(open_store=open_store)
     assert (beside.started, beside.ran, named) == (1, [("direct", PLAIN)], [4_000_000])
     assert beside.engines[-1][2:] == ("pyiceberg 0", "me")
+
+
+def test_a_lost_answer_of_a_direct_statement_is_repaired_without_the_engine(beside: Beside) -> None:
+    """No engine has a record of it."""
+    beside.file("0001_a.sql", PLAIN)
+    beside.refuse(lambda name, sql: OutcomeUnknown("LOST", "no answer"))
+    with pytest.raises(NeedsRepair):
+        beside.migrate()
+    target = beside.target()
+    [case] = repair_cases(target, [1])
+    assert (case.state, beside.started) == (State.UNKNOWN, 0)
+    assert case.may_run, "this process is the engine"
+
+
+def test_status_shows_the_engines_where_there_are_two(beside: Beside) -> None:
+    """The column is left out where all versions ran in one."""
+    beside.file("0001_a.sql", PLAIN)
+    beside.migrate()
+    assert "pyiceberg" not in status(beside.target(), StatusResult("shop", "default")).as_text()
+    beside.file("0002_b.sql", OTHER)
+    beside.migrate()
+    lines = status(beside.target(), StatusResult("shop", "default")).as_text().splitlines()
+    assert [line.split("  ")[-1].strip() for line in lines[1:]] == ["engine", "pyiceberg 0", "spark 4"]

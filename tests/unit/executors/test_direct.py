@@ -65,7 +65,8 @@ def test_a_file_with_another_statement_needs_spark(catalog: Catalog, sql: str, w
     ("conf", "why"),
     [
         ({"spark.sql.caseSensitive": "true"}, "spark.sql.caseSensitive may change what a statement does"),
-        ({"spark.sql.extensions": "org.example.Rules"}, "spark.sql.extensions may change what a statement does"),
+        ({"spark.sql.extensions": "org.example.Rules"}, "spark.sql.extensions is not org.apache.iceberg"),
+        ({"spark.sql.extensions": None}, "spark.sql.extensions is not org.apache.iceberg"),
         ({f"{LAKE}.table-default.a": "1"}, f"PyIceberg does not support {LAKE}.table-default.a"),
         ({f"{LAKE}.table-override.write.parquet.row-group-size-bytes": "1"}, "PyIceberg does not support"),
         ({f"{LAKE}.io-impl": "org.example.Files"}, "PyIceberg cannot open the catalog lake: PyIceberg does not support io-impl"),
@@ -73,7 +74,9 @@ def test_a_file_with_another_statement_needs_spark(catalog: Catalog, sql: str, w
         ({LAKE: "org.apache.iceberg.spark.SparkSessionCatalog"}, "lake is no catalog of the class"),
     ],
 )  # fmt: skip
-def test_a_setting_that_pyiceberg_does_not_have_needs_spark(catalog: Catalog, conf: dict[str, str], why: str) -> None:
+def test_a_setting_that_pyiceberg_does_not_have_needs_spark(
+    catalog: Catalog, conf: dict[str, str | None], why: str
+) -> None:
     """A setting that does not concern the tables of history and lock may concern those of users."""
     assert (chosen(catalog, PLAIN, conf).why or "").startswith(f"statement 1: {why}")
 
