@@ -5,10 +5,13 @@ from __future__ import annotations
 import pytest
 
 from tests.support.beds import LakeBed
-from tests.support.twins import Twins
+from tests.support.chains import chain
+from tests.support.twins import Outcome, Twins
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
+# Chains of the long tests, and of the full form.
+FEW, MANY = range(6), range(6, 500)
 # Statements that follow each other, by what they show.
 CASES = {
     "properties": (
@@ -25,5 +28,17 @@ CASES = {
 @pytest.mark.parametrize("case", CASES)
 def test_both_ways_make_the_same_metadata(lake: LakeBed, case: str) -> None:
     """Each statement is refused on both for the same reason, or leaves the same metadata."""
-    outcomes = Twins(lake).run(CASES[case])
-    assert [outcome for outcome in outcomes if not outcome.is_equal] == []
+    assert different(Twins(lake).run(CASES[case])) == []
+
+
+@pytest.mark.parametrize(
+    "seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.full) for seed in MANY)], ids=lambda seed: f"seed {seed}"
+)
+def test_a_generated_chain_makes_the_same_metadata(lake: LakeBed, seed: int) -> None:
+    """After each of twenty statements, whatever came before it."""
+    assert different(Twins(lake).run(chain(seed))) == []
+
+
+def different(outcomes: list[Outcome]) -> list[Outcome]:
+    """Return the statements that did not do the same on both."""
+    return [outcome for outcome in outcomes if not outcome.is_equal]
