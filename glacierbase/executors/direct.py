@@ -13,7 +13,7 @@ from glacierbase.executors.iceberg.properties import missing_package, opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.qualified import DECLARED, is_catalog, is_path
+from glacierbase.sql.qualified import DECLARED, beginning, is_catalog, is_path
 
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
@@ -125,9 +125,8 @@ class FileEngines:
                 return why
         if named.parsed.namespace:
             parts = name_parts(named.parsed.namespace.recorded)
-            if not is_catalog(self._catalog, parts[0]):
-                return f"the name {named.parsed.namespace.recorded} does not begin with a catalog"
-            return self._why_parts(parts)
+            is_whole = is_catalog(self._catalog, parts[0])
+            return self._why_parts(parts if is_whole else [beginning(self._catalog)[0], *parts])
         return None
 
     def _why_parts(self, parts: Sequence[str]) -> str | None:

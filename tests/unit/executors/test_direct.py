@@ -8,6 +8,7 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.executors.direct import FileEngine, FileEngines
+from glacierbase.executors.iceberg import plain
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
@@ -79,6 +80,19 @@ def test_a_setting_that_pyiceberg_does_not_have_needs_spark(
 ) -> None:
     """A setting that does not concern the tables of history and lock may concern those of users."""
     assert (chosen(catalog, PLAIN, conf).why or "").startswith(f"statement 1: {why}")
+
+
+def test_a_namespace_is_in_the_catalog_that_its_name_begins_with(
+    catalog: Catalog, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A namespace without one is in the default catalog."""
+    monkeypatch.setitem(plain._PLAIN, "create_namespace", lambda _: None)
+    conf = {"spark.sql.defaultCatalog": "lake", "spark.sql.catalog.other": "org.example.Catalog"}
+    assert chosen(catalog, "CREATE NAMESPACE lake.a; CREATE NAMESPACE a", conf) == FileEngine("direct")
+    why = "statement 1: other is no catalog of the class org.apache.iceberg.spark.SparkCatalog"
+    assert chosen(catalog, "CREATE NAMESPACE other.a", conf) == FileEngine("spark", why)
+    why = "statement 1: spark_catalog is no catalog of the class org.apache.iceberg.spark.SparkCatalog"
+    assert chosen(catalog, "CREATE NAMESPACE a") == FileEngine("spark", why)
 
 
 def test_a_package_that_is_not_installed_needs_spark(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
