@@ -6,6 +6,7 @@ If anything differs, nothing runs.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from glacierbase.apply.plan import Plan
 from glacierbase.apply.preview import plan_result
@@ -50,7 +51,12 @@ def check_approved(target: Target, plan: Plan) -> None:
 
 def _binding(plan: PlanResult) -> object:
     """Return the parts of a plan that must not change, as JSON with secrets masked, as plan files have them."""
-    return to_json((plan.plan, plan.jumped_over, plan.head, plan.place))
+    return to_json((tuple(map(_without_engine, plan.plan)), plan.jumped_over, plan.head, plan.place))
+
+
+def _without_engine(file: PlannedFile) -> PlannedFile:
+    """Return what a file does, on whichever engine: that follows from what is installed."""
+    return replace(file, engine=None, needs_engine=None)
 
 
 def _moved(then: PlanResult, now: PlanResult) -> Iterator[str]:
@@ -83,7 +89,7 @@ def _difference(then: PlannedFile, now: PlannedFile, plan: PlanResult, new: Plan
         return f"the file was moved to {now.path}"
     if then.rendered_checksum != now.rendered_checksum:
         return "it renders differently: a variable changed"
-    if plan.head == new.head and to_json(then) != to_json(now):
+    if plan.head == new.head and to_json(_without_engine(then)) != to_json(_without_engine(now)):
         versions = f"which glacierbase {plan.tool_version} made; this is {new.tool_version}"
         return f"its statements differ from those in the plan, {versions}"
     return None

@@ -44,8 +44,11 @@ def check_not_lost(opened: OpenCatalog, files: Sequence[Compiled]) -> str | None
     created = next(_created(files), None)
     if created is None:
         return None
-    table, version, is_required = created
-    if not _exists(opened, qualified(catalog, table)) or _was_created(opened):
+    table, file, is_required = created
+    version = file.migration.version
+    # The catalogs of direct files hold no table that only the engine reads.
+    engine = None if opened.target.file_engines().of(file).is_direct else opened.engine
+    if not _exists(LiveTables(catalog, engine), qualified(catalog, table)) or _was_created(opened):
         return None
     what = f"{table}, which version {version} creates, exists already"
     adopt = f"if the tables were made without glacierbase, adopt them: `{command('baseline', '--to', version, reason=True)}`"
@@ -54,10 +57,10 @@ def check_not_lost(opened: OpenCatalog, files: Sequence[Compiled]) -> str | None
     return f"catalog {catalog.name} has no history, and {what}; if the history was lost, the files run a second time"
 
 
-def _exists(opened: OpenCatalog, table: str) -> bool:
+def _exists(tables: LiveTables, table: str) -> bool:
     """Return whether a table is known to exist. An error means no: the run fails later if its cause remains."""
     try:
-        with LiveTables(opened.target.catalog, opened.engine) as live:
+        with tables as live:
             [reading] = live.read([table]).values()
     except KeyboardInterrupt:
         raise
@@ -81,8 +84,8 @@ def _lost(catalog: str, what: str, otherwise: str) -> NeedsRepair:
     )
 
 
-def _created(files: Sequence[Compiled]) -> Iterator[tuple[str, str, bool]]:
-    """Yield each table that the files create, the version, and whether it must not exist; up to what may change that."""
+def _created(files: Sequence[Compiled]) -> Iterator[tuple[str, Compiled, bool]]:
+    """Yield each table that the files create, its file, and whether it must not exist; up to what may change that."""
     for file in files:
         if file.migration.is_repeatable:
             return
@@ -93,4 +96,4 @@ def _created(files: Sequence[Compiled]) -> Iterator[tuple[str, str, bool]]:
             options = parsed.options
             if parsed.operation != "create_table" or options.or_replace or options.or_alter or options.temporary:
                 continue
-            yield parsed.targets[0].recorded, file.migration.version, not options.if_not_exists
+            yield parsed.targets[0].recorded, file, not options.if_not_exists

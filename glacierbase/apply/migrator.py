@@ -151,12 +151,14 @@ class Migrator:
             return
         from glacierbase.apply.runner import Runner  # Commands that run nothing do not need it.
 
-        if self._target.spark is None:
+        is_first, *others = needs_engine(self._target, plan)
+        if self._target.spark is None and any((is_first, *others)):
             check_installed(self._target.catalog, self._target.run)
         hooks.before(self._target, plan)
         if state.lock is None and not state.history.events:
             self._begin(opened, plan, progress)
-        _start_early(opened.engine, state.lock)
+        if is_first:
+            _start_early(opened.engine, state.lock)
         with locked(opened, state, lock_timeout) as locked_catalog:
             held, plan = self._plan_again(locked_catalog, selection, progress, plan.files)
             Runner(held, progress).run(plan)
@@ -183,7 +185,7 @@ class Migrator:
     def _plan_again(
         self, held: LockedCatalog, selection: Selection, progress: Progress, files: Sequence[Compiled]
     ) -> tuple[LockedCatalog, Plan]:
-        """Plan from the history as it is under the lock, and start the engine. The last holder may have died meanwhile.
+        """Plan from the history as it is under the lock. The last holder may have died meanwhile.
 
         Args:
             files: those that are compiled already.
@@ -194,11 +196,7 @@ class Migrator:
         held = held if selection.approved is not None else recover.settle(held, progress)
         plan = self._plan(selection, held.state, progress.warnings)
         progress.expect(plan)
-        plan = self._compiled(plan, files)
-        if plan.pending:
-            held.engine.start()
-            held.lock.name_engine(held.engine.process)
-        return held, plan
+        return held, self._compiled(plan, files)
 
     def _plan(self, selection: Selection, state: CatalogState, warnings: Sequence[str] = ()) -> Plan:
         """Return the plan with all warnings, each once."""
@@ -229,6 +227,12 @@ class Migrator:
         check_substitutions(plan)
         check_approved(self._target, plan)
         return plan
+
+
+def needs_engine(target: Target, plan: Plan) -> Sequence[bool]:
+    """Return for each pending file whether it needs the engine."""
+    engines = target.file_engines()
+    return [not engines.of(compiled).is_direct for compiled in plan.files]
 
 
 def _start_early(engine: Engine, lock: LockRow | None) -> None:

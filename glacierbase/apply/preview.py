@@ -15,6 +15,7 @@ from glacierbase.apply.results import (
     PlanResult,
 )
 from glacierbase.catalogs.place import place
+from glacierbase.executors.direct import FileEngine
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
 from glacierbase.migrations.allows import allows_of
@@ -28,12 +29,12 @@ def pending_files(plan: Plan) -> tuple[PendingFile, ...]:
 
 def plan_result(target: Target, plan: Plan) -> PlanResult:
     """Return the plan with the statements that would run, and all that must not have changed when `migrate --plan` applies it."""
-    selection = plan.selection
+    selection, engines = plan.selection, target.file_engines()
     return PlanResult(
         target.catalog.name,
         target.catalog.environment,
         warnings=plan.warnings,
-        plan=tuple(map(_planned_file, plan.pending, plan.files)),
+        plan=tuple(_planned_file(*file, engines.of(file[1])) for file in zip(plan.pending, plan.files, strict=True)),
         options=PlanOptions(selection.to, selection.only, selection.reason, tuple(selection.out_of_order or ())),
         jumped_over=plan.jumped_over,
         head=_head(plan.history),
@@ -65,7 +66,7 @@ def _pending_file(planned: Planned, compiled: Compiled) -> PendingFile:
     )
 
 
-def _planned_file(planned: Planned, compiled: Compiled) -> PlannedFile:
+def _planned_file(planned: Planned, compiled: Compiled, engine: FileEngine) -> PlannedFile:
     migration = planned.migration
     allows = allows_of(compiled.statements)
     return PlannedFile(
@@ -88,4 +89,6 @@ def _planned_file(planned: Planned, compiled: Compiled) -> PlannedFile:
         ),
         checksum=migration.checksum,
         rendered_checksum=compiled.checksum,
+        engine=engine.name,
+        needs_engine=engine.why,
     )

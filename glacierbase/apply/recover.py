@@ -52,7 +52,7 @@ def with_version(
     # An engine without a process on this machine is never shown to have ended.
     if not held.target.catalog.recovers or not held.engine.process.get("engine_pid") or held.engine.cancelled():
         return announcement
-    table = held.engine.start().proving_table(statement.text, compiled.text)
+    table = held.engine.executor.proving_table(statement.text, compiled.text)
     before = _version(held, table, session) if table else None
     return replace(announcement, details=replace(announcement.details, before=before)) if before else announcement
 

@@ -285,6 +285,8 @@ def _evidence(opened: OpenCatalog, record: Record, step: Step | None, tag: str) 
     tables = logged_tables(named for named in read_statements(opened.target, record) if named.statement in step)
     statement = InFlight(tables, record.announced_at, tag, step[-1].text, details_of(record.started).application)
     proof = _proof(opened, record, tag)
+    if details_of(record.started).is_direct:  # No engine has a record of it.
+        return proof
     try:
         evidence = opened.engine.start().evidence(statement)
     except GlacierbaseError as error:

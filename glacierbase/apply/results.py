@@ -12,6 +12,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import ClassVar
 
+from glacierbase.executors.direct import DIRECT, FileEngine
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.codec import ADDED
 from glacierbase.model.differences import DeclaredDifference
@@ -31,7 +32,11 @@ from glacierbase.model.text import (
 
 @dataclass(frozen=True, slots=True)
 class AppliedFile(Identified):
-    """A migration that a run applied. `resumed_at` is the first statement (from 1) that ran."""
+    """A migration that a run applied. `resumed_at` is the first statement (from 1) that ran.
+
+    Attributes:
+        engine: the one that ran its last statement: `direct`, or the type of the catalog's engine.
+    """
 
     version: str | None
     path: str
@@ -39,6 +44,7 @@ class AppliedFile(Identified):
     duration_ms: int
     resumed_at: int
     name: str | None = None
+    engine: str | None = None
 
     @property
     def ran(self) -> int:
@@ -50,7 +56,8 @@ class AppliedFile(Identified):
         ran = f"{self.ran} of " if self.resumed_at > 1 else ""
         resumed = f", resumed at statement {self.resumed_at}" if self.resumed_at > 1 else ""
         statements = ran + counted(self.statements, "statement")
-        return f"applied  {self.path}  {statements}, {in_seconds(self.duration_ms)}{resumed}"
+        direct = f", {DIRECT}" if self.engine == DIRECT else ""
+        return f"applied  {self.path}  {statements}, {in_seconds(self.duration_ms)}{resumed}{direct}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +75,7 @@ class FailedFile(Identified):
 
 @dataclass(frozen=True, slots=True)
 class EngineVersion:
-    """The engine of a run. `java` is the version of its Java, None where it is not known."""
+    """The engine of a run's last file. `java` is the version of its Java, None where it is not known."""
 
     name: str
     version: str
@@ -172,7 +179,12 @@ class PlannedStatement:
 
 @dataclass(frozen=True, slots=True)
 class PlannedFile(Identified):
-    """A migration that would run, with the statements that would run, and the checksums of the file and of its rendered text."""
+    """A migration that would run, with the statements that would run, and the checksums of the file and of its rendered text.
+
+    Attributes:
+        engine: the one that would run it: `direct`, or the type of the catalog's engine.
+        needs_engine: why it does not run directly where `migrationExecutor.direct` allows that, as a clause.
+    """
 
     version: str | None
     description: str
@@ -183,12 +195,15 @@ class PlannedFile(Identified):
     checksum: str
     rendered_checksum: str
     name: str | None = field(default=None, metadata=ADDED)
+    engine: str | None = field(default=None, metadata=ADDED)
+    needs_engine: str | None = field(default=None, metadata=ADDED)
 
     def lines(self) -> list[str]:
         """Return a line for the file and one for each statement."""
         resumes = f", resumes at statement {self.resumes_at}" if self.resumes_at > 1 else ""
+        engine = FileEngine(self.engine or "", self.needs_engine).text()
         return [
-            Mark(f"{self.path}: {self.description} ({self.author}){resumes}"),
+            Mark(f"{self.path}: {self.description} ({self.author}){resumes}{f', {engine}' if engine else ''}"),
             *(statement.text() for statement in self.statements),
         ]
 

@@ -16,9 +16,10 @@ from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import AppliedFile, FailedFile
 from glacierbase.apply.session import FileSession
 from glacierbase.apply.table_records import FileRecord, TableRecords
-from glacierbase.errors import EngineError, GlacierbaseError, LockLost, StatementRefused
+from glacierbase.errors import EngineError, GlacierbaseError, LockLost, NotPlain, StatementRefused
 from glacierbase.executors import InFlight, Session
 from glacierbase.executors.cancel import cancelling
+from glacierbase.executors.direct import FileEngine
 from glacierbase.history import entries
 from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
@@ -37,6 +38,7 @@ class _RunningFile:
     """A file that runs.
 
     Attributes:
+        engine: the one that runs it.
         session: the one in which its statements run.
         context: what announcements record of the session.
         tables: the record of its tables.
@@ -45,11 +47,26 @@ class _RunningFile:
     """
 
     compiled: Compiled
+    engine: FileEngine
     session: Session
     context: FileSession
     tables: FileRecord
     started_at: datetime
     has_plan_file: bool
+
+
+class _OtherEngine(Exception):
+    """A statement needs another engine than the one in which its file runs. It had no effect.
+
+    Attributes:
+        engine: the one that it needs.
+        statement: its index.
+    """
+
+    def __init__(self, engine: FileEngine, statement: int) -> None:
+        self.engine = engine
+        self.statement = statement
+        super().__init__()
 
 
 class Runner:
@@ -60,6 +77,9 @@ class Runner:
         self._recorder = held.recorder
         self._progress = progress
         self._tables = TableRecords(held)
+        self._engines = held.target.file_engines()
+        # The name of the engine of the last file.
+        self._engine: str | None = None
         # Whether `migrate` may settle the outcome of the statement that was announced last.
         self._may_settle = False
         # Deferred outcomes of files, to which the records of their tables are to be added before they are appended.
@@ -84,12 +104,34 @@ class Runner:
         if self._held.engine.cancelled():
             self._flush()
             raise stopped_before(compiled.migration.location)
+        started = time.monotonic()
+        engine = self._engines.of(compiled)
+        try:
+            self._run_in(engine, planned, compiled, plan)
+        except _OtherEngine as needed:
+            engine = needed.engine
+            self._run_in(engine, replace(planned, resumes_at=needed.statement), compiled, plan)
+        migration, total, duration_ms = planned.migration, len(compiled.statements), _milliseconds_since(started)
+        name = migration.identity.get("name")
+        applied = AppliedFile(
+            migration.version or None, migration.location, total, duration_ms, planned.resumes_at, name, engine.name
+        )
+        self._progress.add_applied(applied)
+        applied_logger.info("%s", applied.line())
+
+    def _run_in(self, engine: FileEngine, planned: Planned, compiled: Compiled, plan: Plan) -> None:
+        """Run what is left of a file in an engine.
+
+        Raises:
+            _OtherEngine: a statement needs another engine. It had no effect, and the stop before it is recorded.
+        """
+        self._use(engine)
         remaining = [step for step in compiled.steps if step[0].index >= planned.resumes_at]
-        started, started_at = time.monotonic(), datetime.now(timezone.utc)
+        started_at = datetime.now(timezone.utc)
         process = self._held.target.run.holder(self._held.engine.process)
         why = (plan.jumped_over, plan.selection.reason, plan.digest)
         announcement = entries.started(compiled, planned.resumes_at, started_at, process, *why)
-        file = self._begin(planned, compiled, started_at, has_plan_file=plan.selection.has_file)
+        file = self._begin(engine, planned, compiled, started_at, has_plan_file=plan.selection.has_file)
         with closing(file.session):
             for step in remaining:
                 self._announce(announcement, file, step[0])
@@ -98,13 +140,18 @@ class Runner:
                 self._recorder.defer(announcement)
                 announcement = entries.took_effect(compiled, None, started_at)
             self._end(announcement, file)
-        migration, total, duration_ms = planned.migration, len(compiled.statements), _milliseconds_since(started)
-        name = migration.identity.get("name")
-        applied = AppliedFile(
-            migration.version or None, migration.location, total, duration_ms, planned.resumes_at, name
-        )
-        self._progress.add_applied(applied)
-        applied_logger.info("%s", applied.line())
+
+    def _use(self, engine: FileEngine) -> None:
+        """Open an engine, unless the last file ran in it. The lock row names its process before it is used."""
+        if engine.name == self._engine:
+            return
+        if self._engine is not None:
+            self._flush()  # Events have the name of the engine that is open when they are appended.
+        self._held.engine.use(engine.name)
+        # A direct file runs in the process of the run, which the row names; an engine that is open may still write to the store.
+        if not engine.is_direct:
+            self._held.lock.name_engine(self._held.engine.process)
+        self._engine = engine.name
 
     def _end(self, applied: Entry, file: _RunningFile) -> None:
         """Record that the file is applied, together with the start of the next one: nothing happens in between."""
@@ -140,12 +187,12 @@ class Runner:
             self._recorder.flush()
 
     def _begin(
-        self, planned: Planned, compiled: Compiled, started_at: datetime, *, has_plan_file: bool
+        self, engine: FileEngine, planned: Planned, compiled: Compiled, started_at: datetime, *, has_plan_file: bool
     ) -> _RunningFile:
         """Open the session of a file, and restore what its completed statements set."""
         with ExitStack() as opened:
             try:
-                session = self._held.engine.start().open_session()
+                session = self._held.engine.executor.open_session()
                 opened.callback(session.close)
                 context = FileSession(session, planned, compiled)
                 context.restore()
@@ -154,7 +201,7 @@ class Runner:
                 self._flush()  # The previous file is applied, and nothing of this one is in flight.
                 raise
             opened.pop_all()
-        return _RunningFile(compiled, session, context, tables, started_at, has_plan_file)
+        return _RunningFile(compiled, engine, session, context, tables, started_at, has_plan_file)
 
     def _announce(self, announcement: Entry, file: _RunningFile, statement: Statement) -> None:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
@@ -220,6 +267,9 @@ class Runner:
             ):
                 return session.execute(statement.text, tag=tag)
         except EngineError as lost:
+            if isinstance(lost, NotPlain) and (other := self._engines.instead(lost.message)):
+                self._defer_outcome(entries.interrupted(compiled, statement.index - 1), file, statement.index - 1)
+                raise _OtherEngine(other, statement.index) from lost
             error = self._look_up(lost, InFlight((), began, tag, statement.text, None))
             if error is None:
                 return lost.query_id
@@ -237,7 +287,7 @@ class Runner:
         if isinstance(error, StatementRefused) or error.query_id is None or self._held.engine.cancelled():
             return error
         try:
-            evidence = self._held.engine.start().evidence(statement)
+            evidence = self._held.engine.executor.evidence(statement)
         except GlacierbaseError as failed:
             logger.debug("the engine's record of query %s could not be read: %s", error.query_id, failed.message)
             return error

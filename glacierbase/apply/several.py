@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from glacierbase.apply import hooks
-from glacierbase.apply.migrator import Migrator, chosen
-from glacierbase.apply.plan import Selection
+from glacierbase.apply.migrator import Migrator, chosen, needs_engine
+from glacierbase.apply.plan import Plan, Selection
 from glacierbase.apply.results import NOT_RUN, MigrateResult
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import check_installed
@@ -29,14 +29,17 @@ def check(
     if target.spark is not None:
         return None
     try:
+        # Without the engine, a file that is to run directly needs nothing that is not installed, and no worker that looks.
+        if target.catalog.is_direct and not _needs_engine(target, _plan(target, selection, given)):
+            return None
         check_installed(target.catalog, target.run)
     except GlacierbaseError as error:
         try:
-            pending = _pending(target, selection, given)
+            plan = _plan(target, selection, given)
+            if _needs_engine(target, plan):
+                return hooks.after(target, replace(result, not_run=_labels(plan), error=error), had_pending=True)
         except GlacierbaseError:
             return None
-        if pending != ():
-            return hooks.after(target, replace(result, not_run=pending or (), error=error), had_pending=True)
     return None
 
 
@@ -48,20 +51,29 @@ def not_run(
     Args:
         why: a clause.
     """
-    pending = None
+    plan = None
     if not target.cancelled():
         with suppress(GlacierbaseError):  # Its next run reports it.
-            pending = _pending(target, selection, given)
-    return replace(result, skipped=f"{NOT_RUN}{why}", not_run=pending or ())
+            plan = _plan(target, selection, given)
+    return replace(result, skipped=f"{NOT_RUN}{why}", not_run=_labels(plan))
 
 
-def _pending(target: Target, selection: Selection, given: GivenPlan | None) -> tuple[str, ...] | None:
-    """Return the versions and names that `migrate` would run; None where only the engine can read the history.
+def _needs_engine(target: Target, plan: Plan | None) -> bool:
+    """Return whether the engine runs a pending file; True where only the engine can read the history."""
+    return plan is None or any(needs_engine(target, plan))
+
+
+def _labels(plan: Plan | None) -> tuple[str, ...]:
+    """Return the versions and names that `migrate` would run; none where only the engine can read the history."""
+    return tuple(planned.migration.label for planned in plan.pending) if plan else ()
+
+
+def _plan(target: Target, selection: Selection, given: GivenPlan | None) -> Plan | None:
+    """Return what `migrate` would run; None where only the engine can read the history.
 
     Raises:
         GlacierbaseError: as `migrate` would, before it starts the engine.
     """
     if not opens_without_engine(target.catalog):
         return None
-    plan = Migrator(target).plan(chosen(target, selection, given))
-    return tuple(planned.migration.label for planned in plan.pending)
+    return Migrator(target).plan(chosen(target, selection, given))

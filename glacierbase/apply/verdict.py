@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from glacierbase.model.shape import TableVersion
+from glacierbase.run.run import tag_uuid
 
 
 def verdict(before: TableVersion, now: TableVersion | None, tag: str) -> tuple[bool | None, str]:
@@ -21,7 +22,7 @@ def verdict(before: TableVersion, now: TableVersion | None, tag: str) -> tuple[b
         return False, f"{table} has had no commit since ({_file(now.metadata)}), so it had no effect"
     if now.previous != before.metadata:
         return None, f"{table} has had several commits since {_file(before.metadata)}"
-    if now.sequence == before.sequence + 1 and now.tag == tag:
+    if tag_uuid(tag) in _file(now.metadata) or (now.sequence == before.sequence + 1 and now.tag == tag):
         return True, f"the only commit to {table} since is its own ({_file(now.metadata)}), so it took effect"
     return None, f"{table} has had one commit since, which does not name this statement ({_file(now.metadata)})"
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping, Sequence
 
 from glacierbase.catalogs.yamlfile import MappingNode
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.text import did_you_mean, nearest, suggestion
-
-DECLARED = re.compile(r"spark\.sql\.catalog\.([^.]+)")
+from glacierbase.sql.qualified import DECLARED
 
 _ICEBERG = ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg.spark.SparkSessionCatalog")
 DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"

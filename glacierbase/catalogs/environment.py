@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.catalogs.blocks import drift_rules, layout_options, lint_options, management
-from glacierbase.catalogs.declared_catalogs import DECLARED, wrong_catalogs
+from glacierbase.catalogs.declared_catalogs import wrong_catalogs
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import KEYS, unknown_engine
 from glacierbase.catalogs.references import References, resolved, with_unset_joined
@@ -29,6 +29,7 @@ from glacierbase.model.catalog import (
 from glacierbase.model.keys import REQUIREMENT, STORE_CATALOG, Kind, ValueType
 from glacierbase.run.packages import EXECUTORS, names_in
 from glacierbase.sql.dialects import SUBSTITUTES
+from glacierbase.sql.qualified import DECLARED
 
 # Keys that are attributes of `Catalog`.
 _OWN_KEYS = ("sparkConf", "dependencies", "allowFloating", "connection")

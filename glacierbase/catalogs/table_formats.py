@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import re
 
-from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.model.catalog import Catalog
-from glacierbase.sql.qualified import DEFAULT_CATALOG
+from glacierbase.sql.qualified import DECLARED, DEFAULT_CATALOG
 
 _JARS = {
     name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")

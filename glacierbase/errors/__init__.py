@@ -189,6 +189,13 @@ class CommitConflict(StatementRefused):
     """Another writer committed to the table first."""
 
 
+class NotPlain(StatementRefused):
+    """A statement, or its table, needs an engine: without one, its result could differ."""
+
+    def __init__(self, why: str) -> None:
+        super().__init__("NOT_PLAIN", why, hint="run it with `type: spark`")
+
+
 class OutcomeUnknown(EngineError):
     """The answer was lost or proves nothing: the statement may have taken effect."""
 

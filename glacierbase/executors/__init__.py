@@ -5,6 +5,7 @@ Packages add types of engine by the entry point group `glacierbase.executors`, e
 consequences of a failure are decided in the layers above. Every implementation passes `tests/engines/contract/`.
 
 - `engine`: the engine of one catalog, started only when a statement has to run.
+- `direct`: which files run without it.
 - `cancel`: cancel a statement that runs.
 - `environments`, `lockfile`: the virtual environments of `packages`, and the lock files of what they contain.
 - `installing`: make environments with uv or pip, and delete old ones.
@@ -332,6 +333,7 @@ class EngineType:
         extra: the extra of glacierbase that installs the engine; empty where another package does.
         has_copies: whether `open_copy` starts an engine for `review`.
         grants: the kinds of servers whose grants `access plan` can write for this engine.
+        is_direct: whether it runs statements in this process, without an engine.
     """
 
     name: str
@@ -342,6 +344,7 @@ class EngineType:
     extra = ""
     has_copies = False
     grants: tuple[str, ...] = ()
+    is_direct = False
 
     def open_executor(self, catalog: Catalog, run: Run) -> Executor:
         """Connect to the catalog's engine.

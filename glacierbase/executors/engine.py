@@ -1,4 +1,4 @@
-"""The engine of one catalog, started only when a statement has to run on it."""
+"""The engine of one catalog, started only when a statement has to run on it, and the executor of files that run without it."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import Any
 
 from glacierbase.errors import Interrupted
 from glacierbase.executors import Executor
+from glacierbase.executors.direct import DIRECT
 from glacierbase.run.waiting import NoAnswer, result, start_thread
 
 # A start that downloads jars takes minutes. A start that hangs is cancelled by a signal.
@@ -24,10 +25,22 @@ class Engine:
         cancelled: returns True once the run is cancelled.
     """
 
-    def __init__(self, start: Callable[[], Executor], cancelled: Callable[[], bool] = lambda: False) -> None:
+    def __init__(
+        self,
+        start: Callable[[], Executor],
+        cancelled: Callable[[], bool] = lambda: False,
+        open_direct: Callable[[], Executor] | None = None,
+    ) -> None:
+        """Args:
+        open_direct: opens the executor of files that run directly; None where the engine runs every file.
+        """
         self._start = start
         self.cancelled = cancelled
+        self._open_direct = open_direct
         self._opening: Future[Executor] | None = None
+        # The executor of files that run directly, and that of the file that runs, each once it is open.
+        self._direct: Executor | None = None
+        self._used: Executor | None = None
         self._resources = ExitStack()
 
     def at_close(self, release: Callable[[], None]) -> None:
@@ -60,6 +73,23 @@ class Engine:
         except NoAnswer as error:
             raise Interrupted("INTERRUPTED", "stopped while the engine started; nothing was in flight") from error
 
+    def use(self, name: str) -> Executor:
+        """Return the executor of a file, which name, principal and process describe from now on. Raises as `start` does.
+
+        Args:
+            name: as `FileEngine.name`.
+        """
+        if name == DIRECT and self._open_direct:
+            self._direct = self._used = self._direct or self._open_direct()
+        else:
+            self._used = self.start()
+        return self._used
+
+    @property
+    def executor(self) -> Executor:
+        """The executor of the file that runs, else the engine. Raises as `start` does."""
+        return self._used or self.start()
+
     @property
     def name(self) -> str | None:
         """Name and version of the engine; None before it is open."""
@@ -85,6 +115,8 @@ class Engine:
 
     @property
     def _opened(self) -> Executor | None:
+        if self._used:
+            return self._used
         opening = self._opening
         return opening.result() if opening and opening.done() and not opening.exception() else None
 
@@ -96,6 +128,8 @@ class Engine:
     def close(self) -> None:
         """Release the resources and close the executor if it was started. A starting executor is closed once it is open."""
         with self._resources:
+            if self._direct:
+                self._direct.close()
             if self._opening is None:
                 return
             try:

@@ -82,6 +82,11 @@ class Details:
         return application if isinstance(application, str) else None
 
     @property
+    def is_direct(self) -> bool:
+        """Whether the file ran directly, in the process of its run."""
+        return self.process.get("engine_pid") is not None and self.process["engine_pid"] == self.process.get("pid")
+
+    @property
     def has_query_tags(self) -> bool:
         """Whether the engine keeps a log in which each statement carries its tag."""
         return "query_tag" in self.process

@@ -10,6 +10,7 @@ from typing import Any
 from glacierbase import executors
 from glacierbase.errors import EngineError, EngineUnavailable
 from glacierbase.executors import Executor
+from glacierbase.executors.direct import FileEngines
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import Terms
 from glacierbase.migrations.compiled import Compiled, compile_all
@@ -73,7 +74,12 @@ class Target:
 
     def engine(self) -> Engine:
         """Return the engine of the catalog, not started yet."""
-        return Engine(lambda: self.open_executor(self.catalog, self.run, self.spark), self.cancelled)
+        open_direct = self.file_engines().opener()
+        return Engine(lambda: self.open_executor(self.catalog, self.run, self.spark), self.cancelled, open_direct)
+
+    def file_engines(self) -> FileEngines:
+        """Return what chooses the engine of each file."""
+        return FileEngines(self.catalog, in_session=self.spark is not None)
 
     @contextmanager
     def opened(self) -> Iterator[OpenCatalog]:

@@ -110,6 +110,7 @@ def _status_of(migration: Migration | None, record: Record | None, state: State)
         statements_total=None if state is State.PENDING else record.statements_total,
         applied_at=record.applied_at,
         run_id=record.outcome.run_id,
+        engine=None if record.outcome.event == EventType.BASELINED else record.outcome.engine,
         error_message=record.last.error_message,
         applied_by=record.applied_by,
         repaired=_repaired(record.repair) if record.repair else None,

@@ -16,6 +16,7 @@ from functools import partial
 from threading import Barrier
 
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
+from glacierbase.executors import Executor
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.opening import OpenCatalog, Target, embedded_hint
@@ -24,6 +25,7 @@ from glacierbase.inspect.access import namespaces_access
 from glacierbase.inspect.results import Check, DoctorResult
 from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.command import command
+from glacierbase.model.names import name_of
 from glacierbase.run.waiting import in_context
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.choice import ddl, described, opens_without_engine, renaming_warnings
@@ -54,6 +56,8 @@ def examine(target: Target, report: Callable[[NamespaceAccess], object] = lambda
     yield Check("configuration", f"catalogs/{catalog.file.name}, environment {catalog.environment}")
     yield _checked("store", lambda: described(catalog))
     yield _checked("files", lambda: f"{len(target.compile(target.files))} migrations render and split")
+    if open_direct := target.file_engines().opener():
+        yield _checked("direct", lambda: _direct(target, open_direct))
     with closing(target.engine()) as engine:
         # A store that needs no engine answers in a second, and starting Spark takes many.
         steps = [partial(_checked_connection, engine), partial(_checked_history, target, engine)]
@@ -66,6 +70,18 @@ def examine(target: Target, report: Callable[[NamespaceAccess], object] = lambda
         yield from _examine_store(opened)
         for access in namespaces_access(opened):
             report(access)
+
+
+def _direct(target: Target, open_direct: Callable[[], Executor]) -> str:
+    """Return in which catalogs plain files run without the engine, each of which has just answered, and why not in the others."""
+    reasons = dict(target.file_engines().catalogs())
+    names = [name for name, why in reasons.items() if why is None]
+    if names:
+        with closing(open_direct()) as executor, closing(executor.open_session()) as session:
+            for name in names:
+                session.shape(name_of((name, target.catalog.store.namespace, "doctor")))
+    others = (f"not in {name}: {why}" for name, why in reasons.items() if why)
+    return "; ".join((f"plain files run without the engine in {', '.join(names) or 'no catalog'}", *others))
 
 
 def _checked_connection(engine: Engine) -> Check:

@@ -28,11 +28,12 @@ class StatusResult(Result):
         return (*self.migrations, *self.repeatables)
 
     def lines(self) -> Sequence[Line]:
-        header = ("version", "state", "done", "applied at", "author", "description")
-        return [
-            *(table(header, [_status_row(status) for status in self.all_statuses]) or ["no migrations"]),
-            *self.notes(),
-        ]
+        header: tuple[str, ...] = ("version", "state", "done", "applied at", "author", "description")
+        rows = [_status_row(status) for status in self.all_statuses]
+        if len({status.engine.partition(" ")[0] for status in self.all_statuses if status.engine}) > 1:
+            header = (*header, "engine")
+            rows = [(*row, status.engine) for row, status in zip(rows, self.all_statuses, strict=True)]
+        return [*(table(header, rows) or ["no migrations"]), *self.notes()]
 
     def notes(self) -> list[str]:
         """Return the lines below the table: errors, notes and the lock holder."""

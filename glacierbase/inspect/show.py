@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 
+from glacierbase.errors import GlacierbaseError
+from glacierbase.executors.direct import FileEngine
 from glacierbase.history.details import details_of
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
@@ -52,6 +55,8 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
         f" `{command('migrate', '--allow-out-of-order', version)}`"
     ),
 }
+# What would run, or go on.
+_LEFT = (State.PENDING, State.OUT_OF_ORDER, State.FAILED, State.INTERRUPTED)
 _ORIGINS = {
     ChangeOrigin.OUTSIDE: "found before it, not from a migration",
     ChangeOrigin.DURING: "while it ran, not by it",
@@ -103,6 +108,8 @@ class ShowResult(Result):
     Attributes:
         tables: the changes that its runs recorded: their own, and those that no migration made.
         original: who applied it with another tool, before `import --baseline` recorded it.
+        engine: the one that would run what is left of it: `direct`, or the type of the catalog's engine; None if nothing is left.
+        needs_engine: why that does not run directly where `migrationExecutor.direct` allows it, as a clause.
     """
 
     migration: Status | None = None
@@ -113,6 +120,8 @@ class ShowResult(Result):
     next: str = ""
     tables: tuple[MadeChange, ...] = ()
     original: OriginalRun | None = None
+    engine: str | None = None
+    needs_engine: str | None = None
 
     def lines(self) -> Sequence[Line]:
         status = self.migration
@@ -147,6 +156,8 @@ class ShowResult(Result):
             yield f"by {self.original.tool}", f"{self.original.script} by {by}"
         for allow in self.allows:
             yield f"allows {allow.code}", f"at statement {allow.statement_index}: {allow.reason}"
+        if engine := FileEngine(self.engine or "", self.needs_engine).text():
+            yield "would run", engine
         if self.run:
             yield from self.run.rows()
 
@@ -161,6 +172,7 @@ def show(target: Target, result: ShowResult, key: Key) -> ShowResult:
     record = state.history.record(key)
     # Of a repeatable that changed since it ran, those that are to run.
     statements, allows = statements_of(target, key, None if status.state is State.PENDING else record)
+    engine = _engine(target, key) if status.state in _LEFT else None
     return replace(
         result,
         migration=status,
@@ -171,7 +183,17 @@ def show(target: Target, result: ShowResult, key: Key) -> ShowResult:
         next=next_step(status),
         tables=made_by(state.history, key),
         original=details_of(record.started).original if record else None,
+        engine=engine.name if engine else None,
+        needs_engine=engine.why if engine else None,
     )
+
+
+def _engine(target: Target, key: Key) -> FileEngine | None:
+    """Return the engine that would run a file; None where the file is gone or does not compile."""
+    with suppress(GlacierbaseError):
+        for compiled in target.compile([file for file in target.files if file.key == key]):
+            return target.file_engines().of(compiled)
+    return None
 
 
 def check_known(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResult, ...]:

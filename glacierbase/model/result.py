@@ -165,6 +165,7 @@ class Status(Identified):
         stopped_at: the statement (from 1) that failed, is running, or has an unknown outcome; else None.
         replaces: the versions that a squash replaces.
         name: of a repeatable; None for a version.
+        engine: name and version of the engine that ran it last, `pyiceberg …` where it ran directly; None if it did not run.
     """
 
     version: str | None
@@ -184,6 +185,7 @@ class Status(Identified):
     stopped_at: int | None = None
     replaces: tuple[str, ...] = ()
     name: str | None = None
+    engine: str | None = None
 
     @property
     def state_name(self) -> str:

@@ -10,8 +10,9 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from glacierbase import executors
-from glacierbase.catalogs.declared_catalogs import DECLARED, DELTA, HUDI
+from glacierbase.catalogs.declared_catalogs import DELTA, HUDI
 from glacierbase.model.catalog import Catalog, Hooks
+from glacierbase.sql.qualified import DECLARED
 
 # Settings that change the meaning of a statement, and that load no class and contain no address.
 _KEPT = frozenset(

@@ -95,6 +95,11 @@ def statement_tag(run_id: str, version: str, index: int) -> str:
     return f"{run_tag(run_id)};{version};{index}"
 
 
+def tag_uuid(tag: str) -> str:
+    """Return the UUID in the name of the metadata file that a statement with this tag commits without an engine."""
+    return str(uuid.uuid5(uuid.NAMESPACE_OID, tag))
+
+
 def run_tag(run_id: str) -> str:
     """Return the tag of the statements that write the history and the lock of a run."""
     return f"glacierbase;{run_id}"

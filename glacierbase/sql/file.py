@@ -14,7 +14,7 @@ from glacierbase.model.migration import Statement
 from glacierbase.model.names import completed_like, name_of, name_parts
 from glacierbase.sql import read
 from glacierbase.sql.dialects import SPARK, dialect_of
-from glacierbase.sql.qualified import DEFAULT_CATALOG, is_catalog, is_path, qualified
+from glacierbase.sql.qualified import DEFAULT_CATALOG, first_namespace, is_catalog, is_path, qualified
 from glacierbase.sql.statement import Call, Name, ParsedStatement
 
 
@@ -121,7 +121,7 @@ class _Session:
             self._forget("namespace")  # PUBLIC, if it exists.
         elif is_catalog(self._of, selected.parts[0]):
             namespace = Name(selected.parts[1:], selected.key[1:], selected.written[1:])
-            self._choose(namespace.recorded or self._first(selected.parts[0]), selected.parts[0])
+            self._choose(namespace.recorded or first_namespace(self._of, selected.parts[0]), selected.parts[0])
         elif kind == "catalog" or len(selected.parts) > 1:
             self._forget("catalog", "namespace")
         else:
@@ -142,11 +142,6 @@ class _Session:
 
     def _default(self) -> str:
         return self._of.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
-
-    def _first(self, catalog: str) -> str:
-        """Return the namespace that is the current one when a catalog of Spark becomes the current one."""
-        given = self._of.spark_conf.get(f"spark.sql.catalog.{catalog}.default-namespace", "")
-        return "default" if catalog == DEFAULT_CATALOG else given
 
 
 def whole_names(catalog: Catalog, parsed: ParsedStatement, uses: Iterable[Named]) -> list[Name]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from glacierbase.model.catalog import Catalog
@@ -9,6 +10,8 @@ from glacierbase.model.names import completed_like, name_of, name_parts
 from glacierbase.sql.dialects import dialect_of
 
 DEFAULT_CATALOG = "spark_catalog"
+# The key of `sparkConf` that declares a catalog.
+DECLARED = re.compile(r"spark\.sql\.catalog\.([^.]+)")
 
 
 def qualified(catalog: Catalog, table: str) -> str:
@@ -71,6 +74,12 @@ def place_of(catalog: Catalog, table: str) -> tuple[str, str] | None:
         return None
     parts = name_parts(whole_name(catalog, table))
     return (parts[0], ".".join(parts[1:-1])) if len(parts) > 2 else None
+
+
+def first_namespace(catalog: Catalog, name: str) -> str:
+    """Return the namespace that is the current one when a catalog of Spark becomes the current one."""
+    given = catalog.spark_conf.get(f"spark.sql.catalog.{name}.default-namespace", "")
+    return "default" if name == DEFAULT_CATALOG else given
 
 
 def is_catalog(catalog: Catalog, name: str) -> bool:

@@ -10,7 +10,6 @@ from time import monotonic
 from types import TracebackType
 from typing import Any, TypeVar
 
-from glacierbase.catalogs.declared_catalogs import DECLARED
 from glacierbase.catalogs.table_formats import formats
 from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError, OutcomeUnknown, TableNotFound
 from glacierbase.executors import ListedTable, Session, type_of
@@ -24,7 +23,7 @@ from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Past, Shape, StatementLog
 from glacierbase.run.waiting import Caller, result
 from glacierbase.sql.dialects import dialect_of
-from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified, whole_name
+from glacierbase.sql.qualified import DECLARED, DEFAULT_CATALOG, qualified, whole_name
 
 T = TypeVar("T")
 

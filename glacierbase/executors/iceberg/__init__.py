@@ -7,6 +7,7 @@ Catalogs:
 
 Tables:
 - `shape`, `versions`: the shapes and the versions of users' tables.
+- `preserved`: whether a commit of PyIceberg would lose a part of a table's metadata.
 - `values`, `arrow`: the values of a column of a user's table; the columns of an Arrow or Parquet file.
 
 Statements:
@@ -43,6 +44,7 @@ class Iceberg(EngineType):
     default_catalog = ("name",)
     extra = "iceberg"
     has_copies = True
+    is_direct = True
 
     def implied_conf(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
         """Return settings by which names of tables begin with the catalog."""

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from glacierbase.errors import StatementRefused
+from glacierbase.errors import NotPlain, StatementRefused
 from glacierbase.executors import Evidence, InFlight, ListedTable, Row, Session
 from glacierbase.executors.iceberg.ddl import run
 from glacierbase.executors.iceberg.errors import mapped
@@ -63,21 +63,22 @@ class IcebergSession:
         sql: str,
         parameters: Sequence[Any] = (),
         *,
-        tag: str | None = None,  # noqa: ARG002 (the port's)
+        tag: str | None = None,
     ) -> str | None:
         """Run one plain statement. Another one is refused."""
         if parameters:
             raise StatementRefused("UNSUPPORTED", "a plain statement has no parameters")
         statement = read(sql, SPARK.name)
         if why := why_not_plain(statement):
-            raise StatementRefused("NOT_PLAIN", why, hint="run it with `type: spark`")
+            raise NotPlain(why)
+        self._lakes.begin(tag)
         with mapped():
             run(self._lakes, statement)
         return None
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:  # noqa: ARG002 (the port's)
         """Refuse a query: it needs an engine."""
-        raise StatementRefused("NOT_PLAIN", "a query needs an engine", hint="run it with `type: spark`")
+        raise NotPlain("a query needs an engine")
 
     def cancel(self) -> None:
         """Do nothing: a commit takes less time than its cancellation."""
@@ -102,13 +103,13 @@ class IcebergSession:
         return ()
 
     def context(self) -> SessionContext:
-        """Return the catalog of unqualified names."""
-        return SessionContext(self._lakes.default)
+        """Return the catalog and the namespace of a new session in Spark."""
+        return SessionContext(self._lakes.default, self._lakes.default_namespace)
 
     def select(self, context: SessionContext) -> None:
         """Refuse another context than the only one."""
         if context != self.context():
-            raise StatementRefused("NOT_PLAIN", f"a session without an engine stays in {self.context()}")
+            raise NotPlain(f"a session without an engine stays in {self.context()}")
 
     def close(self) -> None:
         """Do nothing."""

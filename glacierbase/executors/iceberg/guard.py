@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from gzip import BadGzipFile
@@ -14,6 +15,7 @@ from pyiceberg.serializers import ToOutputFile
 
 from glacierbase.errors import EngineError, OutcomeUnknown
 from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.run.run import tag_uuid
 
 # All properties whose value PyIceberg imports and calls, and the classes of PyIceberg that they may name. `auth` is a mapping, in
 # which `impl` names a class; its other kinds would fetch this machine's credentials for the server.
@@ -27,6 +29,8 @@ _IMPLEMENTATIONS: Mapping[str, tuple[str, ...]] = {
     "auth": (),
 }
 _LONGEST = 100
+# The UUID in the name of a metadata file.
+_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*\Z)")
 
 
 def check_implementations(properties: Mapping[str, Any], source: str) -> None:
@@ -68,9 +72,11 @@ class Guarded(Catalog):  # type: ignore[misc]
 
     Attributes:
         commit_seconds: as `Store.commit_seconds`.
+        statement: the tag of the statement that commits; None for commits of history and lock.
     """
 
     commit_seconds: float | None = None
+    statement: str | None = None
 
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
         """Check first: PyIceberg calls this with the properties of each table that it loads."""
@@ -85,6 +91,13 @@ class Guarded(Catalog):  # type: ignore[misc]
     def _write_metadata(metadata: Any, io: Any, metadata_path: str) -> None:
         """Write a metadata file without checking whether it exists: its name holds a new UUID."""
         ToOutputFile.table_metadata(metadata, io.new_output(metadata_path), overwrite=True)
+
+    def _update_and_stage_table(self, *arguments: Any) -> Any:
+        """Name the new metadata file after the statement, which proves later that the commit was its own."""
+        staged = super()._update_and_stage_table(*arguments)
+        if self.statement:
+            staged.metadata_location = _UUID.sub(tag_uuid(self.statement), staged.metadata_location)
+        return staged
 
     def commit_table(self, table: Any, requirements: Any, updates: Any) -> Any:
         """Check the answer, which becomes the table's new metadata."""

@@ -9,14 +9,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from glacierbase.errors import StatementRefused, TableNotFound
+from glacierbase.errors import ConfigurationError, NotPlain, OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors import ListedTable
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.opened import open_catalog
+from glacierbase.executors.iceberg.preserved import check_preserved
 from glacierbase.executors.iceberg.properties import opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts
-from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified
+from glacierbase.sql.qualified import DEFAULT_CATALOG, first_namespace, qualified
 from glacierbase.sql.statement import Name
 
 Identifier = tuple[str, ...]
@@ -27,29 +28,44 @@ class Lakes:
 
     Attributes:
         default: the catalog of names without one.
+        default_namespace: the namespace of names without one, in that catalog.
     """
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._opened: dict[str, Any] = {}
         self._kinds: dict[str, str] = {}
+        self._statement: str | None = None
+        # The locations of metadata that PyIceberg writes again as it is.
+        self._whole: set[str] = set()
         self.default = catalog.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
+        self.default_namespace = first_namespace(catalog, self.default)
 
     def open(self, name: str) -> Any:
         """Return a catalog, opened before or now. The tables of a SQL catalog are created, as Spark does.
 
         Raises:
-            ConfigurationError: PyIceberg cannot open it.
+            NotPlain: PyIceberg cannot open it.
         """
         if name not in self._opened:
-            place = opening(replace(self._catalog, store=replace(self._catalog.store, catalog=name)))
-            if place.file:
-                place.file.parent.mkdir(parents=True, exist_ok=True)
-            opened = open_catalog(place)
+            try:
+                place = opening(replace(self._catalog, store=replace(self._catalog.store, catalog=name)))
+                if place.file:
+                    place.file.parent.mkdir(parents=True, exist_ok=True)
+                opened = open_catalog(place)
+            except ConfigurationError as error:
+                raise NotPlain(error.message) from error
             if place.kind == "sql":
                 opened.create_tables()
+            opened.statement = self._statement
             self._opened[name], self._kinds[name] = opened, place.kind
         return self._opened[name]
+
+    def begin(self, tag: str | None) -> None:
+        """Let the commits of the next statement carry its tag."""
+        self._statement = tag
+        for opened in self._opened.values():
+            opened.statement = tag
 
     def place(self, name: Name) -> tuple[Any, Identifier]:
         """Return the catalog of a table or a view, and its name there.
@@ -78,17 +94,31 @@ class Lakes:
         return {name.removeprefix(prefix): value for name, value in conf.items() if name.startswith(prefix)}
 
     def table(self, name: Name) -> Any:
-        """Return a table, freshly loaded.
+        """Return a table, freshly loaded, to be changed. Its metadata holds nothing that a commit of PyIceberg would lose.
 
         Raises:
             TableNotFound: Spark's error for it.
+            NotPlain: PyIceberg does not read its metadata, or would lose a part of it.
+            StatementRefused: the catalog does not answer.
         """
         catalog, identifier = self.place(name)
         try:
             with mapped():
-                return catalog.load_table(identifier)
+                table = catalog.load_table(identifier)
+                if table.metadata_location not in self._whole:
+                    check_preserved(table)
         except TableNotFound as error:
             raise table_not_found(name) from error
+        except OutcomeUnknown as error:  # Nothing was committed yet.
+            if error.error_class == "ValidationError":
+                raise NotPlain(error.message) from error
+            raise StatementRefused(error.error_class, error.message, hint=error.hint) from error
+        self._whole.add(table.metadata_location)
+        return table
+
+    def wrote(self, table: Any) -> None:
+        """Note that a commit of this process made the metadata of a table."""
+        self._whole.add(table.metadata_location)
 
     def table_or_none(self, recorded: str) -> Any:
         """Return a table by its name as the history records it; None if it does not exist."""

@@ -8,12 +8,14 @@ import pytest
 
 from glacierbase.apply.verdict import verdict
 from glacierbase.model.shape import TableVersion
+from glacierbase.run.run import tag_uuid
 
 TABLE = "lake.a.t"
 BEFORE = TableVersion(
     TABLE, "uuid-1", "file:///t/metadata/00003-c.metadata.json", 7, "file:///t/metadata/00002-b.metadata.json"
 )
 TAG = "glacierbase;run;0007;2"
+OF_STATEMENT = f"file:///t/metadata/00004-{tag_uuid(TAG)}.metadata.json"
 OWN = replace(
     BEFORE, metadata="file:///t/metadata/00004-d.metadata.json", sequence=8, previous=BEFORE.metadata, tag=TAG
 )
@@ -31,6 +33,9 @@ VERDICTS = [
     ("its own commit beside another in one commit", replace(OWN, sequence=9), None),
     ("rolled back to its snapshot before", replace(OWN, metadata="e", previous=OWN.metadata, sequence=8), None),
     ("its log does not reach back", replace(OWN, previous=None), None),
+    ("an ALTER of its own without an engine", replace(OWN, metadata=OF_STATEMENT, sequence=7, tag=None), True),
+    ("its own without an engine, then another one", replace(OWN, metadata="e", previous=OF_STATEMENT, sequence=7), None),
+    ("another commit, then its own without an engine", replace(OWN, metadata=OF_STATEMENT, previous="d"), None),
     ("dropped", None, None),
     ("dropped and created again", replace(OWN, uuid="uuid-2", previous=None, sequence=1), None),
     ("dropped, and another one registered at the same place", replace(BEFORE, uuid="uuid-2"), None),

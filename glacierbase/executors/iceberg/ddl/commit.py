@@ -51,7 +51,7 @@ def change_table(lakes: Lakes, name: Name, clauses: Sequence[tuple[Stage, Part]]
             stage(transaction, part)
         try:
             with mapped():
-                transaction.commit_transaction()
+                lakes.wrote(transaction.commit_transaction())
             return
         except CommitConflict:
             if attempt == _ATTEMPTS:
