@@ -16,7 +16,7 @@ from glacierbase.executors.iceberg.opened import open_catalog
 from glacierbase.executors.iceberg.properties import opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts
-from glacierbase.sql.qualified import DEFAULT_CATALOG, qualified
+from glacierbase.sql.qualified import DEFAULT_CATALOG, is_catalog, qualified
 from glacierbase.sql.statement import Name
 
 Identifier = tuple[str, ...]
@@ -61,6 +61,19 @@ class Lakes:
         if len(rest) == 1:
             raise StatementRefused("NOT_PLAIN", f"{name.recorded} is in no namespace, which needs the engine")
         return self.open(first), tuple(rest)
+
+    def namespace(self, name: Name) -> tuple[Any, Identifier]:
+        """Return the catalog of a namespace, and its path there.
+
+        Raises:
+            StatementRefused: the name is that of a catalog.
+        """
+        parts = tuple(name_parts(name.recorded))
+        if not is_catalog(self._catalog, parts[0]):
+            return self.open(self.default), parts
+        if len(parts) == 1:
+            raise StatementRefused("NOT_PLAIN", f"{name.recorded} is a catalog, which needs the engine")
+        return self.open(parts[0]), parts[1:]
 
     def new_properties(self, name: Name, given: Mapping[str, str], of_new_tables: Mapping[str, str]) -> dict[str, str]:
         """Return the properties of a new table, with those that the configuration of its catalog sets for all tables.

@@ -5,6 +5,7 @@ What Spark refuses needs Spark too, which says why.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -24,7 +25,7 @@ _NOT_PLAIN = re.compile(
 # PyIceberg does not write the metadata of version 3.
 FORMAT_VERSIONS = ("1", "2")
 # Spark completes and normalises other locations.
-_WHOLE_LOCATION = re.compile(r"[a-z][a-z0-9]*://[\w.-]+(/[\w.=@+-]+)+/?", re.ASCII)
+_WHOLE_LOCATION = re.compile(r"([a-z][a-z0-9]*://[\w.-]+|file:)(/(?!\.\.?(/|$))[\w.=@+-]+)+", re.ASCII)
 _SUCH_LOCATION = "a location that the engine completes"
 
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
@@ -55,6 +56,20 @@ Fields = dict[tuple[str, ...], tuple[tuple[str, ...], TypeTree]]
 def why_no_plain_table(statement: ParsedStatement) -> str | None:
     """Return why a CREATE TABLE or a REPLACE TABLE needs Spark, as a clause; None for one that runs without it."""
     return next(_reasons(statement), None)
+
+
+def why_no_plain_rename(statement: ParsedStatement) -> str | None:
+    """Return why a rename of a table needs Spark, as a clause; None for one that runs without it."""
+    options = statement.options
+    return "RENAME with IF EXISTS or PARTITION" if options.if_exists or options.partition else None
+
+
+def why_no_plain_namespace(statement: ParsedStatement) -> str | None:
+    """Return why a statement on a namespace needs Spark, as a clause; None for one that runs without it."""
+    options, properties = statement.options, [part for part in statement.parts if isinstance(part, Property)]
+    if options.or_replace or options.temporary or (options.if_exists and statement.operation != "drop_namespace"):
+        return "an option that the engine refuses"
+    return next(itertools.chain(_location_reasons(options), _property_reasons(properties)), None)
 
 
 def columns_of(statement: ParsedStatement) -> list[ColumnClause]:

@@ -7,12 +7,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from pyiceberg.catalog.sql import IcebergTables
+from pyiceberg.catalog.sql import IcebergNamespaceProperties, IcebergTables
 from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
 from pyiceberg.exceptions import TableAlreadyExistsError
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.typedef import EMPTY_DICT
 from sqlalchemy import event, insert, make_url, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -56,6 +57,10 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
             _check_own(orm_table.metadata_location, Path(folder))
         with reading_metadata(orm_table.metadata_location):
             return super()._convert_orm_to_iceberg(orm_table)
+
+    def create_namespace(self, namespace: str | tuple[str, ...], properties: Any = EMPTY_DICT) -> None:
+        """Create a namespace with the property by which Iceberg stores one without properties."""
+        super().create_namespace(namespace, IcebergNamespaceProperties.NAMESPACE_MINIMAL_PROPERTIES | properties)
 
     def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> Any:
         """Create a table as Iceberg's JDBC catalog does: the namespace may be absent, and does not decide the location."""

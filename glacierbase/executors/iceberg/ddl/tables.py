@@ -70,6 +70,25 @@ def drop_table(lakes: Lakes, statement: ParsedStatement) -> None:
             raise table_not_found(name) from error
 
 
+def rename_table(lakes: Lakes, statement: ParsedStatement) -> None:
+    """Rename a table within its catalog. Spark takes all parts of a longer new name, without a catalog, as its namespace."""
+    name, new = statement.targets
+    catalog, identifier = lakes.place(name)
+    to = new.parts if len(new.parts) > 1 else (*identifier[:-1], *new.parts)
+    try:
+        with mapped():
+            if not catalog.table_exists(identifier):
+                raise table_not_found(name)
+            if not catalog.namespace_exists(to[:-1]):
+                what = f"Namespace does not exist: {'.'.join(to[:-1])}"
+                raise StatementRefused("NoSuchNamespaceException", what)
+            catalog.rename_table(identifier, to)
+    except StatementRefused as error:
+        if error.error_class == "TableAlreadyExistsError":
+            raise already_exists(new) from error
+        raise table_not_found(name) if error.error_class == "NoSuchTableError" else error from error
+
+
 def already_exists(name: Name) -> StatementRefused:
     """Return Spark's error for the name of a table or a view that exists."""
     what = f"Cannot create table or view {name.recorded} because it already exists."
