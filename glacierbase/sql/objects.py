@@ -71,7 +71,7 @@ def replaced(cursor: Cursor) -> ParsedStatement:
     kind, options = _kind(cursor)
     if kind != "TABLE":
         raise UnsupportedClause(f"REPLACE {kind}")
-    return _created(cursor, kind, replace(options, or_replace=True))
+    return _created(cursor, kind, replace(options, or_replace=True, only_replaces=True))
 
 
 def _kind(cursor: Cursor) -> tuple[str, Options]:

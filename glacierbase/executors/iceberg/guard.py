@@ -68,7 +68,10 @@ class Guarded(Catalog):  # type: ignore[misc]
 
     Attributes:
         commit_seconds: as `Store.commit_seconds`.
+        adds_properties: whether this catalog, not its server, adds the properties of new tables.
     """
+
+    adds_properties = True
 
     commit_seconds: float | None = None
 

@@ -32,7 +32,6 @@ class Lakes:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._opened: dict[str, Any] = {}
-        self._kinds: dict[str, str] = {}
         self.default = catalog.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
 
     def open(self, name: str) -> Any:
@@ -48,7 +47,7 @@ class Lakes:
             opened = open_catalog(place)
             if place.kind == "sql":
                 opened.create_tables()
-            self._opened[name], self._kinds[name] = opened, place.kind
+            self._opened[name] = opened
         return self._opened[name]
 
     def place(self, name: Name) -> tuple[Any, Identifier]:
@@ -75,15 +74,10 @@ class Lakes:
             raise StatementRefused("NOT_PLAIN", f"{name.recorded} is a catalog, which needs the engine")
         return self.open(parts[0]), parts[1:]
 
-    def new_properties(self, name: Name, given: Mapping[str, str], of_new_tables: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties of a new table, with those that the configuration of its catalog sets for all tables.
-
-        Args:
-            of_new_tables: properties that Iceberg adds, but a server does itself.
-        """
+    def new_properties(self, name: Name, given: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties of a new table, with those that the configuration of its catalog sets for all tables."""
         first = name_parts(qualified(self._catalog, name.recorded))[0]
-        added = {} if self._kinds[first] == "rest" else of_new_tables
-        return {**added, **self._set_by(first, "table-default"), **given, **self._set_by(first, "table-override")}
+        return {**self._set_by(first, "table-default"), **given, **self._set_by(first, "table-override")}
 
     def _set_by(self, catalog: str, key: str) -> dict[str, str]:
         prefix = f"spark.sql.catalog.{catalog}.{key}."

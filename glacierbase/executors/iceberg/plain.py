@@ -54,6 +54,7 @@ _PLAIN: Mapping[str, _Check] = {
     "create_table": why_no_plain_table,
     "drop_table": _purge,
     "rename_table": why_no_plain_rename,
+    "replace_table": why_no_plain_table,
 }
 _ON_NAMESPACES: Mapping[str, _Check] = dict.fromkeys(
     ("create_namespace", "alter_namespace", "drop_namespace", "comment_on"), why_no_plain_namespace

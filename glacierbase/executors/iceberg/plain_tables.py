@@ -50,7 +50,8 @@ SUFFIXES = {
 _MOST_WIDTH = 2**31 - 1
 
 # The fields of a table with their types, by the path in lower case; the path as declared.
-Fields = dict[tuple[str, ...], tuple[tuple[str, ...], TypeTree]]
+_Path = tuple[str, ...]
+Fields = dict[_Path, tuple[_Path, TypeTree]]
 
 
 def why_no_plain_table(statement: ParsedStatement) -> str | None:
@@ -80,7 +81,7 @@ def columns_of(statement: ParsedStatement) -> list[ColumnClause]:
 def fields_of(columns: Iterable[ColumnClause]) -> Fields:
     """Return the columns and the fields of their structs."""
     fields: Fields = {}
-    left = [((column.path[0],), type_tree(column.type or "")) for column in columns]
+    left: list[tuple[_Path, TypeTree]] = [((column.path[0],), type_tree(column.type or "")) for column in columns]
     while left:
         path, tree = left.pop()
         fields[tuple(name.lower() for name in path)] = path, tree
@@ -99,9 +100,9 @@ def source_of(transform: Transform, fields: Fields) -> tuple[tuple[str, ...], Ty
     if len(transform.columns) != 1:
         return None
     path = tuple(transform.columns[0].split("."))
-    found = fields.get(tuple(name.lower() for name in path))
+    known = fields.get(tuple(name.lower() for name in path))
     is_any_case = transform.function in _ANY_CASE and transform.text.startswith(transform.function)
-    return found if found and (is_any_case or found[0] == path) else None
+    return known if known and (is_any_case or known[0] == path) else None
 
 
 def _reasons(statement: ParsedStatement) -> Iterator[str]:
@@ -156,7 +157,7 @@ def _column_reasons(columns: Sequence[ColumnClause]) -> Iterator[str]:
 
 def _all_paths(columns: Iterable[ColumnClause]) -> Iterator[tuple[tuple[str, ...], TypeTree]]:
     """Yield the columns and all fields inside, also those of elements, keys and values."""
-    left = [((column.path[0],), type_tree(column.type or "")) for column in columns]
+    left: list[tuple[_Path, TypeTree]] = [((column.path[0],), type_tree(column.type or "")) for column in columns]
     while left:
         path, tree = left.pop()
         yield path, tree

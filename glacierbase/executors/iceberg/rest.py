@@ -36,6 +36,8 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
 class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
     """Restrict every request, including those for the configuration and for a token; PyIceberg bounds none."""
 
+    adds_properties = False
+
     def __init__(self, name: str, wait_seconds: float = WAIT_SECONDS, **properties: str) -> None:
         """Args:
         wait_seconds: the limit of the waits of one request.

@@ -64,6 +64,8 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
 
     def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> Any:
         """Create a table as Iceberg's JDBC catalog does: the namespace may be absent, and does not decide the location."""
+        if identifier in self.list_views(identifier[:-1]):
+            raise TableAlreadyExistsError(f"View with same name already exists: {'.'.join(identifier)}")
         place = location or "/".join((self.properties["warehouse"].rstrip("/"), *identifier))
         metadata = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, place.rstrip("/"), properties)
         file = load_location_provider(metadata.location, metadata.properties).new_table_metadata_file_location()

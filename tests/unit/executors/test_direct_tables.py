@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
 
+import pyarrow as pa
 import pytest
 
 from glacierbase.errors import StatementRefused, TableNotFound
@@ -126,6 +127,65 @@ def test_the_configuration_of_the_catalog_sets_properties(
     assert (other["write.parquet.a"], other["read.b"]) == ("default", "override")
 
 
+def test_a_replaced_table_keeps_its_ids_and_its_history(direct: Direct) -> None:
+    """Columns of the same name keep their ids, new ones continue; a schema or a spec that is known is used again."""
+    direct.run(
+        "CREATE OR REPLACE TABLE lake.a.t (id int, s string, st struct<a: int, b: string>) PARTITIONED BY (id)"
+        " COMMENT 'one' TBLPROPERTIES ('a' = '1', 'b' = '2', 'write.parquet.compression-codec' = 'gzip')"
+    )
+    uuid, first = direct.lake.load_table(("a", "t")).metadata.table_uuid, direct.metadata("a", "t")
+    direct.run(
+        "CREATE OR REPLACE TABLE lake.a.t (st struct<b: string, c: int, a: bigint>, s int NOT NULL, id int)"
+        " PARTITIONED BY (bucket(4, s)) TBLPROPERTIES ('b' = '3')"
+    )
+    second = direct.metadata("a", "t")
+    inside = [
+        {"id": 5, "name": "b", "type": "string", "required": False}, {"id": 6, "name": "c", "type": "int", "required": False},
+        {"id": 4, "name": "a", "type": "long", "required": False},
+    ]  # fmt: skip
+    assert second["schemas"][1]["fields"] == [
+        {"id": 3, "name": "st", "type": {"type": "struct", "fields": inside}, "required": False},
+        {"id": 2, "name": "s", "type": "int", "required": True},
+        {"id": 1, "name": "id", "type": "int", "required": False},
+    ]
+    assert second["partition-specs"][1]["fields"] == [
+        {"source-id": 2, "field-id": 1001, "transform": "bucket[4]", "name": "s_bucket"}
+    ]
+    counters = ("last-column-id", "current-schema-id", "default-spec-id", "last-partition-id", "default-sort-order-id")
+    assert [second[counter] for counter in counters] == [6, 1, 1, 1001, 0]
+    assert second["properties"] == first["properties"] | {"b": "3", "write.parquet.compression-codec": "zstd"}
+    direct.run(
+        "REPLACE TABLE lake.a.t (id int, s string, st struct<a: int, b: string>) PARTITIONED BY (id, bucket(4, s))"
+    )
+    third = direct.metadata("a", "t")
+    assert (third["current-schema-id"], third["schemas"]) == (0, second["schemas"])
+    assert [field["field-id"] for field in third["partition-specs"][2]["fields"]] == [1000, 1001]
+    assert direct.lake.load_table(("a", "t")).metadata.table_uuid == uuid
+    assert len(third["metadata-log"]) == 2
+
+
+def test_a_replaced_table_has_no_rows(direct: Direct) -> None:
+    """The branch main is removed; its snapshots stay, as on Spark, and so does another branch."""
+    direct.run("CREATE TABLE lake.a.t (id int)")
+    table = direct.lake.load_table(("a", "t"))
+    table.append(pa.table({"id": pa.array([1], pa.int32())}))
+    table.manage_snapshots().create_branch(table.current_snapshot().snapshot_id, "other").commit()
+    direct.run("CREATE OR REPLACE TABLE lake.a.t (id int)")
+    replaced = direct.metadata("a", "t")
+    assert "current-snapshot-id" not in replaced
+    assert [*replaced["refs"]] == ["other"]
+    assert len(replaced["snapshots"]) == 1
+
+
+def test_replace_requires_a_table_that_pyiceberg_replaces_as_iceberg_does(direct: Direct) -> None:
+    """REPLACE TABLE of no table is refused; a table of version 1, or a change of the version, needs the engine."""
+    assert direct.refusal("REPLACE TABLE lake.a.t (id int)") == "TABLE_OR_VIEW_NOT_FOUND"
+    direct.run("CREATE TABLE lake.a.t (id int) TBLPROPERTIES ('format-version' = '1')")
+    for version in ("1", "2"):
+        sql = f"CREATE OR REPLACE TABLE lake.a.t (id int) TBLPROPERTIES ('format-version' = '{version}')"
+        assert direct.refusal(sql) == "NOT_PLAIN"
+
+
 def test_a_table_is_renamed_within_its_catalog(direct: Direct) -> None:
     """A name of one part stays in its namespace; a longer one is a namespace and a name, without a catalog."""
     direct.run("CREATE TABLE lake.a.t (id int)", "CREATE NAMESPACE lake.b", "ALTER TABLE lake.a.t RENAME TO u")
@@ -136,8 +196,7 @@ def test_a_table_is_renamed_within_its_catalog(direct: Direct) -> None:
     assert direct.refusal("ALTER TABLE lake.b.V RENAME TO lake.b.x") == "NoSuchNamespaceException"
     assert direct.lake.list_tables(("b",)) == [("b", "V"), ("b", "w")]
 
-
-def test_a_namespace_has_the_properties_of_spark(direct: Direct) -> None:
+    """The owner and a property of Iceberg are beside those of the statement; the clause COMMENT is above a property."""
     """Its owner and Iceberg's own property are beside those of the statement; the clause COMMENT is above a property."""
     direct.run(
         "CREATE DATABASE lake.b COMMENT 'one' LOCATION 's3://bucket/b' WITH DBPROPERTIES ('k' = 'v', 'comment' = 'two')"

@@ -7,6 +7,7 @@ metadata, as often as Iceberg does by default.
 - `tables`: CREATE, DROP and RENAME of tables.
 - `types`: Iceberg's types from Spark's spelling.
 - `namespaces`: CREATE, ALTER, DROP and COMMENT ON of namespaces.
+- `replacing`: CREATE OR REPLACE TABLE and REPLACE TABLE.
 - `properties`: SET and UNSET TBLPROPERTIES.
 """
 
@@ -23,6 +24,7 @@ from glacierbase.executors.iceberg.ddl.namespaces import (
     drop_namespace,
 )
 from glacierbase.executors.iceberg.ddl.properties import set_property, unset_property
+from glacierbase.executors.iceberg.ddl.replacing import replace_table
 from glacierbase.executors.iceberg.ddl.tables import create_table, drop_table, rename_table
 from glacierbase.executors.iceberg.lakes import Lakes
 from glacierbase.sql.statement import ParsedStatement
@@ -36,6 +38,7 @@ STATEMENTS: Mapping[str, _Statement] = {
     "create_table": create_table,
     "drop_table": drop_table,
     "rename_table": rename_table,
+    "replace_table": replace_table,
 }
 # Statements on namespaces, by their operation.
 NAMESPACES: Mapping[str, _Statement] = {
