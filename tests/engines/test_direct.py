@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.support.beds import LakeBed
+from tests.support.direct_tables import TABLES
 from tests.support.twins import Twins
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -19,6 +20,7 @@ CASES = {
         "DROP TABLE lake.NS.t",
         "DROP TABLE IF EXISTS lake.NS.t",
     ),
+    **TABLES,
 }
 
 

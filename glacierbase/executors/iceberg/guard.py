@@ -84,6 +84,10 @@ class Guarded(Catalog):  # type: ignore[misc]
         """Create a table where the catalog places it."""
         return self.create_table(identifier, schema, location, spec, properties=properties)
 
+    def new_name(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """Return namespace and name of a table from the new name of a rename, which has no catalog."""
+        return parts
+
     @staticmethod
     def _write_metadata(metadata: Any, io: Any, metadata_path: str) -> None:
         """Write a metadata file without checking whether it exists: its name holds a new UUID."""

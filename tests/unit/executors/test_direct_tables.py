@@ -103,6 +103,14 @@ def test_a_table_in_a_namespace_that_is_absent_is_created_as_by_iceberg(direct: 
     assert direct.metadata("absent", "t")["location"] == f"{direct.warehouse}/absent/t"
 
 
+def test_a_strict_catalog_requires_the_namespace(iceberg_catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With `jdbc.strict-mode`, a table in an absent namespace is refused with Iceberg's error."""
+    monkeypatch.setitem(iceberg_catalog.spark_conf, "spark.sql.catalog.lake.jdbc.strict-mode", "true")  # type: ignore[arg-type]
+    direct = Direct(iceberg_catalog)
+    assert direct.refusal("CREATE TABLE lake.absent.t (id int)") == "NoSuchNamespaceException"
+    direct.run("CREATE NAMESPACE lake.absent", "CREATE TABLE lake.absent.t (id int)")
+
+
 def test_a_table_that_exists_is_refused_or_accepted(direct: Direct) -> None:
     """The error class is that of Spark; IF NOT EXISTS leaves the table as it is."""
     direct.run("CREATE TABLE lake.a.t (id int)", "CREATE TABLE lake.a.T (id int)")
@@ -196,8 +204,9 @@ def test_a_table_is_renamed_within_its_catalog(direct: Direct) -> None:
     assert direct.refusal("ALTER TABLE lake.b.V RENAME TO lake.b.x") == "NoSuchNamespaceException"
     assert direct.lake.list_tables(("b",)) == [("b", "V"), ("b", "w")]
 
+
+def test_a_namespace_has_the_properties_of_spark(direct: Direct) -> None:
     """The owner and a property of Iceberg are beside those of the statement; the clause COMMENT is above a property."""
-    """Its owner and Iceberg's own property are beside those of the statement; the clause COMMENT is above a property."""
     direct.run(
         "CREATE DATABASE lake.b COMMENT 'one' LOCATION 's3://bucket/b' WITH DBPROPERTIES ('k' = 'v', 'comment' = 'two')"
     )

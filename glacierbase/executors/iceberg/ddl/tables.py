@@ -13,7 +13,7 @@ from pyiceberg.types import NestedField
 from glacierbase.errors import StatementRefused, TableNotFound
 from glacierbase.executors.iceberg.ddl.types import iceberg_type
 from glacierbase.executors.iceberg.errors import mapped
-from glacierbase.executors.iceberg.lakes import Lakes, spark_user, table_not_found
+from glacierbase.executors.iceberg.lakes import Identifier, Lakes, spark_user, table_not_found
 from glacierbase.executors.iceberg.plain_tables import (
     FORMAT_VERSIONS,
     SUFFIXES,
@@ -52,6 +52,8 @@ def create_table(lakes: Lakes, statement: ParsedStatement) -> None:
             spec = spec_of(statement, schema)
             catalog.new_table(identifier, schema, statement.options.location, spec, properties)
     except StatementRefused as error:
+        if error.error_class == "NoSuchNamespaceError":
+            raise _no_namespace(identifier) from error
         if error.error_class not in ("TableAlreadyExistsError", "TABLE_OR_VIEW_ALREADY_EXISTS"):
             raise
         if not statement.options.if_not_exists:
@@ -74,25 +76,31 @@ def rename_table(lakes: Lakes, statement: ParsedStatement) -> None:
     """Rename a table within its catalog. Spark takes all parts of a longer new name, without a catalog, as its namespace."""
     name, new = statement.targets
     catalog, identifier = lakes.place(name)
-    to = new.parts if len(new.parts) > 1 else (*identifier[:-1], *new.parts)
+    to = catalog.new_name(new.parts) if len(new.parts) > 1 else (*identifier[:-1], *new.parts)
     try:
         with mapped():
             if not catalog.table_exists(identifier):
                 raise table_not_found(name)
             if not catalog.namespace_exists(to[:-1]):
-                what = f"Namespace does not exist: {'.'.join(to[:-1])}"
-                raise StatementRefused("NoSuchNamespaceException", what)
+                raise _no_namespace(to)
             catalog.rename_table(identifier, to)
     except StatementRefused as error:
         if error.error_class == "TableAlreadyExistsError":
             raise already_exists(new) from error
-        raise table_not_found(name) if error.error_class == "NoSuchTableError" else error from error
+        if error.error_class == "NoSuchTableError":
+            raise table_not_found(name) from error
+        raise
 
 
 def already_exists(name: Name) -> StatementRefused:
     """Return Spark's error for the name of a table or a view that exists."""
     what = f"Cannot create table or view {name.recorded} because it already exists."
     return StatementRefused("TABLE_OR_VIEW_ALREADY_EXISTS", what)
+
+
+def _no_namespace(identifier: Identifier) -> TableNotFound:
+    """Return Iceberg's error for the name of a table whose namespace does not exist."""
+    return TableNotFound("NoSuchNamespaceException", f"Namespace does not exist: {'.'.join(identifier[:-1])}")
 
 
 def schema_of(statement: ParsedStatement) -> Schema:
