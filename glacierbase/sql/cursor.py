@@ -140,7 +140,7 @@ class Cursor:
 
     def path(self) -> tuple[str, ...]:
         """Move past a name of one or more parts, and return them as written, without quotes."""
-        return tuple(map(_unquoted, self._name_tokens()))
+        return tuple(map(_unquoted, self._declared_tokens()))
 
     def table(self) -> Name:
         """Move past the name of a table or of another object.
@@ -152,7 +152,7 @@ class Cursor:
             raise UnsupportedClause("the name is computed by IDENTIFIER")
         if self.word()[:1] == "$":
             raise UnsupportedClause(f"the name is in the variable {self.word()}")
-        texts = self._name_tokens()
+        texts = self._declared_tokens()
         if any("${" in text for text in texts):
             raise UnsupportedClause("the name holds a variable of Spark's")
         return Name(tuple(map(_unquoted, texts)), tuple(map(self._compared, texts)), tuple(texts))
@@ -246,6 +246,13 @@ class Cursor:
             texts.append(self._name_token())
         return texts
 
+    def _declared_tokens(self) -> list[str]:
+        texts = self._name_tokens()
+        for text in texts:
+            if text[0] not in _QUOTES and not _SURELY_NAME.fullmatch(text):
+                self.note(f"the name {text} without quotes")
+        return texts
+
     def _name_token(self) -> str:
         word = self.word()
         if word not in _QUOTES and not _BARE.fullmatch(word):
@@ -253,8 +260,6 @@ class Cursor:
         text = self.text()
         if text in ("``", '""'):
             raise UnsupportedClause("an empty name")
-        if word not in _QUOTES and not _SURELY_NAME.fullmatch(text):
-            self.note(f"the name {text} without quotes")
         self._at += 1
         return text
 

@@ -71,7 +71,7 @@ def replaced(cursor: Cursor) -> ParsedStatement:
     kind, options = _kind(cursor)
     if kind != "TABLE":
         raise UnsupportedClause(f"REPLACE {kind}")
-    return _created(cursor, kind, replace(options, or_replace=True))
+    return _created(cursor, kind, replace(options, or_replace=True, only_replaces=True))
 
 
 def _kind(cursor: Cursor) -> tuple[str, Options]:
@@ -216,7 +216,7 @@ def alter(cursor: Cursor) -> ParsedStatement:
     if kind in _RELATIONS:
         return _alter_other_relation(cursor, options)
     if kind in _NAMESPACES:
-        if_exists(cursor)
+        options = replace(options, if_exists=if_exists(cursor))
         name = None if cursor.word(1) == "(" else cursor.table()
         if not cursor.take("SET") or cursor.word() not in ("LOCATION", *_PROPERTIES):
             cursor.note(f"the clause {cursor.word()}")
@@ -290,6 +290,8 @@ def comment(cursor: Cursor) -> ParsedStatement:
     cursor.expect("ON")
     kind, options = _kind(cursor)
     name = cursor.table()
+    if cursor.word() != "IS":
+        cursor.note(f"the clause {cursor.word()}")
     if not cursor.skip_to("IS"):
         raise UnsupportedClause("COMMENT ON without IS")
     cursor.expect("IS")

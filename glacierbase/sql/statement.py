@@ -487,6 +487,7 @@ class Options:
         where: whether UPDATE, DELETE or OPTIMIZE has a WHERE; False means all rows.
         condition: of the WHERE of UPDATE and DELETE, of INSERT … REPLACE WHERE, and of the ON of MERGE.
         alias: the name of the target in a MERGE, as the engine compares it.
+        only_replaces: REPLACE TABLE, which requires that the table exists.
         or_alter: CREATE OR ALTER of Snowflake, CREATE OR REFRESH of Databricks.
         by_name: INSERT … BY NAME.
         columns: the columns that an INSERT lists, or an UPDATE sets.
@@ -502,6 +503,7 @@ class Options:
     if_exists: bool = False
     if_not_exists: bool = False
     or_replace: bool = False
+    only_replaces: bool = False
     or_alter: bool = False
     temporary: bool = False
     external: bool = False

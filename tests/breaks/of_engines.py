@@ -170,8 +170,8 @@ BREAKS = (
     Break(
         "a direct file changes a table of whose metadata PyIceberg would lose a part",
         "executors/iceberg/lakes.py",
-        "                    check_preserved(table)\n",
-        "                    pass\n",
+        "        check_preserved(table)\n",
+        "        pass\n",
         "engines/test_direct_files.py::test_metadata_that_pyiceberg_would_change_needs_spark",
     ),
     Break(

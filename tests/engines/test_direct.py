@@ -6,6 +6,7 @@ import pytest
 
 from tests.support.beds import LakeBed
 from tests.support.chains import chain
+from tests.support.direct_tables import TABLES
 from tests.support.twins import Outcome, Twins
 
 pytestmark = [pytest.mark.spark, pytest.mark.long]
@@ -22,6 +23,7 @@ CASES = {
         "DROP TABLE lake.NS.t",
         "DROP TABLE IF EXISTS lake.NS.t",
     ),
+    **TABLES,
 }
 
 

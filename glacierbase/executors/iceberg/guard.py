@@ -73,7 +73,10 @@ class Guarded(Catalog):  # type: ignore[misc]
     Attributes:
         commit_seconds: as `Store.commit_seconds`.
         statement: the tag of the statement that commits; None for commits of history and lock.
+        adds_properties: whether this catalog, not its server, adds the properties of new tables.
     """
+
+    adds_properties = True
 
     commit_seconds: float | None = None
     statement: str | None = None
@@ -86,6 +89,10 @@ class Guarded(Catalog):  # type: ignore[misc]
     def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> Any:
         """Create a table where the catalog places it."""
         return self.create_table(identifier, schema, location, spec, properties=properties)
+
+    def new_name(self, parts: tuple[str, ...]) -> tuple[str, ...]:
+        """Return namespace and name of a table from the new name of a rename, which has no catalog."""
+        return parts
 
     @staticmethod
     def _write_metadata(metadata: Any, io: Any, metadata_path: str) -> None:

@@ -17,7 +17,7 @@ from glacierbase.executors.iceberg.preserved import check_preserved
 from glacierbase.executors.iceberg.properties import opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts
-from glacierbase.sql.qualified import DEFAULT_CATALOG, first_namespace, qualified
+from glacierbase.sql.qualified import DEFAULT_CATALOG, first_namespace, is_catalog, qualified
 from glacierbase.sql.statement import Name
 
 Identifier = tuple[str, ...]
@@ -34,7 +34,6 @@ class Lakes:
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
         self._opened: dict[str, Any] = {}
-        self._kinds: dict[str, str] = {}
         self._statement: str | None = None
         # The locations of metadata that PyIceberg writes again as it is.
         self._whole: set[str] = set()
@@ -58,7 +57,7 @@ class Lakes:
             if place.kind == "sql":
                 opened.create_tables()
             opened.statement = self._statement
-            self._opened[name], self._kinds[name] = opened, place.kind
+            self._opened[name] = opened
         return self._opened[name]
 
     def begin(self, tag: str | None) -> None:
@@ -75,18 +74,26 @@ class Lakes:
         """
         first, *rest = name_parts(qualified(self._catalog, name.recorded))
         if len(rest) == 1:
-            raise StatementRefused("NOT_PLAIN", f"{name.recorded} is in no namespace, which needs the engine")
+            raise NotPlain(f"{name.recorded} is in no namespace, which needs the engine")
         return self.open(first), tuple(rest)
 
-    def new_properties(self, name: Name, given: Mapping[str, str], of_new_tables: Mapping[str, str]) -> dict[str, str]:
-        """Return the properties of a new table, with those that the configuration of its catalog sets for all tables.
+    def namespace(self, name: Name) -> tuple[Any, Identifier]:
+        """Return the catalog of a namespace, and its path there.
 
-        Args:
-            of_new_tables: properties that Iceberg adds, but a server does itself.
+        Raises:
+            StatementRefused: the name is that of a catalog.
         """
+        parts = tuple(name_parts(name.recorded))
+        if not is_catalog(self._catalog, parts[0]):
+            return self.open(self.default), parts
+        if len(parts) == 1:
+            raise NotPlain(f"{name.recorded} is a catalog, which needs the engine")
+        return self.open(parts[0]), parts[1:]
+
+    def new_properties(self, name: Name, given: Mapping[str, str]) -> dict[str, str]:
+        """Return the properties of a new table, with those that the configuration of its catalog sets for all tables."""
         first = name_parts(qualified(self._catalog, name.recorded))[0]
-        added = {} if self._kinds[first] == "rest" else of_new_tables
-        return {**added, **self._set_by(first, "table-default"), **given, **self._set_by(first, "table-override")}
+        return {**self._set_by(first, "table-default"), **given, **self._set_by(first, "table-override")}
 
     def _set_by(self, catalog: str, key: str) -> dict[str, str]:
         prefix = f"spark.sql.catalog.{catalog}.{key}."
@@ -106,7 +113,7 @@ class Lakes:
             with mapped():
                 table = catalog.load_table(identifier)
                 if table.metadata_location not in self._whole:
-                    check_preserved(table)
+                    self._check(table)
         except TableNotFound as error:
             raise table_not_found(name) from error
         except OutcomeUnknown as error:  # Nothing was committed yet.
@@ -115,6 +122,9 @@ class Lakes:
             raise StatementRefused(error.error_class, error.message, hint=error.hint) from error
         self._whole.add(table.metadata_location)
         return table
+
+    def _check(self, table: Any) -> None:
+        check_preserved(table)
 
     def wrote(self, table: Any) -> None:
         """Note that a commit of this process made the metadata of a table."""

@@ -199,9 +199,11 @@ class MemoryLakes(Lakes):
 
     def open(self, name: str) -> MemoryCatalog:
         """Return the catalog in memory."""
-        self._kinds[name] = "memory"
         opened: MemoryCatalog = self._opened.setdefault(name, MemoryCatalog(name))
         return opened
+
+    def _check(self, table: Table) -> None:
+        """Check nothing: no other client wrote the metadata."""
 
     def tables(self) -> dict[_Identifier, Table]:
         """Return all tables, by names that begin with the catalog."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from pyiceberg.table.metadata import TableMetadataUtil
 
-from glacierbase.errors import OutcomeUnknown
+from glacierbase.errors import NotPlain
 from glacierbase.executors import CopiedView, CopyCheckpoint, CopyState, Session
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.executor import IcebergExecutor, IcebergSession
@@ -60,7 +60,7 @@ class MemoryCopy(IcebergExecutor):
     def restore(self, state: CopyState) -> None:
         """Fill an empty copy with a state."""
         if state.views:
-            raise OutcomeUnknown("NOT_PLAIN", "the state holds views")
+            raise NotPlain("the state holds views")
         with mapped():
             for (catalog, *levels), properties in state.namespaces.items():
                 self._memory.open(catalog).make_namespace(tuple(levels), properties)

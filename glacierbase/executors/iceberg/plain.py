@@ -5,7 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
-from glacierbase.executors.iceberg.plain_tables import why_no_plain_table
+from glacierbase.executors.iceberg.plain_tables import (
+    why_no_plain_namespace,
+    why_no_plain_rename,
+    why_no_plain_table,
+)
 from glacierbase.sql import read
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import ParsedStatement
@@ -23,7 +27,7 @@ def why_not_plain(statement: ParsedStatement) -> str | None:
     for operation in dict.fromkeys([statement.operation, *(part.operation for part in statement.parts)]):
         if operation == "several":
             continue
-        check = _PLAIN.get(operation)
+        check = (_ON_NAMESPACES if statement.namespace else _PLAIN).get(operation)
         if check is None:
             return f"{operation} needs the engine"
         if why := check(statement):
@@ -49,4 +53,9 @@ _PLAIN: Mapping[str, _Check] = {
     "unset_properties": _always,
     "create_table": why_no_plain_table,
     "drop_table": _purge,
+    "rename_table": why_no_plain_rename,
+    "replace_table": why_no_plain_table,
 }
+_ON_NAMESPACES: Mapping[str, _Check] = dict.fromkeys(
+    ("create_namespace", "alter_namespace", "drop_namespace", "comment_on"), why_no_plain_namespace
+)

@@ -5,6 +5,7 @@ What Spark refuses needs Spark too, which says why.
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
@@ -24,7 +25,7 @@ _NOT_PLAIN = re.compile(
 # PyIceberg does not write the metadata of version 3.
 FORMAT_VERSIONS = ("1", "2")
 # Spark completes and normalises other locations.
-_WHOLE_LOCATION = re.compile(r"[a-z][a-z0-9]*://[\w.-]+(/[\w.=@+-]+)+/?", re.ASCII)
+_WHOLE_LOCATION = re.compile(r"([a-z][a-z0-9]*://[\w.-]+|file:)(/(?!\.\.?(/|$))[\w.=@+-]+)+", re.ASCII)
 _SUCH_LOCATION = "a location that the engine completes"
 
 _TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
@@ -49,12 +50,27 @@ SUFFIXES = {
 _MOST_WIDTH = 2**31 - 1
 
 # The fields of a table with their types, by the path in lower case; the path as declared.
-Fields = dict[tuple[str, ...], tuple[tuple[str, ...], TypeTree]]
+_Path = tuple[str, ...]
+Fields = dict[_Path, tuple[_Path, TypeTree]]
 
 
 def why_no_plain_table(statement: ParsedStatement) -> str | None:
     """Return why a CREATE TABLE or a REPLACE TABLE needs Spark, as a clause; None for one that runs without it."""
     return next(_reasons(statement), None)
+
+
+def why_no_plain_rename(statement: ParsedStatement) -> str | None:
+    """Return why a rename of a table needs Spark, as a clause; None for one that runs without it."""
+    options = statement.options
+    return "RENAME with IF EXISTS or PARTITION" if options.if_exists or options.partition else None
+
+
+def why_no_plain_namespace(statement: ParsedStatement) -> str | None:
+    """Return why a statement on a namespace needs Spark, as a clause; None for one that runs without it."""
+    options, properties = statement.options, [part for part in statement.parts if isinstance(part, Property)]
+    if options.or_replace or options.temporary or (options.if_exists and statement.operation != "drop_namespace"):
+        return "an option that the engine refuses"
+    return next(itertools.chain(_location_reasons(options), _property_reasons(properties)), None)
 
 
 def columns_of(statement: ParsedStatement) -> list[ColumnClause]:
@@ -65,7 +81,7 @@ def columns_of(statement: ParsedStatement) -> list[ColumnClause]:
 def fields_of(columns: Iterable[ColumnClause]) -> Fields:
     """Return the columns and the fields of their structs."""
     fields: Fields = {}
-    left = [((column.path[0],), type_tree(column.type or "")) for column in columns]
+    left: list[tuple[_Path, TypeTree]] = [((column.path[0],), type_tree(column.type or "")) for column in columns]
     while left:
         path, tree = left.pop()
         fields[tuple(name.lower() for name in path)] = path, tree
@@ -84,9 +100,9 @@ def source_of(transform: Transform, fields: Fields) -> tuple[tuple[str, ...], Ty
     if len(transform.columns) != 1:
         return None
     path = tuple(transform.columns[0].split("."))
-    found = fields.get(tuple(name.lower() for name in path))
+    known = fields.get(tuple(name.lower() for name in path))
     is_any_case = transform.function in _ANY_CASE and transform.text.startswith(transform.function)
-    return found if found and (is_any_case or found[0] == path) else None
+    return known if known and (is_any_case or known[0] == path) else None
 
 
 def _reasons(statement: ParsedStatement) -> Iterator[str]:
@@ -141,7 +157,7 @@ def _column_reasons(columns: Sequence[ColumnClause]) -> Iterator[str]:
 
 def _all_paths(columns: Iterable[ColumnClause]) -> Iterator[tuple[tuple[str, ...], TypeTree]]:
     """Yield the columns and all fields inside, also those of elements, keys and values."""
-    left = [((column.path[0],), type_tree(column.type or "")) for column in columns]
+    left: list[tuple[_Path, TypeTree]] = [((column.path[0],), type_tree(column.type or "")) for column in columns]
     while left:
         path, tree = left.pop()
         yield path, tree

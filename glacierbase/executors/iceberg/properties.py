@@ -76,8 +76,10 @@ _UNDERSTOOD = {
 }
 # Settings of Hadoop for Hive's lock, which must be the same for all writers, and for the login to Hive.
 _HIVES_OWN = re.compile(r"spark\.hadoop\.(iceberg\.engine\.hive\..+|hive\.metastore\.(?!uris$|warehouse\.dir$).+)")
+# Whether a JDBC catalog refuses a table in a namespace that does not exist.
+STRICT = "jdbc.strict-mode"
 # The properties of a JDBC catalog that are not parameters of the driver.
-_JDBC_OWN = ("jdbc.schema-version", "jdbc.strict-mode", "jdbc.init-catalog-tables")
+_JDBC_OWN = ("jdbc.schema-version", STRICT, "jdbc.init-catalog-tables")
 # Parameters of the JDBC drivers that do not concern Python.
 _SQLITE_ONLY = r"journal_mode|synchronous|transaction_mode|cache_size|user|password"
 _ONE_SERVER = re.compile(r"[^,@]+")
@@ -244,6 +246,8 @@ def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str])
     if properties.get("jdbc.schema-version", "").upper() != "V1":
         raise ValueError("its jdbc.schema-version is not V1")
     drivers = {key: properties.pop(key) for key in list(properties) if key.startswith("jdbc.")}
+    if drivers.get(STRICT, "").lower() == "true":
+        properties[STRICT] = "true"
     drivers = {key.removeprefix("jdbc."): value for key, value in drivers.items() if key not in _JDBC_OWN}
     place = database(properties["uri"], drivers)
     if place.file and "spark.remote" in conf:

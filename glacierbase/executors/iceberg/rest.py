@@ -39,6 +39,8 @@ _RESET_PAUSES_SECONDS = (0.1, 0.2, 0.4)
 class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
     """Restrict every request, including those for the configuration and for a token; PyIceberg bounds none."""
 
+    adds_properties = False
+
     def __init__(self, name: str, wait_seconds: float = WAIT_SECONDS, **properties: str) -> None:
         """Args:
         wait_seconds: the limit of the waits of one request.

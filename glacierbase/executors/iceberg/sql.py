@@ -7,12 +7,13 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
-from pyiceberg.catalog.sql import IcebergTables
+from pyiceberg.catalog.sql import IcebergNamespaceProperties, IcebergTables
 from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
-from pyiceberg.exceptions import TableAlreadyExistsError
+from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
+from pyiceberg.typedef import EMPTY_DICT
 from sqlalchemy import event, insert, make_url, select
 from sqlalchemy.exc import IntegrityError
 from sqlalchemy.orm import Session
@@ -20,7 +21,7 @@ from sqlalchemy.orm import Session
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.iceberg.errors import database_locked
 from glacierbase.executors.iceberg.guard import Guarded, reading_metadata
-from glacierbase.executors.iceberg.properties import OWN_FOLDER
+from glacierbase.executors.iceberg.properties import OWN_FOLDER, STRICT
 from glacierbase.model.catalog import EMBEDDED_FOLDER
 from glacierbase.model.command import command
 from glacierbase.run.waiting import CALL_SECONDS
@@ -57,8 +58,19 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
         with reading_metadata(orm_table.metadata_location):
             return super()._convert_orm_to_iceberg(orm_table)
 
+    def create_namespace(self, namespace: str | tuple[str, ...], properties: Any = EMPTY_DICT) -> None:
+        """Create a namespace with the property by which Iceberg stores one without properties."""
+        super().create_namespace(namespace, IcebergNamespaceProperties.NAMESPACE_MINIMAL_PROPERTIES | properties)
+
     def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> Any:
-        """Create a table as Iceberg's JDBC catalog does: the namespace may be absent, and does not decide the location."""
+        """Create a table as Iceberg's JDBC catalog does: unless it is strict, the namespace may be absent.
+
+        The location does not depend on that of the namespace.
+        """
+        if self.properties.get(STRICT) and not self.namespace_exists(identifier[:-1]):
+            raise NoSuchNamespaceError(f"Namespace does not exist: {'.'.join(identifier[:-1])}")
+        if identifier in self.list_views(identifier[:-1]):
+            raise TableAlreadyExistsError(f"View with same name already exists: {'.'.join(identifier)}")
         place = location or "/".join((self.properties["warehouse"].rstrip("/"), *identifier))
         metadata = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, place.rstrip("/"), properties)
         file = load_location_provider(metadata.location, metadata.properties).new_table_metadata_file_location()

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.transforms import parse_transform
 from pyiceberg.types import NestedField
 
-from glacierbase.errors import StatementRefused, TableNotFound
+from glacierbase.errors import NotPlain, StatementRefused, TableNotFound
 from glacierbase.executors.iceberg.ddl.types import iceberg_type
 from glacierbase.executors.iceberg.errors import mapped
-from glacierbase.executors.iceberg.lakes import Lakes, spark_user, table_not_found
+from glacierbase.executors.iceberg.lakes import Identifier, Lakes, spark_user, table_not_found
 from glacierbase.executors.iceberg.plain_tables import (
     FORMAT_VERSIONS,
     SUFFIXES,
@@ -25,7 +25,7 @@ from glacierbase.executors.iceberg.plain_tables import (
 from glacierbase.sql.statement import ColumnClause, Name, ParsedStatement, PartitionClause, Property
 
 # Iceberg writes this in the properties of new tables; the server of a REST catalog does it itself.
-_OF_NEW_TABLES = {"write.parquet.compression-codec": "zstd"}
+OF_NEW_TABLES = {"write.parquet.compression-codec": "zstd"}
 # Iceberg stores none of these properties. `format-version` chooses the version.
 _NOT_STORED = frozenset(
     {
@@ -43,15 +43,17 @@ def create_table(lakes: Lakes, statement: ParsedStatement) -> None:
     """
     name = statement.targets[0]
     catalog, identifier = lakes.place(name)
-    columns = columns_of(statement)
-    schema = _schema(columns)
+    schema = schema_of(statement)
     try:
         with mapped():
             if catalog.table_exists(identifier):
                 raise already_exists(name)
-            spec = _spec(statement, columns, schema)
-            catalog.new_table(identifier, schema, statement.options.location, spec, _properties(lakes, statement))
+            properties = properties_of(lakes, statement, OF_NEW_TABLES if catalog.adds_properties else {})
+            spec = spec_of(statement, schema)
+            catalog.new_table(identifier, schema, statement.options.location, spec, properties)
     except StatementRefused as error:
+        if error.error_class == "NoSuchNamespaceError":
+            raise _no_namespace(identifier) from error
         if error.error_class not in ("TableAlreadyExistsError", "TABLE_OR_VIEW_ALREADY_EXISTS"):
             raise
         if not statement.options.if_not_exists:
@@ -70,15 +72,41 @@ def drop_table(lakes: Lakes, statement: ParsedStatement) -> None:
             raise table_not_found(name) from error
 
 
+def rename_table(lakes: Lakes, statement: ParsedStatement) -> None:
+    """Rename a table within its catalog. Spark takes all parts of a longer new name, without a catalog, as its namespace."""
+    name, new = statement.targets
+    catalog, identifier = lakes.place(name)
+    to = catalog.new_name(new.parts) if len(new.parts) > 1 else (*identifier[:-1], *new.parts)
+    try:
+        with mapped():
+            if not catalog.table_exists(identifier):
+                raise table_not_found(name)
+            if not catalog.namespace_exists(to[:-1]):
+                raise _no_namespace(to)
+            catalog.rename_table(identifier, to)
+    except StatementRefused as error:
+        if error.error_class == "TableAlreadyExistsError":
+            raise already_exists(new) from error
+        if error.error_class == "NoSuchTableError":
+            raise table_not_found(name) from error
+        raise
+
+
 def already_exists(name: Name) -> StatementRefused:
     """Return Spark's error for the name of a table or a view that exists."""
     what = f"Cannot create table or view {name.recorded} because it already exists."
     return StatementRefused("TABLE_OR_VIEW_ALREADY_EXISTS", what)
 
 
-def _schema(columns: Sequence[ColumnClause]) -> Schema:
+def _no_namespace(identifier: Identifier) -> TableNotFound:
+    """Return Iceberg's error for the name of a table whose namespace does not exist."""
+    return TableNotFound("NoSuchNamespaceException", f"Namespace does not exist: {'.'.join(identifier[:-1])}")
+
+
+def schema_of(statement: ParsedStatement) -> Schema:
+    """Return the schema of a new table."""
     ids = itertools.count(1)
-    numbered = [(next(ids), column) for column in columns]
+    numbered = [(next(ids), column) for column in columns_of(statement)]
     return Schema(
         *(
             NestedField(
@@ -93,9 +121,10 @@ def _schema(columns: Sequence[ColumnClause]) -> Schema:
     )
 
 
-def _spec(statement: ParsedStatement, columns: Sequence[ColumnClause], schema: Schema) -> PartitionSpec:
+def spec_of(statement: ParsedStatement, schema: Schema) -> PartitionSpec:
+    """Return the partition spec of a new table with this schema."""
     clauses = [part for part in statement.parts if isinstance(part, PartitionClause)]
-    return PartitionSpec(*_partition_fields(clauses, columns, schema))
+    return PartitionSpec(*_partition_fields(clauses, columns_of(statement), schema))
 
 
 def _partition_fields(
@@ -105,21 +134,25 @@ def _partition_fields(
     for field_id, clause in enumerate(clauses, PARTITION_FIELD_ID_START):
         source, kind = source_of(clause.transform, fields), iceberg_transform(clause.transform)
         if source is None or kind is None:
-            raise StatementRefused("NOT_PLAIN", f"the partition field {clause.transform.text}")
+            raise NotPlain(f"the partition field {clause.transform.text}")
         path = ".".join(source[0])
         width = "".join(f"[{int(width)}]" for width in clause.transform.widths)
         transform = parse_transform(f"{kind}{width}")
         yield PartitionField(schema.find_field(path).field_id, field_id, transform, path + SUFFIXES[kind])
 
 
-def _properties(lakes: Lakes, statement: ParsedStatement) -> dict[str, str]:
-    """Return the properties of a new table: those of the statement, and those that Spark and its catalog add."""
+def properties_of(lakes: Lakes, statement: ParsedStatement, added: Mapping[str, str]) -> dict[str, str]:
+    """Return the properties of a new table: those of the statement, and those that Spark and its catalog add.
+
+    Args:
+        added: by Iceberg to all new tables.
+    """
     options = statement.options
     given = {part.key: part.value or "" for part in statement.parts if isinstance(part, Property)}
     comment = {} if options.comment is None else {"comment": options.comment}
     every = {"owner": spark_user(), **given, **comment}
     kept = {key: value for key, value in every.items() if key not in _NOT_STORED}
-    properties = lakes.new_properties(statement.targets[0], kept, _OF_NEW_TABLES)
+    properties = {**added, **lakes.new_properties(statement.targets[0], kept)}
     if (version := properties.get("format-version", FORMAT_VERSIONS[0])) not in FORMAT_VERSIONS:
-        raise StatementRefused("NOT_PLAIN", f"the format version {version}, which the catalog's configuration sets")
+        raise NotPlain(f"the format version {version}, which the catalog's configuration sets")
     return properties
