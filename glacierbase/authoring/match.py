@@ -8,7 +8,7 @@ from pathlib import Path
 
 from glacierbase.apply.drift import template_of, written_names
 from glacierbase.authoring.new import WrittenResult
-from glacierbase.authoring.wanted import Wanted, read_wanted
+from glacierbase.authoring.wanted import WantedTable, read_wanted
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
@@ -106,18 +106,18 @@ def new_matching(
     return replace(result, files=(str(path),))
 
 
-def _pairs(target: Target, history: History, match: Match) -> Iterator[tuple[Shape | None, Wanted]]:
+def _pairs(target: Target, history: History, match: Match) -> Iterator[tuple[Shape | None, WantedTable]]:
     """Yield each wanted table with the recorded shape of the table that is to become like it; None where there is none."""
     if match.other is not None:
         yield from _of_environment(target, history, match.other, match.table)
         return
-    found = read_wanted(match.source, target.catalog)
-    if match.table is None and any(not wanted.shape.table for wanted in found):
+    wanted_tables = read_wanted(match.source, target.catalog)
+    if match.table is None and any(not wanted.shape.table for wanted in wanted_tables):
         raise ConfigurationError("NO_TABLE", f"{match.source} names no table", "name it: `--table TABLE`")
-    for wanted in found:
+    for wanted in wanted_tables:
         before = _recorded(history, match.table or wanted.shape.table)
         name = before.table if before else qualified(target.catalog, match.table or wanted.shape.table)
-        if not match.table or not wanted.shape.table or len(found) == 1 or wanted.shape.table == name:
+        if not match.table or not wanted.shape.table or len(wanted_tables) == 1 or wanted.shape.table == name:
             yield before, replace(wanted, shape=replace(wanted.shape, table=name))
 
 
@@ -138,7 +138,7 @@ def _recorded(history: History, table: str) -> Shape | None:
 
 def _of_environment(
     target: Target, history: History, other: Target, table: str | None
-) -> Iterator[tuple[Shape | None, Wanted]]:
+) -> Iterator[tuple[Shape | None, WantedTable]]:
     """Yield the recorded tables of another environment: those that files name in the same way are the same."""
     there = current_state(other).history
     shapes = {timeline.table: timeline.shape for timeline in timelines(there) if timeline.shape}
@@ -146,7 +146,7 @@ def _of_environment(
     chosen = TableSearch(table).find(history) if table is not None else None
     for name, shape in shapes.items():
         if table is None or (chosen and chosen.name == names[name]):
-            yield _recorded(history, names[name]), Wanted(replace(shape, table=names[name]), _EVERY_PART)
+            yield _recorded(history, names[name]), WantedTable(replace(shape, table=names[name]), _EVERY_PART)
 
 
 def _name_here(target: Target, history: History, other: Target, there: History, name: str) -> str:
@@ -156,7 +156,7 @@ def _name_here(target: Target, history: History, other: Target, there: History, 
     return names.get(written or "", name)
 
 
-def _alters(before: Shape | None, wanted: Wanted, renames: Sequence[tuple[str, str]]) -> Alters:
+def _alters(before: Shape | None, wanted: WantedTable, renames: Sequence[tuple[str, str]]) -> Alters:
     """Return the statements that lead to a wanted table, and why there are none."""
     if before is None:
         missing = not_creatable(wanted.shape)
@@ -171,7 +171,7 @@ def _alters(before: Shape | None, wanted: Wanted, renames: Sequence[tuple[str, s
     return Alters(alters.statements, (*wrong, *lost, *alters.impossible))
 
 
-def _after(before: Shape, wanted: Wanted, renames: Sequence[tuple[str, str]]) -> tuple[Shape, list[str]]:
+def _after(before: Shape, wanted: WantedTable, renames: Sequence[tuple[str, str]]) -> tuple[Shape, list[str]]:
     """Return the recorded shape with what the source states, with the ids of the columns that have the same name."""
     present, wrong = _renamed(before.columns, renames)
     columns = tuple(_column(column, present.get(_key(column.name)), wanted) for column in wanted.shape.columns)
@@ -218,7 +218,7 @@ def _renamed(
     return by_name, wrong
 
 
-def _column(wanted: Column, present: Column | None, source: Wanted) -> Column:
+def _column(wanted: Column, present: Column | None, source: WantedTable) -> Column:
     if present is None:
         return replace(wanted, id=None)
     return Column(

@@ -39,7 +39,7 @@ _STATED = {
 
 
 @dataclass(frozen=True, slots=True)
-class Wanted:
+class WantedTable:
     """A wanted table.
 
     Attributes:
@@ -58,7 +58,7 @@ class Wanted:
         return present == wanted or (not self.widths and present in _AS_WELL.get(wanted, ()))
 
 
-def read_wanted(source: str, catalog: Catalog) -> tuple[Wanted, ...]:
+def read_wanted(source: str, catalog: Catalog) -> tuple[WantedTable, ...]:
     """Return the tables that a file states.
 
     Raises:
@@ -83,7 +83,7 @@ def _not_a_schema(source: str, why: str) -> ConfigurationError:
     return ConfigurationError("NOT_A_SCHEMA", f"{source}: {why}; nothing was written", hint, path=source)
 
 
-def _of_sql(path: Path, catalog: Catalog) -> Iterator[Wanted]:
+def _of_sql(path: Path, catalog: Catalog) -> Iterator[WantedTable]:
     """Yield the tables that the statements of a file create, which run on tables in memory."""
     from glacierbase.executors.iceberg.memory import shapes_after
 
@@ -97,22 +97,22 @@ def _of_sql(path: Path, catalog: Catalog) -> Iterator[Wanted]:
     states |= {what for what, about in _STATED.items() if not operations.isdisjoint(about)}
     states |= {"version"} if "format-version" in keys else set()
     for shape in shapes_after(catalog, statements):
-        yield Wanted(shape, frozenset(states))
+        yield WantedTable(shape, frozenset(states))
 
 
-def _of_arrow(path: Path, _: Catalog) -> Iterator[Wanted]:
+def _of_arrow(path: Path, _: Catalog) -> Iterator[WantedTable]:
     from glacierbase.executors.iceberg.arrow import columns_of_file
 
-    yield Wanted(_shape(columns_of_file(path)), frozenset({"order"}))
+    yield WantedTable(_shape(columns_of_file(path)), frozenset({"order"}))
 
 
-def _of_json(path: Path, _: Catalog) -> Iterator[Wanted]:
+def _of_json(path: Path, _: Catalog) -> Iterator[WantedTable]:
     try:
         schema = json.loads(path.read_text("utf-8"))
         columns = tuple(_json_fields(schema, schema, ()))
     except (ValueError, RecursionError) as error:
         raise _not_a_schema(str(path), str(error)) from error
-    yield Wanted(_shape(columns), frozenset(), widths=False)
+    yield WantedTable(_shape(columns), frozenset(), widths=False)
 
 
 def _shape(columns: tuple[Column, ...]) -> Shape:

@@ -83,17 +83,12 @@ def new(
     Example: glacierbase new 'add the device column'
     """
 
+    if to_match is not None:
+        with options.terminal.reporting("new-matching") as report, options.loaded() as project:
+            chosen = {"table": table, "renames": renames, "author": written["author"]}
+            report.results = project.new_matching(to_match, description, [catalog] if catalog else (), **chosen)
+        return
     with options.reporting() as report, options.loaded() as project:
-        if to_match is not None:
-            report.results = project.new_matching(
-                to_match,
-                description,
-                [catalog] if catalog else (),
-                table=table,
-                renames=renames,
-                author=written["author"],
-            )
-            return
         folder = project.folder(catalog)
         write = COMMANDS["new"].load()
         report.results = (write(project.root, folder, description, catalog=catalog, **written),)

@@ -192,8 +192,10 @@ class CommitConflict(StatementRefused):
 class NotPlain(StatementRefused):
     """A statement, or its table, needs an engine: without one, its result could differ."""
 
+    CLASS = "NOT_PLAIN"
+
     def __init__(self, why: str) -> None:
-        super().__init__("NOT_PLAIN", why, hint="run it with `type: spark`")
+        super().__init__(self.CLASS, why, hint="run it with `type: spark`")
 
 
 class OutcomeUnknown(EngineError):

@@ -30,7 +30,6 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "explain": (),
     "init": ("--project",),
     "layout ls": (),
-    "new": ("--catalog", "--project"),
     "rebase": ("--catalog", "--project"),
     "rules": (),
     "schemas": (),

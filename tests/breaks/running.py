@@ -57,7 +57,8 @@ class Break:
         if (count := text.count(self.old)) != 1:
             return f"its old text occurs {count} times in {self.file}"
         try:
-            compile(text.replace(self.old, self.new), str(file), "exec")
+            if file.suffix == ".py":
+                compile(text.replace(self.old, self.new), str(file), "exec")
         except SyntaxError as error:
             return f"its new text is no Python: {error}"
         return None if _has_test(root, self.node) else f"there is no test {self.node}"

@@ -175,7 +175,7 @@ def test_what_is_no_schema_is_refused(tables: RecordedTables, name: str, content
 
 
 def test_the_record_of_another_environment_is_a_source(project: ProjectFolder) -> None:
-    """Its properties are set and unset here; the names of tables are those of the files."""
+    """Equal records need no migration."""
     more = "environments: {default: {}, prod: {store: {namespace: elsewhere}}}\ndefaultEnvironment: default\n"
     tables = RecordedTables(project, more)
     tables.apply("1_make.sql", CREATE, create, "lake.a.t")

@@ -93,6 +93,8 @@ CALLS = [
     ("new 'add a column' --author me", True),
     ("new ''", False),
     ("new ...", False),
+    ("new 'as wanted' --author me --to-match wanted.json --table t", True),
+    ("new 'as wanted' --author me --to-match absent.json --table t", False),
     ("rebase --base nope", False),
     ("rebase --base main --dry-run", True),
     ("squash --to 2 --author me", False),
@@ -123,7 +125,7 @@ CALLS = [
 ]
 
 # What an argument of `drift` or `import` chooses has a document of its own.
-ACTIONS = {"drift-adopt", "drift-revert", "drift-ignore", "import-tables"}
+ACTIONS = {"new-matching", "drift-adopt", "drift-revert", "drift-ignore", "import-tables"}
 
 
 @pytest.mark.parametrize("command", RESULTS)
@@ -189,6 +191,7 @@ def test_documents_of_the_program_fit_their_schemas(
     (project.root / "theirs").mkdir()
     (project.root / "theirs" / "V30__c.sql").write_text("SELECT '${size}'")
     (project.root / "ids.csv").write_text("id\n1\n")
+    (project.root / "wanted.json").write_text('{"properties": {"a": {"type": "integer"}}}')
     (project.root / "access.log").write_text(f"{record('a')}damaged\n")
     commit_all(project.root)
     monkeypatch.chdir(project.root)
