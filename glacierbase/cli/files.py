@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from contextlib import suppress
+from typing import Any
 
 import click
 
@@ -85,7 +86,7 @@ def new(
 
     if to_match is not None:
         with options.terminal.reporting("new-matching") as report, options.loaded() as project:
-            chosen = {"table": table, "renames": renames, "author": written["author"]}
+            chosen: dict[str, Any] = {"table": table, "renames": renames, "author": written["author"]}
             report.results = project.new_matching(to_match, description, [catalog] if catalog else (), **chosen)
         return
     with options.reporting() as report, options.loaded() as project:
