@@ -294,9 +294,10 @@ def property_value(cursor: Cursor) -> tuple[str, Place]:
     place = cursor.place()
     if cursor.is_string() and cursor.word(1) in (",", ")", "", ";"):
         return cursor.string(), place
-    start = cursor.position
+    start, is_boolean = cursor.position, cursor.word() in ("TRUE", "FALSE")
     cursor.skip_to(",", ")", ";")
-    return cursor.text_since(start), place
+    text = cursor.text_since(start)
+    return text.lower() if is_boolean else text, place
 
 
 def transform(cursor: Cursor) -> Transform:

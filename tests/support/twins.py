@@ -75,7 +75,9 @@ class Twins:
             outcome.direct, outcome.direct_says = _error(session, own)
         if outcome.direct == "NOT_PLAIN":
             outcome.why = outcome.direct_says
-            outcome.direct, outcome.direct_says = _error(self._spark, own)
+            # A new session: the catalog of the first one caches tables as they were before the direct commits.
+            with closing(self._bed.executor.open_session()) as session:
+                outcome.direct, outcome.direct_says = _error(session, own)
         outcome.differences = list(_differences("", self._state(self._by_spark), self._state(self._by_direct)))
         return outcome
 

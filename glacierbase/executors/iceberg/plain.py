@@ -2,21 +2,46 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
 from glacierbase.sql import read
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.statement import ParsedStatement
+from glacierbase.sql.statement import (
+    ICEBERG_TRANSFORMS,
+    ParsedStatement,
+    PartitionClause,
+    Property,
+    Reference,
+    Transform,
+    WriteOrder,
+)
 
 # Returns why a statement of one operation is not plain; None where it is.
 _Check: TypeAlias = Callable[[ParsedStatement], str | None]
+# Properties that are no properties: Spark moves the table to a snapshot by them.
+_MOVES = ("current-snapshot-id", "cherry-pick-snapshot-id")
+# Iceberg reads these when it commits; a table on which it cannot read them accepts no further change by Spark.
+_NUMBERS = frozenset(
+    {
+        "commit.retry.num-retries", "commit.retry.min-wait-ms", "commit.retry.max-wait-ms", "commit.retry.total-timeout-ms",
+        "commit.num-status-checks", "commit.status-check.num-retries", "commit.status-check.min-wait-ms",
+        "commit.status-check.max-wait-ms", "commit.status-check.total-timeout-ms", "write.metadata.previous-versions-max",
+    }
+)  # fmt: skip
+# How many numbers each transform has.
+_WIDTHS = {"": 0, "identity": 0, "year": 0, "month": 0, "day": 0, "hour": 0, "bucket": 1, "truncate": 1}
+# A string, or a column whose name is a number.
+_NOT_A_COLUMN = re.compile(r"['\"]|`\d+`")
 
 
 def why_not_plain(statement: ParsedStatement) -> str | None:
     """Return why a statement needs Spark, as a clause; None for one that runs without it."""
     if not statement.understood:
         return statement.why
+    if statement.operation == "several" and not statement.parts:
+        return "the statement has no clause"
     for operation in dict.fromkeys([statement.operation, *(part.operation for part in statement.parts)]):
         if operation == "several":
             continue
@@ -41,8 +66,87 @@ def _purge(statement: ParsedStatement) -> str | None:
     return "PURGE deletes files" if statement.options.purge else None
 
 
+def _properties(statement: ParsedStatement) -> str | None:
+    if statement.options.kind == "view":
+        return "views need the engine"
+    parts = [part for part in statement.parts if isinstance(part, Property)]
+    if len({part.key for part in parts}) < len(parts):
+        return "a property is named twice"
+    return next(filter(None, map(_property, parts)), None)
+
+
+def _property(part: Property) -> str | None:
+    key, value = part.key, part.value
+    if part.operation == "unset_properties":
+        return None if value is None else f"UNSET has a value for {key}"
+    if value is None:
+        return f"{key} has no value"
+    if key.lower() in _MOVES:
+        return f"{key} moves the table to another snapshot"
+    if key == "format-version" and value not in ("1", "2", "3"):
+        return f"the format version {value}"
+    if key != "location" and key.lower() == "location":
+        return f"{key} is the location"
+    if key in _NUMBERS and not (value.isascii() and value.isdecimal()):
+        return f"the value of {key} is no number"
+    return f"the value of {key} is no literal" if value[:1] in ("'", '"') else None
+
+
+def _location(statement: ParsedStatement) -> str | None:
+    return "PARTITION" if statement.options.partition else None
+
+
+def _comment(statement: ParsedStatement) -> str | None:
+    if statement.options.kind != "table" or statement.options.if_exists:
+        return f"COMMENT ON {statement.options.kind.upper()} needs the engine"
+    return None
+
+
+def _partition_field(statement: ParsedStatement) -> str | None:
+    fields = [part for part in statement.parts if isinstance(part, PartitionClause)]
+    return next(filter(None, (_transform(inner) for part in fields for inner in (part.transform, part.replaces))), None)
+
+
+def _transform(transform: Transform | None) -> str | None:
+    if transform is None:
+        return None
+    text, function = transform.text, ICEBERG_TRANSFORMS.get(transform.function, transform.function)
+    widths = _WIDTHS.get(function)
+    if widths is None:
+        return f"the transform {function}"
+    if len(transform.columns) != 1 or len(transform.widths) != widths or _NOT_A_COLUMN.search(text):
+        return f"the arguments of {text}"
+    return f"the width of {text}" if any(len(width) > 9 for width in transform.widths) else None
+
+
+def _writes(statement: ParsedStatement) -> str | None:
+    clauses = [part for part in statement.parts if isinstance(part, WriteOrder)]
+    if len({part.operation for part in clauses}) < len(clauses):
+        return "several orders or distributions"
+    return next(filter(None, (_transform(field.transform) for clause in clauses for field in clause.fields)), None)
+
+
+def _reference(statement: ParsedStatement) -> str | None:
+    parts = [part for part in statement.parts if isinstance(part, Reference)]
+    snapshot = parts[0].snapshot
+    if snapshot is not None and not (snapshot.isdecimal() and int(snapshot) < 2**63):
+        return f"the snapshot {snapshot}"
+    return None
+
+
 _PLAIN: Mapping[str, _Check] = {
-    "set_properties": _always,
-    "unset_properties": _always,
+    "set_properties": _properties,
+    "unset_properties": _properties,
+    "set_location": _location,
+    "comment_on": _comment,
+    "add_partition_field": _partition_field,
+    "drop_partition_field": _partition_field,
+    "replace_partition_field": _partition_field,
+    "set_write_order": _writes,
+    "set_distribution": _writes,
+    "create_branch": _reference,
+    "create_tag": _reference,
+    "drop_branch": _reference,
+    "drop_tag": _reference,
     "drop_table": _purge,
 }

@@ -5,7 +5,10 @@ metadata, as often as Iceberg does by default.
 
 - `commit`: one commit to a table.
 - `tables`: CREATE, DROP and RENAME of tables.
-- `properties`: SET and UNSET TBLPROPERTIES.
+- `properties`: SET and UNSET TBLPROPERTIES, SET LOCATION, COMMENT ON TABLE.
+- `partitioning`: ADD, DROP and REPLACE PARTITION FIELD.
+- `orders`: WRITE ORDERED and DISTRIBUTED BY.
+- `references`: CREATE, REPLACE and DROP of branches and tags.
 """
 
 from __future__ import annotations
@@ -13,16 +16,38 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from glacierbase.executors.iceberg.ddl.commit import change_table
-from glacierbase.executors.iceberg.ddl.properties import set_property, unset_property
+from glacierbase.executors.iceberg.ddl.commit import Stage, change_table
+from glacierbase.executors.iceberg.ddl.orders import set_writes
+from glacierbase.executors.iceberg.ddl.partitioning import change_partitioning
+from glacierbase.executors.iceberg.ddl.properties import (
+    comment_on,
+    set_location,
+    set_properties,
+    unset_properties,
+)
+from glacierbase.executors.iceberg.ddl.references import create_reference, drop_reference
 from glacierbase.executors.iceberg.ddl.tables import drop_table
 from glacierbase.executors.iceberg.lakes import Lakes
 from glacierbase.sql.statement import ParsedStatement
 
 _Statement: TypeAlias = Callable[[Lakes, ParsedStatement], None]
 
-# Statements that change one table by their clauses run `change_table` with these, by the operation of the clause.
-CLAUSES = {"set_properties": set_property, "unset_properties": unset_property}
+# What changes one table runs in `change_table`, by the operation of its first clause.
+CLAUSES: Mapping[str, Stage] = {
+    "set_properties": set_properties,
+    "unset_properties": unset_properties,
+    "set_location": set_location,
+    "comment_on": comment_on,
+    "add_partition_field": change_partitioning,
+    "drop_partition_field": change_partitioning,
+    "replace_partition_field": change_partitioning,
+    "set_write_order": set_writes,
+    "set_distribution": set_writes,
+    "create_branch": create_reference,
+    "create_tag": create_reference,
+    "drop_branch": drop_reference,
+    "drop_tag": drop_reference,
+}
 # All others, by the operation of the statement.
 STATEMENTS: Mapping[str, _Statement] = {"drop_table": drop_table}
 
@@ -37,4 +62,5 @@ def run(lakes: Lakes, statement: ParsedStatement) -> None:
     if whole := STATEMENTS.get(statement.operation):
         whole(lakes, statement)
     else:
-        change_table(lakes, statement.targets[0], [(CLAUSES[part.operation], part) for part in statement.parts])
+        first = statement.parts[0].operation if statement.operation == "several" else statement.operation
+        change_table(lakes, statement, CLAUSES[first])
