@@ -27,7 +27,7 @@ What follows from statements:
 - `targets`: the tables of statements as the history records them.
 - `about`: the parts of a table that a statement may change.
 - `known`, `declared`: what statements declare of tables, accumulated over files; the resulting shape of a table.
-- `column_types`: column types in one spelling.
+- `column_types`, `type_trees`: column types in one spelling; the types of Spark as trees.
 
 From values to text:
 - `creates`: the statements that create a table like one that exists, and what they leave out.

@@ -74,10 +74,10 @@ def read_type(cursor: Cursor, *, stored: bool = False) -> str:
         return _with_parameters(SNOWFLAKE.name, *_snowflake(word, parameters))
     if cursor.dialect is not SPARK:
         return _with_parameters(cursor.dialect.name, word.lower(), parameters)
-    name = _SPARK.get(word, word.lower())
+    name, parameters = canonical(word, parameters)
     if stored and name in _STORED:
         return _STORED[name]
-    return _with_parameters(SPARK.name, name, parameters)
+    return f"{name}({','.join(parameters)})" if parameters else name
 
 
 def normalised(text: str, dialect: str) -> str:
@@ -111,6 +111,12 @@ def types_of(text: str, dialect: str) -> tuple[str, ...]:
         return tuple(spelling.replace("_NTZ", f"_{kind}") for kind in ("NTZ", "LTZ", "TZ"))
     both = (read_type(Cursor(text, dialect), stored=stored) for stored in (False, True))
     return tuple(dict.fromkeys(both))
+
+
+def canonical(word: str, parameters: tuple[str, ...]) -> tuple[str, tuple[str, ...]]:
+    """Return the name of a simple type of Spark in one spelling, and its parameters with those that it does not write."""
+    name = _SPARK.get(word, word.lower())
+    return name, _all_parameters(SPARK.name, name, parameters)
 
 
 class Field(NamedTuple):
@@ -205,6 +211,10 @@ def _snowflake(word: str, parameters: tuple[str, ...]) -> tuple[str, tuple[str, 
 
 
 def _with_parameters(dialect: str, name: str, parameters: tuple[str, ...]) -> str:
-    defaults = _DEFAULTS.get(dialect, {}).get(name, ())
-    whole = (*parameters, *defaults[len(parameters) :])
+    whole = _all_parameters(dialect, name, parameters)
     return f"{name}({','.join(whole)})" if whole else name
+
+
+def _all_parameters(dialect: str, name: str, parameters: tuple[str, ...]) -> tuple[str, ...]:
+    defaults = _DEFAULTS.get(dialect, {}).get(name, ())
+    return (*parameters, *defaults[len(parameters) :])

@@ -263,6 +263,9 @@ def if_not_exists(cursor: Cursor) -> bool:
     return cursor.take("IF", "NOT", "EXISTS") or cursor.take("IF", "!", "EXISTS")
 
 
+_NUMBER = re.compile(r"\d+(\.\d+)?")
+
+
 def properties(cursor: Cursor, operation: str) -> Iterator[Property]:
     """Yield the properties of a list in parentheses, with values or without."""
     cursor.expect("(")
@@ -289,15 +292,15 @@ def property_key(cursor: Cursor) -> str:
     return cursor.text_since(start).replace("`", "")
 
 
-def property_value(cursor: Cursor) -> tuple[str, Place]:
-    """Move past the value of a property, and return it without quotes, with its place."""
+def property_value(cursor: Cursor) -> tuple[str, Place, bool]:
+    """Move past the value of a property, and return it without quotes, with its place, and whether it is one literal."""
     place = cursor.place()
     if cursor.is_string() and cursor.word(1) in (",", ")", "", ";"):
-        return cursor.string(), place
+        return cursor.string(), place, True
     start, is_boolean = cursor.position, cursor.word() in ("TRUE", "FALSE")
     cursor.skip_to(",", ")", ";")
     text = cursor.text_since(start)
-    return text.lower() if is_boolean else text, place
+    return text.lower() if is_boolean else text, place, is_boolean or bool(_NUMBER.fullmatch(text))
 
 
 def transform(cursor: Cursor) -> Transform:

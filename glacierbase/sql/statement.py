@@ -128,11 +128,13 @@ class Property(Part):
         place: the place of the key.
         value: without quotes; None of UNSET.
         value_place: the place of the value.
+        is_literal: False for a value that is no string, number or boolean.
     """
 
     key: str
     value: str | None = None
     value_place: Place | None = None
+    is_literal: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ Tables:
 
 Statements:
 - `executor`, `lakes`: the executor and its sessions; the catalogs that statements name.
-- `plain`: which statements run without an engine, and why the others do not.
+- `plain`, `plain_types`: which statements run without an engine, and why the others do not; which types.
 - `ddl/`: what each statement does to the metadata.
 """
 

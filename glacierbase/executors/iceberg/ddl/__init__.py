@@ -5,6 +5,8 @@ metadata, as often as Iceberg does by default.
 
 - `commit`: one commit to a table.
 - `tables`: CREATE, DROP and RENAME of tables.
+- `types`: Iceberg's types from Spark's spelling.
+- `columns`: the clauses about columns.
 - `properties`: SET and UNSET TBLPROPERTIES, SET LOCATION, COMMENT ON TABLE.
 - `partitioning`: ADD, DROP and REPLACE PARTITION FIELD.
 - `orders`: WRITE ORDERED and DISTRIBUTED BY.
