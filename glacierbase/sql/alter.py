@@ -120,7 +120,7 @@ def _drop(alteration: Alteration) -> None:
     if cursor.take("PARTITION", "FIELD"):
         alteration.parts.append(PartitionClause("drop_partition_field", place, transform(cursor)))
     elif cursor.take("IDENTIFIER", "FIELDS"):
-        alteration.parts.append(Fields("drop_identifier_fields", place, listed_paths(cursor)))
+        alteration.parts.append(Fields("drop_identifier_fields", place, _identifier_fields(cursor)))
     elif cursor.word() in ("BRANCH", "TAG"):
         alteration.parts.append(dropped_reference(cursor))
     elif cursor.take_any("COLUMN", "COLUMNS"):
@@ -135,6 +135,12 @@ def _drop(alteration: Alteration) -> None:
     else:
         alteration.options = replace(alteration.options, if_exists=if_exists(cursor) or alteration.options.if_exists)
         _partitions(alteration, "drop_partition")
+
+
+def _identifier_fields(cursor: Cursor) -> tuple[str, ...]:
+    if cursor.word() == "(":
+        raise UnsupportedClause("identifier fields in parentheses")
+    return listed_paths(cursor)
 
 
 def dropped_constraint(alteration: Alteration, place: Place) -> Constraint:
@@ -204,7 +210,7 @@ def _set(alteration: Alteration) -> None:
     elif cursor.take("LOCATION"):
         alteration.operation, alteration.options = "set_location", replace(alteration.options, location=cursor.string())
     elif cursor.take("IDENTIFIER", "FIELDS"):
-        alteration.parts.append(Fields("set_identifier_fields", place, listed_paths(cursor)))
+        alteration.parts.append(Fields("set_identifier_fields", place, _identifier_fields(cursor)))
     elif cursor.word() in ("SERDE", "SERDEPROPERTIES", "TAGS", "ROW", "OWNER", "MANAGED", "FILEFORMAT"):
         other(alteration)
     else:
@@ -307,6 +313,8 @@ def renamed_column(cursor: Cursor) -> RenameColumn:
     place, old = cursor.place(), cursor.table()
     cursor.expect("TO")
     new = cursor.table()
+    if len(new.parts) > 1 and cursor.dialect is SPARK:
+        raise UnsupportedClause("a dot in the new name of a column")
     return RenameColumn("rename_column", place, old.parts, new.parts[-1], old.key, new.key[-1])
 
 

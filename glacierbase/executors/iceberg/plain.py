@@ -6,10 +6,13 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from typing import TypeAlias
 
+from glacierbase.executors.iceberg.plain_types import why_no_plain_type
 from glacierbase.sql import read
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import (
     ICEBERG_TRANSFORMS,
+    AlterColumn,
+    ColumnClause,
     ParsedStatement,
     PartitionClause,
     Property,
@@ -22,6 +25,8 @@ from glacierbase.sql.statement import (
 _Check: TypeAlias = Callable[[ParsedStatement], str | None]
 # Properties that are no properties: Spark moves the table to a snapshot by them.
 _MOVES = ("current-snapshot-id", "cherry-pick-snapshot-id")
+# PyIceberg ignores these.
+_OF_ENGINE = ("write.metadata.compression-codec", "write.location-provider.impl")
 # Iceberg reads these when it commits; a table on which it cannot read them accepts no further change by Spark.
 _NUMBERS = frozenset(
     {
@@ -30,6 +35,8 @@ _NUMBERS = frozenset(
         "commit.status-check.max-wait-ms", "commit.status-check.total-timeout-ms", "write.metadata.previous-versions-max",
     }
 )  # fmt: skip
+# Types that are others in Iceberg, and types with fields, which Spark does not change as a whole.
+_ONLY_SPARK = ("tinyint", "byte", "smallint", "short", "char", "character", "varchar", "struct", "array", "map")
 # How many numbers each transform has.
 _WIDTHS = {"": 0, "identity": 0, "year": 0, "month": 0, "day": 0, "hour": 0, "bucket": 1, "truncate": 1}
 # A string, or a column whose name is a number.
@@ -83,13 +90,15 @@ def _property(part: Property) -> str | None:
         return f"{key} has no value"
     if key.lower() in _MOVES:
         return f"{key} moves the table to another snapshot"
-    if key == "format-version" and value not in ("1", "2", "3"):
+    if key == "format-version" and value not in ("1", "2"):
         return f"the format version {value}"
     if key != "location" and key.lower() == "location":
         return f"{key} is the location"
     if key in _NUMBERS and not (value.isascii() and value.isdecimal()):
         return f"the value of {key} is no number"
-    return f"the value of {key} is no literal" if value[:1] in ("'", '"') else None
+    if key in _OF_ENGINE:
+        return f"PyIceberg has no {key}"
+    return None if part.is_literal else f"the value of {key} is no literal"
 
 
 def _location(statement: ParsedStatement) -> str | None:
@@ -100,6 +109,42 @@ def _comment(statement: ParsedStatement) -> str | None:
     if statement.options.kind != "table" or statement.options.if_exists:
         return f"COMMENT ON {statement.options.kind.upper()} needs the engine"
     return None
+
+
+def _columns(statement: ParsedStatement) -> str | None:
+    if statement.options.if_not_exists or statement.options.partition:
+        return "IF NOT EXISTS or PARTITION"
+    parts = [part for part in statement.parts if isinstance(part, ColumnClause)]
+    return next(filter(None, map(_column, parts)), None)
+
+
+def _column(part: ColumnClause) -> str | None:
+    if part.default is not None or part.generated is not None or part.primary_key:
+        return "Iceberg for Spark has no DEFAULT, GENERATED and PRIMARY KEY in ALTER TABLE"
+    if part.operation == "replace_columns" and (not part.nullable or part.position or len(part.path) > 1):
+        return "REPLACE COLUMNS with NOT NULL, a position or a nested field"
+    return why_no_plain_type(part.type)
+
+
+def _drop_columns(statement: ParsedStatement) -> str | None:
+    return "PARTITION" if statement.options.partition else None
+
+
+def _rename_column(statement: ParsedStatement) -> str | None:
+    return "CHANGE COLUMN with another name" if len(statement.parts) > 1 else None
+
+
+def _alter_columns(statement: ParsedStatement) -> str | None:
+    types = (part.type for part in statement.parts if isinstance(part, AlterColumn) and part.type is not None)
+    return next(filter(None, map(_new_type, types)), None)
+
+
+def _new_type(type_: str) -> str | None:
+    """Return why a column's change to this type needs Spark, which knows more types than Iceberg."""
+    word = re.match(r"\w*", type_)
+    if not word or word[0].lower() in _ONLY_SPARK:
+        return f"TYPE {type_}"
+    return why_no_plain_type(type_)
 
 
 def _partition_field(statement: ParsedStatement) -> str | None:
@@ -138,6 +183,16 @@ _PLAIN: Mapping[str, _Check] = {
     "set_properties": _properties,
     "unset_properties": _properties,
     "set_location": _location,
+    "add_column": _columns,
+    "replace_columns": _columns,
+    "drop_column": _drop_columns,
+    "rename_column": _rename_column,
+    "alter_column_type": _alter_columns,
+    "alter_column_nullability": _alter_columns,
+    "alter_column_comment": _alter_columns,
+    "alter_column_position": _alter_columns,
+    "set_identifier_fields": _always,
+    "drop_identifier_fields": _always,
     "comment_on": _comment,
     "add_partition_field": _partition_field,
     "drop_partition_field": _partition_field,

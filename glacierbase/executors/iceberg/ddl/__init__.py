@@ -6,7 +6,11 @@ metadata, as often as Iceberg does by default.
 - `commit`: one commit to a table.
 - `tables`: CREATE, DROP and RENAME of tables.
 - `types`: Iceberg's types from Spark's spelling.
-- `columns`: the clauses about columns.
+- `columns`: the clauses about columns, as Spark checks them.
+- `upcasts`: which changes of a type Spark passes on to Iceberg.
+- `schema_change`: the schema that results from changes of columns.
+- `name_mapping`: the property that follows changes of columns.
+- `transforms`: the transforms of partition and sort fields.
 - `properties`: SET and UNSET TBLPROPERTIES, SET LOCATION, COMMENT ON TABLE.
 - `partitioning`: ADD, DROP and REPLACE PARTITION FIELD.
 - `orders`: WRITE ORDERED and DISTRIBUTED BY.
@@ -18,6 +22,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
+from glacierbase.executors.iceberg.ddl.columns import (
+    add_columns,
+    alter_columns,
+    drop_columns,
+    drop_identifier_fields,
+    rename_column,
+    replace_columns,
+    set_identifier_fields,
+)
 from glacierbase.executors.iceberg.ddl.commit import Stage, change_table
 from glacierbase.executors.iceberg.ddl.orders import set_writes
 from glacierbase.executors.iceberg.ddl.partitioning import change_partitioning
@@ -40,6 +53,16 @@ CLAUSES: Mapping[str, Stage] = {
     "unset_properties": unset_properties,
     "set_location": set_location,
     "comment_on": comment_on,
+    "add_column": add_columns,
+    "drop_column": drop_columns,
+    "rename_column": rename_column,
+    "replace_columns": replace_columns,
+    "alter_column_type": alter_columns,
+    "alter_column_nullability": alter_columns,
+    "alter_column_comment": alter_columns,
+    "alter_column_position": alter_columns,
+    "set_identifier_fields": set_identifier_fields,
+    "drop_identifier_fields": drop_identifier_fields,
     "add_partition_field": change_partitioning,
     "drop_partition_field": change_partitioning,
     "replace_partition_field": change_partitioning,

@@ -81,14 +81,15 @@ def check_sources(schema: Schema, fields: tuple[PartitionField, ...]) -> None:
             raise invalid(f"Cannot partition by non-primitive source field: {type_}")
         if not field.transform.can_transform(type_):
             raise invalid(f"Invalid source type {type_} for transform: {field.transform}")
-        for parent in _parents(schema, field.source_id):
+        for parent in parents(schema, field.source_id):
             if not schema.find_type(parent).is_struct:
                 raise invalid(f"Invalid partition field parent: {schema.find_type(parent)}")
 
 
-def _parents(schema: Schema, field_id: int) -> Iterator[int]:
-    parents = schema._lazy_id_to_parent
-    while (parent := parents.get(field_id)) is not None:
+def parents(schema: Schema, field_id: int) -> Iterator[int]:
+    """Yield the ids of the fields that contain a field, innermost first."""
+    above = schema._lazy_id_to_parent
+    while (parent := above.get(field_id)) is not None:
         yield parent
         field_id = parent
 

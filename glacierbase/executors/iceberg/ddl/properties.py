@@ -80,8 +80,13 @@ def replace_properties(transaction: Transaction, wanted: Mapping[str, str]) -> N
     Raises:
         StatementRefused: metrics of a column that does not exist.
     """
-    properties = transaction.table_metadata.properties
     _check_metrics(wanted, transaction.table_metadata.schema())
+    stored_properties(transaction, wanted)
+
+
+def stored_properties(transaction: Transaction, wanted: Mapping[str, str]) -> None:
+    """Change the properties to those that are wanted, without a check."""
+    properties = transaction.table_metadata.properties
     stored = {key: value for key, value in wanted.items() if key not in _NOT_STORED}
     if changed := {key: value for key, value in stored.items() if properties.get(key) != value}:
         transaction.change(SetPropertiesUpdate(updates=changed))

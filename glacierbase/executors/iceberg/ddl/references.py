@@ -5,8 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from pyiceberg.table.refs import MAIN_BRANCH, SnapshotRef, SnapshotRefType
-from pyiceberg.table.update import RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
+from pyiceberg.table.update import AddSnapshotUpdate, RemoveSnapshotRefUpdate, SetSnapshotRefUpdate
 
+from glacierbase.errors import StatementRefused
 from glacierbase.executors.iceberg.ddl.commit import Transaction, illegal, invalid
 from glacierbase.sql.statement import ParsedStatement, Reference
 
@@ -32,9 +33,7 @@ def create_reference(transaction: Transaction, statement: ParsedStatement) -> No
     if snapshot is None:
         if kind is SnapshotRefType.TAG or not creates:
             raise illegal(f"Cannot complete replace {kind} operation on {statement.targets[0]}, main has no snapshot")
-        _append_nothing(transaction, part.name)
-        existing = transaction.table_metadata.refs[part.name]
-        snapshot = existing.snapshot_id
+        snapshot = _append_nothing(transaction)
     elif not creates:
         _check_kind(part, kind, existing)
     if transaction.table_metadata.snapshot_by_id(snapshot) is None:
@@ -82,10 +81,19 @@ def _retention(part: Reference) -> dict[str, int]:
     return retention
 
 
-def _append_nothing(transaction: Transaction, branch: str) -> None:
-    """Add an empty snapshot to a new branch: a table without rows has none that the branch could refer to."""
-    with transaction.update_snapshot(branch=branch).fast_append():
+def _append_nothing(transaction: Transaction) -> int:
+    """Add an empty snapshot for a new branch, and return its id: a table without rows has none.
+
+    PyIceberg makes the first snapshot of a table for the branch main only.
+    """
+    if transaction.table_metadata.format_version > 2:
+        raise StatementRefused("NOT_PLAIN", "a branch of an empty table of format version 3 needs the engine")
+    scratch = Transaction(transaction._table)
+    with scratch.update_snapshot().fast_append():
         pass
+    [added] = (update for update in scratch._updates if isinstance(update, AddSnapshotUpdate))
+    transaction.change(added)
+    return int(added.snapshot.snapshot_id)
 
 
 def _set(transaction: Transaction, name: str, ref: SnapshotRef) -> None:
