@@ -94,7 +94,7 @@ def _property(part: Property) -> str | None:
         return f"the format version {value}"
     if key != "location" and key.lower() == "location":
         return f"{key} is the location"
-    if key in _NUMBERS and not (value.isascii() and value.isdecimal()):
+    if key in _NUMBERS and not re.fullmatch(r"[0-9]{1,9}", value):
         return f"the value of {key} is no number"
     if key in _OF_ENGINE:
         return f"PyIceberg has no {key}"
@@ -102,7 +102,9 @@ def _property(part: Property) -> str | None:
 
 
 def _location(statement: ParsedStatement) -> str | None:
-    return "PARTITION" if statement.options.partition else None
+    if statement.options.partition:
+        return "PARTITION"
+    return "a location without a path" if (statement.options.location or "/x").endswith(("://", ":///")) else None
 
 
 def _comment(statement: ParsedStatement) -> str | None:

@@ -7,6 +7,7 @@ from typing import TypeAlias
 
 from pyiceberg.table import Transaction as _Transaction
 from pyiceberg.table.metadata import TableMetadata
+from pyiceberg.table.refs import MAIN_BRANCH
 from pyiceberg.table.update import (
     AddPartitionSpecUpdate,
     AddSchemaUpdate,
@@ -54,7 +55,7 @@ class Transaction(_Transaction):  # type: ignore[misc]
 
     def change(self, *updates: TableUpdate) -> None:
         """Stage updates, on condition that nobody changed before the commit what they were derived from."""
-        self._stage(updates, tuple(_requirements(self.table_metadata, updates)))
+        self._stage(updates, tuple(_requirements(self._table.metadata, updates)))
 
 
 def _requirements(base: TableMetadata, updates: tuple[TableUpdate, ...]) -> Iterator[TableRequirement]:
@@ -71,8 +72,10 @@ def _requirements(base: TableMetadata, updates: tuple[TableUpdate, ...]) -> Iter
         elif isinstance(update, SetDefaultSortOrderUpdate):
             yield AssertDefaultSortOrderId(default_sort_order_id=base.default_sort_order_id)
         elif isinstance(update, SetSnapshotRefUpdate | RemoveSnapshotRefUpdate):
-            ref = base.refs.get(update.ref_name)
-            yield AssertRefSnapshotId(ref=update.ref_name, snapshot_id=ref and ref.snapshot_id)
+            # PyIceberg lets no requirement name another branch before the first snapshot.
+            name = update.ref_name if base.snapshots else MAIN_BRANCH
+            ref = base.refs.get(name)
+            yield AssertRefSnapshotId(ref=name, snapshot_id=ref and ref.snapshot_id)
 
 
 def illegal(message: str) -> StatementRefused:

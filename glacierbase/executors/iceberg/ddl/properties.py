@@ -71,7 +71,7 @@ def set_location(transaction: Transaction, statement: ParsedStatement) -> None:
     if not location:
         raise illegal("path must not be null or empty")
     if location != transaction.table_metadata.location:
-        transaction.change(SetLocationUpdate(location=location))
+        transaction.change(SetLocationUpdate(location=location.rstrip("/")))
 
 
 def replace_properties(transaction: Transaction, wanted: Mapping[str, str]) -> None:

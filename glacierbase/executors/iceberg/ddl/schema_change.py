@@ -135,9 +135,8 @@ class SchemaChange:
     def _new_schema(self) -> Schema:
         """Return the new schema, with the id of an equal former schema if there is one."""
         fields = self._arranged(ROOT, self._struct(self.schema.as_struct()).fields)
-        new = Schema(*fields)
         try:
-            new.column_names  # noqa: B018 (computes the paths of all fields)
+            new = Schema(*fields)
         except ValueError as error:  # Two paths with dots are equal.
             raise invalid(str(error)) from error
         ids = [_identifier(new, self.schema, name) for name in sorted(self.identifiers)]

@@ -50,7 +50,7 @@ def upcasts(old: IcebergType, new: IcebergType) -> bool:
     if isinstance(new, DecimalType):
         return _is_wider(new, old)
     if isinstance(old, DecimalType):
-        return bool(old.scale == 0 and old.precision <= _DIGITS.get(after, 0))
+        return bool(old.scale == 0 and old.precision < _DIGITS.get(after, 0))
     return before in _NUMBERS and after in _NUMBERS and _NUMBERS.index(before) < _NUMBERS.index(after)
 
 
