@@ -99,7 +99,16 @@ class _Version3(TableMetadataV3):  # type: ignore[misc]
 
 
 def _complete(metadata: Any) -> Any:
-    """Return metadata as it is written: format version 1 also repeats the current schema and partitioning."""
+    """Return metadata as Iceberg writes it.
+
+    A sequence number of 0 is absent. Format version 1 repeats the current schema and partitioning.
+    """
+    if any(snapshot.sequence_number == 0 for snapshot in metadata.snapshots):
+        snapshots = [
+            snapshot if snapshot.sequence_number else snapshot.model_copy(update={"sequence_number": None})
+            for snapshot in metadata.snapshots
+        ]
+        metadata = metadata.model_copy(update={"snapshots": snapshots})
     if metadata.format_version == 1:
         fields = [field.model_dump() for field in metadata.spec().fields]
         return metadata.model_copy(update={"schema_": metadata.schema(), "partition_spec": fields})

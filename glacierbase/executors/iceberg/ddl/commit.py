@@ -55,7 +55,9 @@ class Transaction(_Transaction):  # type: ignore[misc]
 
     def change(self, *updates: TableUpdate) -> None:
         """Stage updates, on condition that nobody changed before the commit what they were derived from."""
-        self._stage(updates, tuple(_requirements(self._table.metadata, updates)))
+        self._stage(updates)
+        required = _requirements(self._table.metadata, updates)
+        self._requirements += tuple(requirement for requirement in required if requirement not in self._requirements)
 
 
 def _requirements(base: TableMetadata, updates: tuple[TableUpdate, ...]) -> Iterator[TableRequirement]:

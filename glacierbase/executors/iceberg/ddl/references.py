@@ -34,6 +34,8 @@ def create_reference(transaction: Transaction, statement: ParsedStatement) -> No
         if kind is SnapshotRefType.TAG or not creates:
             raise illegal(f"Cannot complete replace {kind} operation on {statement.targets[0]}, main has no snapshot")
         snapshot = _append_nothing(transaction)
+        # Iceberg sets the branch before its retention, which the log of the table's snapshots shows for main.
+        _set(transaction, part.name, SnapshotRef(snapshot_id=snapshot, snapshot_ref_type=kind))
     elif not creates:
         _check_kind(part, kind, existing)
     if transaction.table_metadata.snapshot_by_id(snapshot) is None:

@@ -239,7 +239,7 @@ def changed(
     return NestedField(
         field.field_id,
         field.name if name is None else name,
-        type_ or field.field_type,
+        field.field_type if type_ is None else type_,
         field.required if required is None else required,
         field.doc if doc is None else doc,
         field.initial_default,
