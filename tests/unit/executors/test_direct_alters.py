@@ -304,9 +304,9 @@ def test_a_branch_of_an_empty_table_has_an_empty_snapshot(table: Table) -> None:
         "max-ref-age-ms": 172_800_000,
     }
     assert metadata["refs"]["c"] == {"snapshot-id": second, "type": "branch"}
-    refs = table.alter(f"REPLACE BRANCH b AS OF VERSION {second}", "DROP BRANCH c")["refs"]
+    refs = table.alter(f"REPLACE BRANCH b AS OF VERSION {second} RETAIN 1 DAYS", "DROP BRANCH c")["refs"]
     assert refs["b"]["snapshot-id"] == second
-    assert refs["b"]["min-snapshots-to-keep"] == 3
+    assert (refs["b"]["min-snapshots-to-keep"], refs["b"]["max-ref-age-ms"]) == (3, 86_400_000)
     assert refs.keys() == {"b"}
 
 

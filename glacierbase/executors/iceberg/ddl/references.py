@@ -42,7 +42,7 @@ def create_reference(transaction: Transaction, statement: ParsedStatement) -> No
         raise invalid(f"Cannot set {part.name} to unknown snapshot: {snapshot}")
     if part.name == MAIN_BRANCH and kind is SnapshotRefType.TAG:
         raise invalid("Cannot set main to a tag, it must be a branch")
-    kept = {} if existing is None else existing.model_dump(include={field for field, _ in _RETENTION.values()})
+    kept = {field: getattr(existing, field, None) for field, _ in _RETENTION.values()}
     _set(transaction, part.name, SnapshotRef(snapshot_id=snapshot, snapshot_ref_type=kind, **{**kept, **retention}))
 
 
