@@ -22,7 +22,7 @@ from glacierbase.sql.cursor import (
     sort_fields,
     transform,
 )
-from glacierbase.sql.dialects import SNOWFLAKE
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.statement import (
     AlterColumn,
     Constraint,
@@ -120,7 +120,7 @@ def _drop(alteration: Alteration) -> None:
     if cursor.take("PARTITION", "FIELD"):
         alteration.parts.append(PartitionClause("drop_partition_field", place, transform(cursor)))
     elif cursor.take("IDENTIFIER", "FIELDS"):
-        alteration.parts.append(Fields("drop_identifier_fields", place, listed_paths(cursor)))
+        alteration.parts.append(Fields("drop_identifier_fields", place, _identifier_fields(cursor)))
     elif cursor.word() in ("BRANCH", "TAG"):
         alteration.parts.append(dropped_reference(cursor))
     elif cursor.take_any("COLUMN", "COLUMNS"):
@@ -135,6 +135,12 @@ def _drop(alteration: Alteration) -> None:
     else:
         alteration.options = replace(alteration.options, if_exists=if_exists(cursor) or alteration.options.if_exists)
         _partitions(alteration, "drop_partition")
+
+
+def _identifier_fields(cursor: Cursor) -> tuple[str, ...]:
+    if cursor.word() == "(":
+        raise UnsupportedClause("identifier fields in parentheses")
+    return listed_paths(cursor)
 
 
 def dropped_constraint(alteration: Alteration, place: Place) -> Constraint:
@@ -189,7 +195,7 @@ def _replace(alteration: Alteration) -> None:
             PartitionClause("replace_partition_field", place, new, _field_name(cursor), replaces=old)
         )
     else:
-        alteration.parts.append(created_reference(cursor, or_replace=True))
+        alteration.parts.append(created_reference(cursor, or_replace=True, creates=False))
 
 
 def _create(alteration: Alteration) -> None:
@@ -204,7 +210,7 @@ def _set(alteration: Alteration) -> None:
     elif cursor.take("LOCATION"):
         alteration.operation, alteration.options = "set_location", replace(alteration.options, location=cursor.string())
     elif cursor.take("IDENTIFIER", "FIELDS"):
-        alteration.parts.append(Fields("set_identifier_fields", place, listed_paths(cursor)))
+        alteration.parts.append(Fields("set_identifier_fields", place, _identifier_fields(cursor)))
     elif cursor.word() in ("SERDE", "SERDEPROPERTIES", "TAGS", "ROW", "OWNER", "MANAGED", "FILEFORMAT"):
         other(alteration)
     else:
@@ -263,6 +269,8 @@ SPARK_CLAUSES: Clauses = {
 
 
 _END = ("", ",", ")", ";")
+# How long branches, tags and their snapshots are kept, in milliseconds.
+_UNITS = {"DAYS": 86_400_000, "HOURS": 3_600_000, "MINUTES": 60_000}
 # Words after the name of a column; any other word is the new name in Hive's CHANGE COLUMN.
 _ACTIONS = ("TYPE", "COMMENT", "FIRST", "AFTER", "SET", "DROP", "SYNC", "UNSET", "DATA", "NOT")
 # Words that begin an action even if the name before is one of `_ACTIONS`: `ALTER COLUMN type TYPE int`.
@@ -305,6 +313,8 @@ def renamed_column(cursor: Cursor) -> RenameColumn:
     place, old = cursor.place(), cursor.table()
     cursor.expect("TO")
     new = cursor.table()
+    if len(new.parts) > 1 and cursor.dialect is SPARK:
+        raise UnsupportedClause("a dot in the new name of a column")
     return RenameColumn("rename_column", place, old.parts, new.parts[-1], old.key, new.key[-1])
 
 
@@ -322,6 +332,8 @@ def altered_columns(cursor: Cursor) -> Iterator[Part]:
             yield from _hive(cursor, name)
         while cursor.word() not in _END:
             yield replace(_action(cursor, place, name.parts), key=name.key)
+            if cursor.dialect is SPARK and cursor.word() not in _END:
+                raise UnsupportedClause(f"{cursor.word()} after the change of a column")
         if not cursor.take(","):
             return
 
@@ -329,6 +341,8 @@ def altered_columns(cursor: Cursor) -> Iterator[Part]:
 def _hive(cursor: Cursor, old: Name) -> Iterator[Part]:
     """Yield the changes of Hive's `CHANGE COLUMN name name type`, which repeats unchanged values."""
     new = column(cursor, "")
+    if not new.nullable or new.default is not None:
+        raise UnsupportedClause("NOT NULL or DEFAULT in CHANGE COLUMN")
     change = AlterColumn("alter_column_type", new.place, old.parts, key=old.key)
     yield replace(change, type=new.type)
     if new.comment is not None:
@@ -374,26 +388,53 @@ def _without_word(cursor: Cursor, place: Place, path: tuple[str, ...]) -> AlterC
     return AlterColumn("other", place, path)
 
 
-def created_reference(cursor: Cursor, *, or_replace: bool) -> Reference:
+def created_reference(cursor: Cursor, *, or_replace: bool, creates: bool = True) -> Reference:
     """Read CREATE or REPLACE of a branch or a tag after that word."""
     place, kind = cursor.place(), _reference_kind(cursor)
     absent_only = if_not_exists(cursor)
-    name = ".".join(cursor.path())
-    snapshot = retain = None
+    name = _reference_name(cursor)
+    snapshot = retain = snapshots = age = None
     if cursor.take("AS", "OF", "VERSION"):
         snapshot = cursor.next()
-    start = cursor.position
-    if cursor.word() in ("RETAIN", "WITH"):
-        cursor.skip_to(";")
-        retain = cursor.text_since(start)
-    return Reference(f"create_{kind}", place, name, or_replace, False, absent_only, snapshot, retain)
+    if cursor.take("RETAIN"):
+        retain = _milliseconds(cursor)
+    if kind == "branch" and cursor.take("WITH", "SNAPSHOT", "RETENTION"):
+        if cursor.word(1) == "SNAPSHOTS":
+            snapshots, _ = _count(cursor), cursor.next()
+        if snapshots is None or cursor.word() not in ("", ";"):
+            age = _milliseconds(cursor)
+    return Reference(
+        f"create_{kind}", place, name, or_replace, False, absent_only, snapshot, creates, retain, snapshots, age
+    )
+
+
+def _milliseconds(cursor: Cursor) -> int:
+    """Move past a time such as `5 DAYS`."""
+    count, unit = _count(cursor), cursor.take_any(*_UNITS)
+    if not unit:
+        raise UnsupportedClause(f"{cursor.word() or 'the end'} where DAYS, HOURS or MINUTES is expected")
+    return count * _UNITS[unit]
+
+
+def _count(cursor: Cursor) -> int:
+    word = cursor.next()
+    if not word.isdecimal() or len(word) > 9:
+        raise UnsupportedClause(f"{word or 'the end'} where a number is expected")
+    return int(word)
 
 
 def dropped_reference(cursor: Cursor) -> Reference:
     """Read DROP of a branch or a tag after that word."""
     place, kind = cursor.place(), _reference_kind(cursor)
     may_be_absent = if_exists(cursor)
-    return Reference(f"drop_{kind}", place, ".".join(cursor.path()), if_exists=may_be_absent)
+    return Reference(f"drop_{kind}", place, _reference_name(cursor), if_exists=may_be_absent)
+
+
+def _reference_name(cursor: Cursor) -> str:
+    path = cursor.path()
+    if len(path) > 1:
+        raise UnsupportedClause("a dot in the name of a branch or a tag")
+    return path[0]
 
 
 def _reference_kind(cursor: Cursor) -> str:

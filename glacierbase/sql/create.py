@@ -352,7 +352,12 @@ def position(cursor: Cursor) -> str | None:
     """Read FIRST or AFTER and a name; return None where there is neither."""
     if cursor.take("FIRST"):
         return "first"
-    return f"after {'.'.join(cursor.path())}" if cursor.take("AFTER") else None
+    if not cursor.take("AFTER"):
+        return None
+    path = cursor.path()
+    if len(path) > 1 and cursor.dialect is SPARK:
+        raise UnsupportedClause("a dot in the name after AFTER")
+    return f"after {'.'.join(path)}"
 
 
 def expression(cursor: Cursor, *ends: str) -> str:

@@ -222,8 +222,11 @@ class Reference(Part):
 
     Attributes:
         or_replace: CREATE OR REPLACE, and REPLACE.
+        creates: False for REPLACE without CREATE.
         snapshot: the text after AS OF VERSION.
-        retain: the text after RETAIN.
+        retain_ms: how long the branch or tag is kept.
+        min_snapshots: how many snapshots of the branch are kept.
+        max_snapshot_ms: how long the snapshots of the branch are kept.
     """
 
     name: str
@@ -231,7 +234,10 @@ class Reference(Part):
     if_exists: bool = False
     if_not_exists: bool = False
     snapshot: str | None = None
-    retain: str | None = None
+    creates: bool = True
+    retain_ms: int | None = None
+    min_snapshots: int | None = None
+    max_snapshot_ms: int | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import uuid
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -15,7 +16,7 @@ from glacierbase.executors.iceberg.executor import IcebergExecutor
 from glacierbase.executors.iceberg.lakes import Lakes
 from tests.support.beds import LakeBed
 
-# Stands for the namespace in a statement.
+# Stands for the namespace in a statement, as a word of its own.
 NAMESPACE = "NS"
 # What no two tables have in common.
 _OF_ONE_TABLE = frozenset({"table-uuid", "last-updated-ms", "uuid"})
@@ -68,13 +69,15 @@ class Twins:
 
     def _run(self, sql: str) -> Outcome:
         outcome = Outcome(sql)
-        outcome.spark, outcome.spark_says = _error(self._spark, sql.replace(NAMESPACE, self._by_spark))
-        own = sql.replace(NAMESPACE, self._by_direct)
+        outcome.spark, outcome.spark_says = _error(self._spark, _within(self._by_spark, sql))
+        own = _within(self._by_direct, sql)
         with closing(self._direct.open_session()) as session:
             outcome.direct, outcome.direct_says = _error(session, own)
         if outcome.direct == "NOT_PLAIN":
             outcome.why = outcome.direct_says
-            outcome.direct, outcome.direct_says = _error(self._spark, own)
+            # A new session: the catalog of the first one caches tables as they were before the direct commits.
+            with closing(self._bed.executor.open_session()) as session:
+                outcome.direct, outcome.direct_says = _error(session, own)
         outcome.differences = list(_differences("", self._state(self._by_spark), self._state(self._by_direct)))
         return outcome
 
@@ -91,6 +94,11 @@ class Twins:
                 with table.io.new_input(table.metadata_location).open() as stream:
                     state[f"{name}.{identifier[-1]}"] = _normalised(json.loads(stream.read()), namespace)
         return state
+
+
+def _within(namespace: str, sql: str) -> str:
+    """Return a statement with this namespace."""
+    return re.sub(rf"\b{NAMESPACE}\b", namespace, sql)
 
 
 def _error(session: Session, sql: str) -> tuple[str | None, str]:

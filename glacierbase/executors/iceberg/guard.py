@@ -12,6 +12,8 @@ from zlib import error as zlib_error
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.serializers import ToOutputFile
+from pyiceberg.table.metadata import TableMetadataV3
+from pyiceberg.typedef import IcebergBaseModel
 
 from glacierbase.errors import EngineError, OutcomeUnknown
 from glacierbase.executors.iceberg.errors import mapped
@@ -97,7 +99,7 @@ class Guarded(Catalog):  # type: ignore[misc]
     @staticmethod
     def _write_metadata(metadata: Any, io: Any, metadata_path: str) -> None:
         """Write a metadata file without checking whether it exists: its name holds a new UUID."""
-        ToOutputFile.table_metadata(metadata, io.new_output(metadata_path), overwrite=True)
+        ToOutputFile.table_metadata(_complete(metadata), io.new_output(metadata_path), overwrite=True)
 
     def _update_and_stage_table(self, *arguments: Any) -> Any:
         """Name the new metadata file after the statement, which proves later that the commit was its own."""
@@ -111,3 +113,27 @@ class Guarded(Catalog):  # type: ignore[misc]
         response = super().commit_table(table, requirements, updates)
         check_implementations(response.metadata.properties, f"the table with the metadata {response.metadata_location}")
         return response
+
+
+class _Version3(TableMetadataV3):  # type: ignore[misc]
+    """Metadata of format version 3, which PyIceberg changes but does not write."""
+
+    def model_dump_json(self, **options: Any) -> str:
+        return str(IcebergBaseModel.model_dump_json(self, **options))
+
+
+def _complete(metadata: Any) -> Any:
+    """Return metadata as Iceberg writes it.
+
+    A sequence number of 0 is absent. Format version 1 repeats the current schema and partitioning.
+    """
+    if any(snapshot.sequence_number == 0 for snapshot in metadata.snapshots):
+        snapshots = [
+            snapshot if snapshot.sequence_number else snapshot.model_copy(update={"sequence_number": None})
+            for snapshot in metadata.snapshots
+        ]
+        metadata = metadata.model_copy(update={"snapshots": snapshots})
+    if metadata.format_version == 1:
+        fields = [field.model_dump() for field in metadata.spec().fields]
+        return metadata.model_copy(update={"schema_": metadata.schema(), "partition_spec": fields})
+    return _Version3.model_construct(**dict(metadata)) if metadata.format_version == 3 else metadata

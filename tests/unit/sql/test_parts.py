@@ -141,7 +141,9 @@ def test_partition_fields_and_orders_have_transforms() -> None:
         ("DROP BRANCH IF EXISTS `x-1`", Reference("drop_branch", Place(1, 20), "x-1", if_exists=True)),
         (
             "REPLACE TAG x AS OF VERSION 12 RETAIN 3 DAYS",
-            Reference("create_tag", Place(1, 23), "x", or_replace=True, snapshot="12", retain="RETAIN 3 DAYS"),
+            Reference(
+                "create_tag", Place(1, 23), "x", or_replace=True, snapshot="12", creates=False, retain_ms=259_200_000
+            ),
         ),
         ("ADD CONSTRAINT c CHECK (a > 0)", Constraint("add_constraint", Place(1, 19), "c", "CHECK (a > 0)")),
         ("DROP FEATURE x TRUNCATE HISTORY", Feature("other", Place(1, 20), "x", truncate_history=True)),

@@ -8,7 +8,15 @@ metadata, as often as Iceberg does by default.
 - `types`: Iceberg's types from Spark's spelling.
 - `namespaces`: CREATE, ALTER, DROP and COMMENT ON of namespaces.
 - `replacing`: CREATE OR REPLACE TABLE and REPLACE TABLE.
-- `properties`: SET and UNSET TBLPROPERTIES.
+- `columns`: the clauses about columns, as Spark checks them.
+- `upcasts`: which changes of a type Spark passes on to Iceberg.
+- `schema_change`: the schema that results from changes of columns.
+- `name_mapping`: the property that follows changes of columns.
+- `transforms`: the transforms of partition and sort fields.
+- `properties`: SET and UNSET TBLPROPERTIES, SET LOCATION, COMMENT ON TABLE.
+- `partitioning`: ADD, DROP and REPLACE PARTITION FIELD.
+- `orders`: WRITE ORDERED and DISTRIBUTED BY.
+- `references`: CREATE, REPLACE and DROP of branches and tags.
 """
 
 from __future__ import annotations
@@ -16,14 +24,31 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
-from glacierbase.executors.iceberg.ddl.commit import change_table
+from glacierbase.executors.iceberg.ddl.columns import (
+    add_columns,
+    alter_columns,
+    drop_columns,
+    drop_identifier_fields,
+    rename_column,
+    replace_columns,
+    set_identifier_fields,
+)
+from glacierbase.executors.iceberg.ddl.commit import Stage, change_table
 from glacierbase.executors.iceberg.ddl.namespaces import (
     alter_namespace,
     comment_on_namespace,
     create_namespace,
     drop_namespace,
 )
-from glacierbase.executors.iceberg.ddl.properties import set_property, unset_property
+from glacierbase.executors.iceberg.ddl.orders import set_writes
+from glacierbase.executors.iceberg.ddl.partitioning import change_partitioning
+from glacierbase.executors.iceberg.ddl.properties import (
+    comment_on,
+    set_location,
+    set_properties,
+    unset_properties,
+)
+from glacierbase.executors.iceberg.ddl.references import create_reference, drop_reference
 from glacierbase.executors.iceberg.ddl.replacing import replace_table
 from glacierbase.executors.iceberg.ddl.tables import create_table, drop_table, rename_table
 from glacierbase.executors.iceberg.lakes import Lakes
@@ -31,8 +56,32 @@ from glacierbase.sql.statement import ParsedStatement
 
 _Statement: TypeAlias = Callable[[Lakes, ParsedStatement], None]
 
-# Statements that change one table by their clauses run `change_table` with these, by the operation of the clause.
-CLAUSES = {"set_properties": set_property, "unset_properties": unset_property}
+# What changes one table runs in `change_table`, by the operation of its first clause.
+CLAUSES: Mapping[str, Stage] = {
+    "set_properties": set_properties,
+    "unset_properties": unset_properties,
+    "set_location": set_location,
+    "comment_on": comment_on,
+    "add_column": add_columns,
+    "drop_column": drop_columns,
+    "rename_column": rename_column,
+    "replace_columns": replace_columns,
+    "alter_column_type": alter_columns,
+    "alter_column_nullability": alter_columns,
+    "alter_column_comment": alter_columns,
+    "alter_column_position": alter_columns,
+    "set_identifier_fields": set_identifier_fields,
+    "drop_identifier_fields": drop_identifier_fields,
+    "add_partition_field": change_partitioning,
+    "drop_partition_field": change_partitioning,
+    "replace_partition_field": change_partitioning,
+    "set_write_order": set_writes,
+    "set_distribution": set_writes,
+    "create_branch": create_reference,
+    "create_tag": create_reference,
+    "drop_branch": drop_reference,
+    "drop_tag": drop_reference,
+}
 # All others, by the operation of the statement.
 STATEMENTS: Mapping[str, _Statement] = {
     "create_table": create_table,
@@ -59,4 +108,5 @@ def run(lakes: Lakes, statement: ParsedStatement) -> None:
     if whole := (NAMESPACES if statement.namespace else STATEMENTS).get(statement.operation):
         whole(lakes, statement)
     else:
-        change_table(lakes, statement.targets[0], [(CLAUSES[part.operation], part) for part in statement.parts])
+        first = statement.parts[0].operation if statement.operation == "several" else statement.operation
+        change_table(lakes, statement, CLAUSES[first])

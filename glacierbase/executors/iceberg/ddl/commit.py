@@ -2,20 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from typing import Any, TypeAlias
+from collections.abc import Callable, Iterator
+from typing import TypeAlias
 
 from pyiceberg.table import Transaction as _Transaction
 from pyiceberg.table.metadata import TableMetadata
-from pyiceberg.table.update import TableUpdate
+from pyiceberg.table.refs import MAIN_BRANCH
+from pyiceberg.table.update import (
+    AddPartitionSpecUpdate,
+    AddSchemaUpdate,
+    AssertCurrentSchemaId,
+    AssertDefaultSortOrderId,
+    AssertDefaultSpecId,
+    AssertLastAssignedFieldId,
+    AssertLastAssignedPartitionId,
+    AssertRefSnapshotId,
+    RemoveSnapshotRefUpdate,
+    SetCurrentSchemaUpdate,
+    SetDefaultSortOrderUpdate,
+    SetDefaultSpecUpdate,
+    SetSnapshotRefUpdate,
+    TableRequirement,
+    TableUpdate,
+)
 
-from glacierbase.errors import CommitConflict
+from glacierbase.errors import CommitConflict, StatementRefused
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.lakes import Lakes
-from glacierbase.sql.statement import Name, Part
+from glacierbase.sql.statement import ParsedStatement
 
-# Stages the change of one clause in a transaction.
-Stage: TypeAlias = Callable[["Transaction", Any], None]
+# Stages the changes of a statement in a transaction.
+Stage: TypeAlias = Callable[["Transaction", ParsedStatement], None]
 # Iceberg's default of `commit.retry.num-retries` is 4 repetitions.
 _ATTEMPTS = 5
 
@@ -36,9 +53,45 @@ class Transaction(_Transaction):  # type: ignore[misc]
             self._cached = self._updates, super().table_metadata
         return self._cached[1]
 
+    def change(self, *updates: TableUpdate) -> None:
+        """Stage updates, on condition that nobody changed before the commit what they were derived from."""
+        self._stage(updates)
+        required = _requirements(self._table.metadata, updates)
+        self._requirements += tuple(requirement for requirement in required if requirement not in self._requirements)
 
-def change_table(lakes: Lakes, name: Name, clauses: Sequence[tuple[Stage, Part]]) -> None:
-    """Make all changes of a statement in one commit.
+
+def _requirements(base: TableMetadata, updates: tuple[TableUpdate, ...]) -> Iterator[TableRequirement]:
+    """Yield what Iceberg requires of the table for these updates."""
+    for update in updates:
+        if isinstance(update, AddSchemaUpdate):
+            yield AssertLastAssignedFieldId(last_assigned_field_id=base.last_column_id)
+        elif isinstance(update, SetCurrentSchemaUpdate):
+            yield AssertCurrentSchemaId(current_schema_id=base.current_schema_id)
+        elif isinstance(update, AddPartitionSpecUpdate):
+            yield AssertLastAssignedPartitionId(last_assigned_partition_id=base.last_partition_id)
+        elif isinstance(update, SetDefaultSpecUpdate):
+            yield AssertDefaultSpecId(default_spec_id=base.default_spec_id)
+        elif isinstance(update, SetDefaultSortOrderUpdate):
+            yield AssertDefaultSortOrderId(default_sort_order_id=base.default_sort_order_id)
+        elif isinstance(update, SetSnapshotRefUpdate | RemoveSnapshotRefUpdate):
+            # PyIceberg lets no requirement name another branch before the first snapshot.
+            name = update.ref_name if base.snapshots else MAIN_BRANCH
+            ref = base.refs.get(name)
+            yield AssertRefSnapshotId(ref=name, snapshot_id=ref and ref.snapshot_id)
+
+
+def illegal(message: str) -> StatementRefused:
+    """Return Iceberg's error for an argument that it does not accept."""
+    return StatementRefused("IllegalArgumentException", message)
+
+
+def invalid(message: str) -> StatementRefused:
+    """Return Iceberg's error for metadata that would be invalid."""
+    return StatementRefused("ValidationException", message)
+
+
+def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None:
+    """Make all changes of a statement in one commit; in none if nothing changes.
 
     Raises:
         TableNotFound: there is no such table.
@@ -46,9 +99,8 @@ def change_table(lakes: Lakes, name: Name, clauses: Sequence[tuple[Stage, Part]]
         OutcomeUnknown: the answer to the commit was lost.
     """
     for attempt in range(1, _ATTEMPTS + 1):
-        transaction = Transaction(lakes.table(name))
-        for stage, part in clauses:
-            stage(transaction, part)
+        transaction = Transaction(lakes.table(statement.targets[0]))
+        stage(transaction, statement)
         try:
             with mapped():
                 lakes.wrote(transaction.commit_transaction())

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator
+from functools import partial
 
 from pyiceberg.partitioning import PARTITION_FIELD_ID_START, PartitionField, PartitionSpec
 from pyiceberg.schema import Schema, _SetFreshIDs, pre_order_visit
@@ -34,7 +35,7 @@ from glacierbase.errors import NotPlain, StatementRefused, TableNotFound
 from glacierbase.executors.iceberg.ddl.commit import Transaction, change_table
 from glacierbase.executors.iceberg.ddl.tables import OF_NEW_TABLES, create_table, properties_of, schema_of, spec_of
 from glacierbase.executors.iceberg.lakes import Lakes
-from glacierbase.sql.statement import ParsedStatement, Part, Place
+from glacierbase.sql.statement import ParsedStatement
 
 # Ids of the last added schema and spec in a commit.
 _LAST = -1
@@ -47,13 +48,8 @@ def replace_table(lakes: Lakes, statement: ParsedStatement) -> None:
         TableNotFound: REPLACE TABLE of no table.
         StatementRefused: there is a view of this name, or the table is of format version 1.
     """
-    name = statement.targets[0]
-
-    def stage(transaction: Transaction, _: Part) -> None:
-        _replace(transaction, statement, lakes)
-
     try:
-        change_table(lakes, name, [(stage, Part("replace_table", Place(1, 1)))])
+        change_table(lakes, statement, partial(_replace, lakes))
     except TableNotFound:
         if statement.options.only_replaces:
             raise
@@ -62,11 +58,11 @@ def replace_table(lakes: Lakes, statement: ParsedStatement) -> None:
         except StatementRefused as error:
             if error.error_class != "TABLE_OR_VIEW_ALREADY_EXISTS":
                 raise
-            what = f"View with same name already exists: {name.recorded}"
+            what = f"View with same name already exists: {statement.targets[0].recorded}"
             raise StatementRefused("AlreadyExistsException", what) from error
 
 
-def _replace(transaction: Transaction, statement: ParsedStatement, lakes: Lakes) -> None:
+def _replace(lakes: Lakes, transaction: Transaction, statement: ParsedStatement) -> None:
     base = transaction.table_metadata
     properties = properties_of(lakes, statement, OF_NEW_TABLES)
     version = int(properties.pop("format-version", base.format_version))

@@ -1,0 +1,346 @@
+"""What each clause of ALTER TABLE does to the metadata of a table without an engine, and what it refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, StructType, TimestampType
+
+from glacierbase.errors import StatementRefused
+from glacierbase.executors.iceberg.ddl import run
+from glacierbase.executors.iceberg.ddl.name_mapping import updated_mapping
+from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.iceberg.plain import why_not_plain
+from glacierbase.sql import read
+from tests.support.beds import only_catalog
+from tests.support.catalog_files import LAKE
+from tests.support.project_folder import ProjectFolder
+
+SCHEMA = Schema(
+    NestedField(1, "id", LongType(), required=True),
+    NestedField(2, "Name", StringType()),
+    NestedField(
+        3, "s", StructType(NestedField(6, "a", IntegerType()), NestedField(7, "b", StringType())), required=True
+    ),
+    NestedField(4, "l", ListType(8, StructType(NestedField(9, "x", IntegerType())))),
+    NestedField(5, "at", TimestampType()),
+)
+
+
+class Table:
+    """A table that plain statements change."""
+
+    def __init__(self, lakes: Lakes) -> None:
+        self._lakes = lakes
+
+    def alter(self, *clauses: str) -> dict[str, Any]:
+        """Run clauses of ALTER TABLE; return the metadata."""
+        for clause in clauses:
+            self.run(f"ALTER TABLE lake.db.t {clause}")
+        return self.metadata()
+
+    def run(self, sql: str) -> None:
+        statement = read(sql, "spark")
+        assert why_not_plain(statement) is None
+        run(self._lakes, statement)
+
+    def metadata(self) -> dict[str, Any]:
+        """Return the metadata as it is stored."""
+        file = self._lakes.open("lake").load_table(("db", "t")).metadata_location
+        stored: dict[str, Any] = json.loads(Path(file.removeprefix("file://")).read_text())
+        return stored
+
+    def columns(self, *clauses: str) -> list[Any]:
+        """Run clauses; return the current columns."""
+        metadata = self.alter(*clauses)
+        [schema] = [one for one in metadata["schemas"] if one["schema-id"] == metadata["current-schema-id"]]
+        fields: list[Any] = schema["fields"]
+        return fields
+
+    def fields(self, *clauses: str) -> list[tuple[int, str, str]]:
+        """Run clauses; return the current partition fields."""
+        metadata = self.alter(*clauses)
+        [spec] = [one for one in metadata["partition-specs"] if one["spec-id"] == metadata["default-spec-id"]]
+        return [(field["field-id"], field["name"], field["transform"]) for field in spec["fields"]]
+
+    def refused(self, clause: str) -> str:
+        """Return the error class of a clause, which had no effect."""
+        before = self.metadata()
+        with pytest.raises(StatementRefused) as error:
+            self.alter(clause)
+        assert self.metadata() == before
+        return error.value.error_class
+
+
+def make(tmp_path: Path, version: str) -> Iterator[Table]:
+    text = LAKE.replace("WAREHOUSE", str(tmp_path))
+    ProjectFolder(tmp_path / "project").catalog(text, "contract")
+    with closing(Lakes(only_catalog(tmp_path / "project"))) as lakes:
+        catalog = lakes.open("lake")
+        catalog.create_namespace("db")
+        catalog.create_table(("db", "t"), SCHEMA, properties={"format-version": version})
+        yield Table(lakes)
+
+
+@pytest.fixture
+def table(tmp_path: Path) -> Iterator[Table]:
+    yield from make(tmp_path, "2")
+
+
+@pytest.fixture(scope="module")
+def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
+    """A table of format version 2 that nothing changes."""
+    yield from make(tmp_path_factory.mktemp("unchanged"), "2")
+
+
+@pytest.fixture
+def first(tmp_path: Path) -> Iterator[Table]:
+    """A table of format version 1."""
+    yield from make(tmp_path, "1")
+
+
+def test_new_columns_have_the_next_ids(table: Table) -> None:
+    """Fields inside a new column have ids after it; a position may name a column of the same statement."""
+    columns = table.columns(
+        "ADD COLUMNS (p STRUCT<q: INT, r: STRING> FIRST, l.element.y INT, o INT COMMENT 'oo' AFTER P)"
+    )
+    assert [column["name"] for column in columns] == ["p", "o", "id", "Name", "s", "l", "at"]
+    assert columns[0]["id"] == 10
+    assert [field["id"] for field in columns[0]["type"]["fields"]] == [11, 12]
+    assert columns[1] == {"id": 14, "name": "o", "type": "int", "required": False, "doc": "oo"}
+    assert columns[5]["type"]["element"]["fields"][1] == {"id": 13, "name": "y", "type": "int", "required": False}
+    assert table.metadata()["last-column-id"] == 14
+
+
+def test_an_equal_former_schema_is_used_again(table: Table) -> None:
+    """A column that is renamed back leaves two schemas, and the first is the current one."""
+    metadata = table.alter("RENAME COLUMN name TO n", "RENAME COLUMN n TO Name")
+    assert (len(metadata["schemas"]), metadata["current-schema-id"]) == (2, 0)
+
+
+def test_several_columns_change_in_one_commit(table: Table) -> None:
+    """The clauses of one ALTER COLUMN refer to the columns before it."""
+    columns = table.columns("ALTER COLUMN s.a TYPE BIGINT, NAME COMMENT 'n', id DROP NOT NULL, l FIRST")
+    assert [column["name"] for column in columns] == ["l", "id", "Name", "s", "at"]
+    assert columns[1]["required"] is False
+    assert columns[2]["doc"] == "n"
+    assert columns[3]["type"]["fields"][0]["type"] == "long"
+    assert len(table.metadata()["metadata-log"]) == 1
+
+
+def test_a_change_to_the_same_writes_nothing(table: Table) -> None:
+    """A statement that changes nothing makes no new metadata."""
+    before = table.metadata()
+    metadata = table.alter(
+        "ALTER COLUMN id TYPE BIGINT",
+        "ALTER COLUMN Name DROP NOT NULL",
+        "DROP COLUMN IF EXISTS nope",
+        "UNSET TBLPROPERTIES ('nope')",
+        "WRITE LOCALLY ORDERED BY id",
+    )
+    assert len(metadata["metadata-log"]) == 1
+    again = table.alter("WRITE LOCALLY ORDERED BY id", f"SET LOCATION '{before['location']}'")
+    assert again == metadata
+
+
+def test_replaced_columns_are_new_ones(table: Table) -> None:
+    """REPLACE COLUMNS gives a new id to a column of the same name."""
+    columns = table.columns("REPLACE COLUMNS (id INT, x STRING)")
+    assert [(column["id"], column["name"]) for column in columns] == [(10, "id"), (11, "x")]
+
+
+@pytest.mark.parametrize(
+    ("clause", "error"),
+    [
+        ("ADD COLUMN c INT NOT NULL", "IllegalArgumentException"),
+        ("ADD COLUMN ID INT", "FIELD_ALREADY_EXISTS"),
+        ("ADD COLUMNS (q INT, Q INT)", "COLUMN_ALREADY_EXISTS"),
+        ("ADD COLUMN q INT AFTER nope", "FIELD_NOT_FOUND"),
+        ("ADD COLUMN nope.q INT", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("ADD COLUMN id.q INT", "INVALID_FIELD_NAME"),
+        ("ADD COLUMN `s.a` INT", "IllegalArgumentException"),
+        ("DROP COLUMN nope", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
+        ("DROP COLUMN l.element", "IllegalArgumentException"),
+        ("RENAME COLUMN id TO NAME", "FIELD_ALREADY_EXISTS"),
+        ("RENAME COLUMN id TO `s.a`", "ValidationException"),
+        ("ALTER COLUMN id TYPE INT", "NOT_SUPPORTED_CHANGE_COLUMN"),
+        ("ALTER COLUMN id TYPE STRING", "IllegalArgumentException"),
+        ("ALTER COLUMN Name SET NOT NULL", "_LEGACY_ERROR_TEMP_2330"),
+        ("ALTER COLUMN id AFTER id", "IllegalArgumentException"),
+        ("ALTER COLUMN s COMMENT 'x', s.a COMMENT 'y'", "NOT_SUPPORTED_CHANGE_SAME_COLUMN"),
+        ("SET IDENTIFIER FIELDS Name", "IllegalArgumentException"),
+        ("SET IDENTIFIER FIELDS ID", "IllegalArgumentException"),
+        ("DROP IDENTIFIER FIELDS id", "IllegalArgumentException"),
+        ("ADD PARTITION FIELD NAME", "ValidationException"),
+        ("ADD PARTITION FIELD days(id)", "ValidationException"),
+        ("ADD PARTITION FIELD l.element.x", "ValidationException"),
+        ("ADD PARTITION FIELD bucket(0, id)", "IllegalArgumentException"),
+        ("ADD PARTITION FIELD bucket(4, id) AS Name", "IllegalArgumentException"),
+        ("DROP PARTITION FIELD nope", "IllegalArgumentException"),
+        ("WRITE ORDERED BY l", "ValidationException"),
+        ("SET TBLPROPERTIES ('owner'='x')", "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY"),
+        ("SET TBLPROPERTIES ('sort-order'='x')", "UnsupportedOperationException"),
+        ("SET TBLPROPERTIES ('format-version'='1')", "IllegalArgumentException"),
+        ("SET TBLPROPERTIES ('write.metadata.metrics.column.nope'='full')", "ValidationException"),
+        ("SET LOCATION ''", "IllegalArgumentException"),
+        ("CREATE TAG t", "IllegalArgumentException"),
+        ("REPLACE BRANCH b", "IllegalArgumentException"),
+        ("CREATE BRANCH b AS OF VERSION 1", "ValidationException"),
+        ("DROP BRANCH main", "IllegalArgumentException"),
+        ("DROP TAG nope", "IllegalArgumentException"),
+    ],
+)
+def test_a_refused_clause_has_no_effect(unchanged: Table, clause: str, error: str) -> None:
+    """A clause that Spark refuses is refused with the same error class before any commit."""
+    assert unchanged.refused(clause) == error
+
+
+def test_columns_in_use_stay(table: Table) -> None:
+    """A column that partitions, sorts or identifies rows is not dropped, nor is its name taken."""
+    table.alter("ADD PARTITION FIELD bucket(4, id)", "WRITE ORDERED BY s.a", "SET IDENTIFIER FIELDS id")
+    assert table.refused("DROP COLUMN id") == "IllegalArgumentException"
+    assert table.refused("DROP COLUMN s") == "ValidationException"
+    assert table.refused("ALTER COLUMN id DROP NOT NULL") == "IllegalArgumentException"
+    assert table.refused("RENAME COLUMN Name TO id_bucket_4") == "IllegalArgumentException"
+    metadata = table.alter("RENAME COLUMN id TO key")
+    assert metadata["schemas"][-1]["identifier-field-ids"] == [1]
+
+
+def test_properties_follow_their_columns(table: Table) -> None:
+    """The properties about one column have its new name, and are removed with it."""
+    table.alter(
+        "SET TBLPROPERTIES ('write.metadata.metrics.column.id'='full', 'write.metadata.metrics.column.s.a'='counts')"
+    )
+    properties = table.alter("RENAME COLUMN id TO key", "DROP COLUMN s.a")["properties"]
+    assert {key: value for key, value in properties.items() if "column" in key} == {
+        "write.metadata.metrics.column.key": "full"
+    }
+
+
+def test_a_name_mapping_follows_its_columns() -> None:
+    """A renamed field has both names, in Java's order of a set; a name that another field takes is lost."""
+    text = json.dumps(
+        [
+            {"field-id": 1, "names": ["id"]},
+            {"field-id": 2, "names": ["s"], "fields": [{"field-id": 3, "names": ["zeta", "b"]}]},
+        ]
+    )
+    fields = {
+        1: NestedField(1, "old", LongType()),
+        3: NestedField(3, "a", LongType()),
+        4: NestedField(4, "id", ListType(5, LongType())),
+    }
+    updated = updated_mapping(text, fields, {-1: [4]})
+    assert json.loads(updated) == [
+        {"field-id": 1, "names": ["old"]},
+        {"field-id": 2, "names": ["s"], "fields": [{"field-id": 3, "names": ["zeta", "a", "b"]}]},
+        {"field-id": 4, "names": ["id"], "fields": [{"field-id": 5, "names": ["element"]}]},
+    ]
+    assert updated.startswith('[ {\n  "field-id" : 1,\n  "names" : [ "old" ]\n}, {\n')
+    assert updated_mapping("wrong", fields, {}) == "wrong"
+
+
+def test_partition_fields_keep_their_ids(table: Table) -> None:
+    """A field that is added again has its id and name back; an equal former spec is used again."""
+    assert table.fields("ADD PARTITION FIELD bucket(4, id) AS shard") == [(1000, "shard", "bucket[4]")]
+    assert table.fields("REPLACE PARTITION FIELD shard WITH days(at)") == [(1001, "at_day", "day")]
+    assert table.fields("REPLACE PARTITION FIELD at_day WITH bucket(4, id)") == [(1000, "shard", "bucket[4]")]
+    metadata = table.metadata()
+    assert (metadata["default-spec-id"], metadata["last-partition-id"]) == (1, 1001)
+    assert table.refused("ADD PARTITION FIELD bucket(4, id)") == "IllegalArgumentException"
+
+
+def test_a_removed_field_of_version_1_stays_as_void(first: Table) -> None:
+    """Format version 1 keeps the place of a removed field, and repeats the current schema and partitioning."""
+    fields = first.fields("ADD PARTITION FIELD id", "DROP PARTITION FIELD id", "ADD PARTITION FIELD id")
+    assert fields == [(1000, "id_1000", "void"), (1001, "id", "identity")]
+    assert [field["name"] for field in first.metadata()["partition-spec"]] == ["id_1000", "id"]
+    assert first.alter("RENAME COLUMN Name TO n")["schema"]["fields"][1]["name"] == "n"
+
+
+def test_write_orders_are_used_again(table: Table) -> None:
+    """An order has Spark's directions, and an equal one has one id."""
+    metadata = table.alter("WRITE ORDERED BY NAME, bucket(4, id) DESC", "WRITE UNORDERED")
+    assert (metadata["default-sort-order-id"], metadata["properties"]["write.distribution-mode"]) == (0, "none")
+    metadata = table.alter("WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY name, bucket(4, id) DESC")
+    assert (metadata["default-sort-order-id"], metadata["properties"]["write.distribution-mode"]) == (1, "hash")
+    assert metadata["sort-orders"][-1]["fields"] == [
+        {"source-id": 2, "transform": "identity", "direction": "asc", "null-order": "nulls-first"},
+        {"source-id": 1, "transform": "bucket[4]", "direction": "desc", "null-order": "nulls-last"},
+    ]
+
+
+def test_a_format_version_is_an_upgrade(first: Table) -> None:
+    """The property is not stored."""
+    metadata = first.alter("SET TBLPROPERTIES ('format-version'='2', 'a'='1')")
+    assert metadata["format-version"] == 2
+    assert metadata["properties"].keys() & {"format-version", "a"} == {"a"}
+
+
+def test_a_comment_on_a_table_is_a_property(table: Table) -> None:
+    """NULL is an empty comment."""
+    table.run("COMMENT ON TABLE lake.db.t IS 'it''s'")
+    assert table.metadata()["properties"]["comment"] == "it's"
+    table.run("COMMENT ON TABLE lake.db.t IS NULL")
+    assert table.metadata()["properties"]["comment"] == ""
+
+
+def test_a_branch_of_an_empty_table_has_an_empty_snapshot(table: Table) -> None:
+    """Each branch has its own snapshot as long as main has none; a replaced branch keeps its retention."""
+    table.alter("CREATE BRANCH b RETAIN 2 DAYS WITH SNAPSHOT RETENTION 3 SNAPSHOTS 4 HOURS", "CREATE BRANCH c")
+    metadata = table.alter("CREATE BRANCH IF NOT EXISTS c RETAIN 1 DAYS")
+    first, second = (snapshot["snapshot-id"] for snapshot in metadata["snapshots"])
+    assert metadata["refs"]["b"] == {
+        "snapshot-id": first,
+        "type": "branch",
+        "min-snapshots-to-keep": 3,
+        "max-snapshot-age-ms": 14_400_000,
+        "max-ref-age-ms": 172_800_000,
+    }
+    assert metadata["refs"]["c"] == {"snapshot-id": second, "type": "branch"}
+    refs = table.alter(f"REPLACE BRANCH b AS OF VERSION {second} RETAIN 1 DAYS", "DROP BRANCH c")["refs"]
+    assert refs["b"]["snapshot-id"] == second
+    assert (refs["b"]["min-snapshots-to-keep"], refs["b"]["max-ref-age-ms"]) == (3, 86_400_000)
+    assert refs.keys() == {"b"}
+
+
+@pytest.mark.parametrize(
+    "clause",
+    [
+        "ADD COLUMN c INT DEFAULT 1",
+        "ADD COLUMN c VARIANT",
+        "ALTER COLUMN id SET DEFAULT 1",
+        "ALTER COLUMN id TYPE SMALLINT",
+        "ALTER COLUMN id TYPE BIGINT COMMENT 'x'",
+        "CHANGE COLUMN id key BIGINT",
+        "CHANGE COLUMN id id BIGINT NOT NULL",
+        "RENAME COLUMN s.a TO s.b",
+        "REPLACE COLUMNS (c INT NOT NULL)",
+        "ADD PARTITION FIELD zorder(id, Name)",
+        "ADD PARTITION FIELD bucket('x', id)",
+        "WRITE",
+        "WRITE ORDERED BY id UNORDERED",
+        "SET IDENTIFIER FIELDS (id)",
+        "SET TBLPROPERTIES ('a'='1', 'a'='2')",
+        "SET TBLPROPERTIES ('a')",
+        "SET TBLPROPERTIES ('a'=b)",
+        "SET TBLPROPERTIES ('format-version'='3')",
+        "SET TBLPROPERTIES ('current-snapshot-id'='1')",
+        "SET TBLPROPERTIES ('commit.retry.num-retries'='many')",
+        "UNSET TBLPROPERTIES ('a'='1')",
+        "PARTITION (id=1) SET LOCATION 'x'",
+        "CREATE BRANCH a.b",
+        "CREATE TAG a RETAIN 1 MONTHS",
+        "CREATE TAG a WITH SNAPSHOT RETENTION 1 SNAPSHOTS",
+        "DROP PARTITION (id=1)",
+    ],
+)
+def test_other_clauses_need_the_engine(clause: str) -> None:
+    """What cannot be exact, and what Spark cannot parse, is not plain."""
+    assert why_not_plain(read(f"ALTER TABLE lake.db.t {clause}", "spark"))
