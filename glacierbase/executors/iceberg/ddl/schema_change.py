@@ -202,7 +202,9 @@ class SchemaChange:
         if isinstance(type_, ListType):
             if (element := self._type_of(type_.element_field)) is None:
                 raise illegal(f"Cannot delete element type from list: {type_}")
-            return ListType(type_.element_id, element, self._is_required(type_.element_field))
+            required = self._is_required(type_.element_field)
+            # By keyword: a struct without fields is false, which PyIceberg takes for no type.
+            return ListType(type_.element_id, element_type=element, element_required=required)
         if isinstance(type_, MapType):
             key, value = type_.key_field, self._type_of(type_.value_field)
             if self._type_of(key) != key.field_type or key.field_id in self._fields:
