@@ -23,15 +23,18 @@ def create_reference(transaction: Transaction, statement: ParsedStatement) -> No
     """Create or replace a branch or a tag. What is replaced keeps the retention that the statement does not set."""
     part, kind = _reference(statement)
     existing = transaction.table_metadata.refs.get(part.name)
+    snapshot = transaction.table_metadata.current_snapshot_id if part.snapshot is None else int(part.snapshot)
+    if snapshot is None and kind is SnapshotRefType.TAG:
+        what = f"Cannot complete create or replace tag operation on {statement.targets[0]}, main has no snapshot"
+        raise illegal(what)
     if existing and part.if_not_exists:
         return
     retention = _retention(part)
-    snapshot = transaction.table_metadata.current_snapshot_id if part.snapshot is None else int(part.snapshot)
     creates = part.creates and not (part.or_replace and existing)
     if creates and existing:
         raise illegal(f"Ref {part.name} already exists")
     if snapshot is None:
-        if kind is SnapshotRefType.TAG or not creates:
+        if not creates:
             raise illegal(f"Cannot complete replace {kind} operation on {statement.targets[0]}, main has no snapshot")
         snapshot = _append_nothing(transaction)
         # Iceberg sets the branch before its retention, which the log of the table's snapshots shows for main.
