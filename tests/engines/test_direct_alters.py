@@ -10,7 +10,7 @@ from tests.support.alter_chains import chain
 from tests.support.beds import LakeBed
 from tests.support.twins import Twins
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 # Statements that follow each other on one table, by what they show: a line each, after the name of the case.
 _TEXT = Path(__file__).with_name("direct_alters.sql").read_text()
@@ -30,6 +30,7 @@ CASES["types"] = [
 ]
 
 
+@pytest.mark.full
 @pytest.mark.parametrize("case", CASES)
 def test_both_ways_make_the_same_metadata(lake: LakeBed, case: str) -> None:
     """Each statement is refused on both for the same reason, or leaves the same metadata."""
@@ -37,7 +38,9 @@ def test_both_ways_make_the_same_metadata(lake: LakeBed, case: str) -> None:
     assert [outcome for outcome in outcomes if not outcome.is_equal] == []
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.long if seed < 3 else pytest.mark.full) for seed in range(500)]
+)
 def test_chains_of_statements_make_the_same_metadata(lake: LakeBed, seed: int) -> None:
     """Twenty random clauses, one after the other, have the same effects and errors on both."""
     outcomes = Twins(lake).run(chain(seed))

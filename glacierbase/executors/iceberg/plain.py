@@ -30,6 +30,12 @@ from glacierbase.sql.statement import (
 _Check: TypeAlias = Callable[[ParsedStatement], str | None]
 # Properties that are no properties: Spark moves the table to a snapshot by them.
 _MOVES = ("current-snapshot-id", "cherry-pick-snapshot-id")
+# PyIceberg reads these when it commits.
+BOOLEANS = (
+    "write.metadata.delete-after-commit.enabled",
+    "write.object-storage.enabled",
+    "write.object-storage.partitioned-paths",
+)
 # PyIceberg ignores these.
 _OF_ENGINE = ("write.metadata.compression-codec", "write.location-provider.impl")
 # Iceberg reads these when it commits; a table on which it cannot read them accepts no further change by Spark.
@@ -103,6 +109,8 @@ def _property(part: Property) -> str | None:
         return f"{key} is the location"
     if key in _NUMBERS and not re.fullmatch(r"[0-9]{1,9}", value):
         return f"the value of {key} is no number"
+    if key in BOOLEANS and value not in ("true", "false"):
+        return f"the value of {key} is neither true nor false"
     if key in _OF_ENGINE:
         return f"PyIceberg has no {key}"
     return None

@@ -331,6 +331,7 @@ def test_a_branch_of_an_empty_table_has_an_empty_snapshot(table: Table) -> None:
         "SET TBLPROPERTIES ('a')",
         "SET TBLPROPERTIES ('a'=b)",
         "SET TBLPROPERTIES ('format-version'='3')",
+        "SET TBLPROPERTIES ('write.metadata.delete-after-commit.enabled'='wrong')",
         "SET TBLPROPERTIES ('current-snapshot-id'='1')",
         "SET TBLPROPERTIES ('commit.retry.num-retries'='many')",
         "UNSET TBLPROPERTIES ('a'='1')",

@@ -69,11 +69,11 @@ def drop_columns(transaction: Transaction, statement: ParsedStatement) -> None:
     """Drop columns and fields inside of columns."""
     change = SchemaChange(transaction.table_metadata)
     parts = [part for part in statement.parts if isinstance(part, DropColumn)]
-    found = [(_find if statement.options.if_exists else _resolve)(change, part.path) for part in parts]
-    if not any(found):
+    columns = [(_find if statement.options.if_exists else _resolve)(change, part.path) for part in parts]
+    if not any(columns):
         return
-    for resolved in filter(None, found):
-        change.drop(resolved.field.field_id)
+    for column in filter(None, columns):
+        change.drop(column.field.field_id)
     change.stage(transaction)
 
 

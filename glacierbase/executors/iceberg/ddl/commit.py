@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import TypeAlias
 
 from pyiceberg.table import Transaction as _Transaction
@@ -29,6 +29,7 @@ from pyiceberg.table.update import (
 from glacierbase.errors import CommitConflict, StatementRefused
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.iceberg.plain import BOOLEANS
 from glacierbase.sql.statement import ParsedStatement
 
 # Stages the changes of a statement in a transaction.
@@ -90,6 +91,16 @@ def invalid(message: str) -> StatementRefused:
     return StatementRefused("ValidationException", message)
 
 
+def _check_booleans(properties: Mapping[str, str]) -> None:
+    """Refuse a table with a value that PyIceberg cannot read: it fails after the commit."""
+    for key in BOOLEANS:
+        value = properties.get(key, "false")
+        if value.lower() not in ("true", "false"):
+            raise StatementRefused(
+                "NOT_PLAIN", f"the table has the value {value} of {key}", hint="run it with `type: spark`"
+            )
+
+
 def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None:
     """Make all changes of a statement in one commit; in none if nothing changes.
 
@@ -100,6 +111,7 @@ def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None
     """
     for attempt in range(1, _ATTEMPTS + 1):
         transaction = Transaction(lakes.table(statement.targets[0]))
+        _check_booleans(transaction.table_metadata.properties)
         stage(transaction, statement)
         try:
             with mapped():
