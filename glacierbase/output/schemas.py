@@ -95,6 +95,8 @@ WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
 }
 _WITH_ACTIONS = ("drift", "import", "layout")
 # Schemas of other documents than those of commands.
+# Documents of a command with an option that gives it another result.
+_WITH_OPTION = {"new-matching": "new --to-match"}
 _OTHERS = {"catalog-file": "catalog files, for editors", "usage": "the document of a wrong command line"}
 
 
@@ -107,6 +109,8 @@ def described_schemas() -> dict[str, str]:
 def _command(document: str) -> str:
     """Return the command line of a document's name: each action of some commands has its own document."""
     group, dash, action = document.partition("-")
+    if document in _WITH_OPTION:
+        return f"glacierbase {_WITH_OPTION[document]}"
     return f"glacierbase {group} {action}" if dash and group in _WITH_ACTIONS else f"glacierbase {document}"
 
 

@@ -177,8 +177,8 @@ BREAKS = (
     Break(
         "a metadata file does not name the direct statement that committed it",
         "executors/iceberg/guard.py",
-        "        if self.statement:\n",
-        "        if False:\n",
+        "location) if self.statement else location",
+        "location) if False else location",
         "engines/test_direct_files.py::test_a_run_that_is_killed_at_a_commit_is_settled_and_goes_on",
     ),
     Break(

@@ -104,9 +104,12 @@ class Guarded(Catalog):  # type: ignore[misc]
     def _update_and_stage_table(self, *arguments: Any) -> Any:
         """Name the new metadata file after the statement, which proves later that the commit was its own."""
         staged = super()._update_and_stage_table(*arguments)
-        if self.statement:
-            staged.metadata_location = _UUID.sub(tag_uuid(self.statement), staged.metadata_location)
+        staged.metadata_location = self._named(staged.metadata_location)
         return staged
+
+    def _named(self, location: str) -> str:
+        """Return the location of a new metadata file, named after the statement."""
+        return _UUID.sub(tag_uuid(self.statement), location) if self.statement else location
 
     def commit_table(self, table: Any, requirements: Any, updates: Any) -> Any:
         """Check the answer, which becomes the table's new metadata."""

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from glacierbase.executors.iceberg.plain_tables import (
+    NOT_PLAIN,
     why_no_plain_namespace,
     why_no_plain_rename,
     why_no_plain_table,
 )
 from glacierbase.executors.iceberg.plain_types import why_no_plain_type
-from glacierbase.sql import read
-from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import (
     ICEBERG_TRANSFORMS,
     AlterColumn,
@@ -36,8 +35,6 @@ BOOLEANS = (
     "write.object-storage.enabled",
     "write.object-storage.partitioned-paths",
 )
-# PyIceberg ignores these.
-_OF_ENGINE = ("write.metadata.compression-codec", "write.location-provider.impl")
 # Iceberg reads these when it commits; a table on which it cannot read them accepts no further change by Spark.
 _NUMBERS = frozenset(
     {
@@ -73,11 +70,6 @@ def why_not_plain(statement: ParsedStatement) -> str | None:
     return None
 
 
-def why_not_plain_file(statements: Iterable[str]) -> str | None:
-    """Return why the statements of a file are not all plain, by the first that is not; None where they are."""
-    return next(filter(None, (why_not_plain(read(sql, SPARK.name)) for sql in statements)), None)
-
-
 def _always(_: ParsedStatement) -> str | None:
     return None
 
@@ -111,8 +103,8 @@ def _property(part: Property) -> str | None:
         return f"the value of {key} is no number"
     if key in BOOLEANS and value not in ("true", "false"):
         return f"the value of {key} is neither true nor false"
-    if key in _OF_ENGINE:
-        return f"PyIceberg has no {key}"
+    if NOT_PLAIN.fullmatch(key):
+        return f"PyIceberg ignores {key}, or would load code"
     return None
 
 

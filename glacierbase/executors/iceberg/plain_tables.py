@@ -18,7 +18,7 @@ _RESERVED = frozenset(
     {"provider", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
 )  # fmt: skip
 # Properties by which Iceberg loads code, checks columns, encrypts, or sets what only its own catalogs write.
-_NOT_PLAIN = re.compile(
+NOT_PLAIN = re.compile(
     r"(write\.)?py-.*|.*\.py-.*|write\.location-provider\..*|write\.metadata\.(metrics\.column\..*|compression-codec)"
     r"|encryption\..*|engine\..*|option\..*"
 )
@@ -132,7 +132,7 @@ def _location_reasons(options: Options) -> Iterator[str]:
 
 def _property_reasons(properties: Sequence[Property]) -> Iterator[str]:
     for part in properties:
-        if part.value is None or part.key in _RESERVED or _NOT_PLAIN.fullmatch(part.key):
+        if part.value is None or part.key in _RESERVED or NOT_PLAIN.fullmatch(part.key):
             yield f"the property {part.key}"
         if part.key == "format-version" and part.value not in FORMAT_VERSIONS:
             yield f"the format version {part.value}"

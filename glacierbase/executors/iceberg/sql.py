@@ -73,7 +73,8 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
             raise TableAlreadyExistsError(f"View with same name already exists: {'.'.join(identifier)}")
         place = location or "/".join((self.properties["warehouse"].rstrip("/"), *identifier))
         metadata = new_table_metadata(schema, spec, UNSORTED_SORT_ORDER, place.rstrip("/"), properties)
-        file = load_location_provider(metadata.location, metadata.properties).new_table_metadata_file_location()
+        provider = load_location_provider(metadata.location, metadata.properties)
+        file = self._named(provider.new_table_metadata_file_location())
         self._write_metadata(metadata, self._load_file_io(metadata.properties, file), file)
         row = self._create_table_row(self.namespace_to_string(identifier[:-1]), identifier[-1], file)
         with Session(self.engine) as session:
