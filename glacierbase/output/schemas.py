@@ -96,7 +96,7 @@ WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
 _WITH_ACTIONS = ("drift", "import", "layout")
 # Schemas of other documents than those of commands.
 # Documents of a command with an option that gives it another result.
-_WITH_OPTION = {"new-matching": "new --to-match"}
+_WITH_OPTION = {"new-matching": "new --to-match FILE"}
 _OTHERS = {"catalog-file": "catalog files, for editors", "usage": "the document of a wrong command line"}
 
 
