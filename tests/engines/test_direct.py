@@ -12,7 +12,7 @@ from tests.support.twins import Outcome, Twins
 pytestmark = [pytest.mark.spark, pytest.mark.long]
 
 # Chains of the long tests, and of the full form.
-FEW, MANY = range(6), range(6, 500)
+FEW, MANY = range(2), range(2, 500)
 # Statements that follow each other, by what they show.
 CASES = {
     "properties": (
