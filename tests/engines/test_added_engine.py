@@ -169,7 +169,7 @@ def test_a_statement_is_read_by_the_words_that_the_dialect_declares(shop: Projec
         ),
         (
             SQLITE_ENGINE.replace("type: sqlite", "type: mysql"),
-            "migrationExecutor.type: 'mysql' is not spark or snowflake or sqlite",
+            "migrationExecutor.type: 'mysql' is not spark or snowflake or iceberg or sqlite",
         ),
         (SQLITE_ENGINE.replace("sqlite", "spark"), "unknown key path for type spark"),
     ],

@@ -17,11 +17,13 @@ from glacierbase.sql.type_trees import TypeTree, type_tree
 _RESERVED = frozenset(
     {"provider", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
 )  # fmt: skip
-# Properties by which Iceberg loads code, checks columns, encrypts, or sets what only its own catalogs write.
+# Properties by which Iceberg loads code or encrypts, that PyIceberg ignores, or that only Iceberg's own catalogs write.
 NOT_PLAIN = re.compile(
-    r"(write\.)?py-.*|.*\.py-.*|write\.location-provider\..*|write\.metadata\.(metrics\.column\..*|compression-codec)"
-    r"|encryption\..*|engine\..*|option\..*"
+    r"(write\.)?py-.*|.*\.py-.*|write\.location-provider\..*|write\.metadata\.compression-codec|encryption\..*|engine\..*"
+    r"|option\..*"
 )
+# Iceberg checks the column.
+_OF_COLUMN = "write.metadata.metrics.column."
 # PyIceberg does not write the metadata of version 3.
 FORMAT_VERSIONS = ("1", "2")
 # Spark completes and normalises other locations.
@@ -132,7 +134,8 @@ def _location_reasons(options: Options) -> Iterator[str]:
 
 def _property_reasons(properties: Sequence[Property]) -> Iterator[str]:
     for part in properties:
-        if part.value is None or part.key in _RESERVED or NOT_PLAIN.fullmatch(part.key):
+        is_plain = not (part.key in _RESERVED or part.key.startswith(_OF_COLUMN) or NOT_PLAIN.fullmatch(part.key))
+        if part.value is None or not is_plain:
             yield f"the property {part.key}"
         if part.key == "format-version" and part.value not in FORMAT_VERSIONS:
             yield f"the format version {part.value}"
