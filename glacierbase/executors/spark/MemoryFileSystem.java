@@ -30,8 +30,6 @@ public class MemoryFileSystem extends FileSystem {
     setConf(conf);
   }
 
-  public String getScheme() { return uri.getScheme(); }
-
   public URI getUri() { return uri; }
 
   public String getScheme() { return uri.getScheme(); }
