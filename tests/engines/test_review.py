@@ -152,8 +152,8 @@ def test_a_review_shows_exactly_what_a_branch_changes_and_the_next_one_offline_t
         kinds = ["destructive", "rewrites data", "destructive", "replayed in part", "replayed in part"]
         assert [each["kind"] for each in entry["files"]] == kinds
         assert entry["warnings"] == []
-    assert output.entry()["replay"] == {"replayed": 16, "skipped": [], "cached": False}
-    assert offline.entry()["replay"] == {"replayed": 10, "skipped": [], "cached": True}
+    assert output.entry()["replay"] == {"replayed": 16, "skipped": [], "cached": False, "engine": "spark"}
+    assert offline.entry()["replay"] == {"replayed": 10, "skipped": [], "cached": True, "engine": "spark"}
     assert list(branch.folder.iterdir()) == []
     assert list(home.iterdir()) == []
     assert branch.jvms() == []
