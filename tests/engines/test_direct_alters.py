@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.support.alter_chains import chain
 from tests.support.beds import LakeBed
+from tests.support.direct_alters import ALTERS
 from tests.support.twins import Twins
 
 pytestmark = pytest.mark.spark
 
-# Statements that follow each other on one table, by what they show: a line each, after the name of the case.
-_TEXT = Path(__file__).with_name("direct_alters.sql").read_text()
-CASES = {
-    name: lines.strip().splitlines() for name, _, lines in (case.partition("\n") for case in _TEXT.split("-- ")[1:])
-}
-_OLD = (
-    "BOOLEAN", "INT", "BIGINT", "FLOAT", "DOUBLE", "DECIMAL(10,0)", "DECIMAL(12,2)", "DATE", "TIMESTAMP", "TIMESTAMP_NTZ",
-    "STRING", "BINARY",
-)  # fmt: skip
-_NEW = (*_OLD, "DECIMAL(20,0)", "DECIMAL(30,2)", "DECIMAL", "INTEGER", "LONG", "REAL", "DEC(5)", "NUMERIC(11,1)")
-_COLUMNS = ", ".join(f"c{number} {old}" for number, old in enumerate(_OLD))
-CASES["types"] = [
-    f"CREATE TABLE lake.NS.t ({_COLUMNS}, s STRUCT<a: INT>) USING iceberg",
-    *(f"ALTER TABLE lake.NS.t ALTER COLUMN c{number} TYPE {new}" for number in range(len(_OLD)) for new in _NEW),
-    *(f"ALTER TABLE lake.NS.t ALTER COLUMN s TYPE {new}" for new in _OLD),
-]
-
 
 @pytest.mark.full
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ALTERS)
 def test_both_ways_make_the_same_metadata(lake: LakeBed, case: str) -> None:
     """Each statement is refused on both for the same reason, or leaves the same metadata."""
-    outcomes = Twins(lake).run(CASES[case])
+    outcomes = Twins(lake).run(ALTERS[case])
     assert [outcome for outcome in outcomes if not outcome.is_equal] == []
 
 

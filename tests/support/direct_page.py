@@ -8,8 +8,8 @@ from collections.abc import Iterator
 
 from glacierbase.executors.iceberg.plain import why_not_plain
 from glacierbase.sql import read
-from tests.engines.test_direct import CASES as OF_TABLES
-from tests.engines.test_direct_alters import CASES as OF_ALTERS
+from tests.support.direct_alters import ALTERS
+from tests.support.direct_tables import TABLES
 
 # What follows these words belongs to one statement.
 _SPECIFIC = re.compile(
@@ -22,7 +22,7 @@ def rows() -> Iterator[tuple[str, str, str, str]]:
     """Yield for each operation how many of the statements run directly, how many in Spark, and why."""
     direct: Counter[str] = Counter()
     in_spark: dict[str, Counter[str]] = {}
-    for sql in dict.fromkeys(sql for case in (*OF_TABLES.values(), *OF_ALTERS.values()) for sql in case):
+    for sql in dict.fromkeys(sql for case in (*TABLES.values(), *ALTERS.values()) for sql in case):
         statement = read(sql, "spark")
         why = why_not_plain(statement) if statement.understood else "it is not understood"
         if why is None:
