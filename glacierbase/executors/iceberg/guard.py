@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from copy import copy
 from gzip import BadGzipFile
 from typing import Any
 from zlib import error as zlib_error
@@ -75,7 +76,7 @@ class Guarded(Catalog):  # type: ignore[misc]
     Attributes:
         commit_seconds: as `Store.commit_seconds`.
         statement: the tag of the statement that commits; None for commits of history and lock.
-        adds_properties: whether this catalog, not its server, adds the properties of new tables.
+        adds_properties: whether this catalog, not its server, adds the properties of new tables, and applies updates.
     """
 
     adds_properties = True
@@ -88,9 +89,15 @@ class Guarded(Catalog):  # type: ignore[misc]
         check_implementations(properties or {}, f"the table with the metadata {location}")
         return super()._load_file_io(properties or {}, location)
 
-    def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> Any:
+    def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> None:
         """Create a table where the catalog places it."""
-        return self.create_table(identifier, schema, location, spec, properties=properties)
+        self.create_table(identifier, schema, location, spec, properties=properties)
+
+    def rename_table(self, from_identifier: Any, to_identifier: Any) -> None:
+        """Rename a table. It is not loaded afterwards, as PyIceberg does: an error would say that nothing was renamed."""
+        renaming = copy(self)
+        renaming.load_table = lambda _: None
+        super(Guarded, renaming).rename_table(from_identifier, to_identifier)
 
     def new_name(self, parts: tuple[str, ...]) -> tuple[str, ...]:
         """Return namespace and name of a table from the new name of a rename, which has no catalog."""

@@ -9,13 +9,13 @@ from typing import Any
 
 from pyiceberg.catalog.sql import IcebergNamespaceProperties, IcebergTables
 from pyiceberg.catalog.sql import SqlCatalog as _SqlCatalog
-from pyiceberg.exceptions import NoSuchNamespaceError, TableAlreadyExistsError
+from pyiceberg.exceptions import NamespaceAlreadyExistsError, NoSuchNamespaceError, TableAlreadyExistsError
 from pyiceberg.table.locations import load_location_provider
 from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.typedef import EMPTY_DICT
 from sqlalchemy import event, insert, make_url, select
-from sqlalchemy.exc import IntegrityError
+from sqlalchemy.exc import DBAPIError, IntegrityError
 from sqlalchemy.orm import Session
 
 from glacierbase.errors import ConfigurationError
@@ -28,6 +28,8 @@ from glacierbase.run.waiting import CALL_SECONDS
 
 # MySQL's error for an absent table, by which SQLAlchemy finds out that it is absent.
 _NO_TABLE = 1146
+# A catalog has two tables, each of which another process may create first.
+_CREATIONS = 3
 
 
 class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
@@ -58,11 +60,24 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
         with reading_metadata(orm_table.metadata_location):
             return super()._convert_orm_to_iceberg(orm_table)
 
+    def create_tables(self) -> None:
+        """Create the tables of the catalog that are missing, unless another process creates them at the same time."""
+        for attempt in range(_CREATIONS):
+            try:
+                super().create_tables()
+                return
+            except DBAPIError:
+                if attempt == _CREATIONS - 1:
+                    raise
+
     def create_namespace(self, namespace: str | tuple[str, ...], properties: Any = EMPTY_DICT) -> None:
         """Create a namespace with the property by which Iceberg stores one without properties."""
-        super().create_namespace(namespace, IcebergNamespaceProperties.NAMESPACE_MINIMAL_PROPERTIES | properties)
+        try:
+            super().create_namespace(namespace, IcebergNamespaceProperties.NAMESPACE_MINIMAL_PROPERTIES | properties)
+        except IntegrityError as error:  # Another process created it after PyIceberg's check.
+            raise NamespaceAlreadyExistsError(f"Namespace already exists: {namespace}") from error
 
-    def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> Any:
+    def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> None:
         """Create a table as Iceberg's JDBC catalog does: unless it is strict, the namespace may be absent.
 
         The location does not depend on that of the namespace.
@@ -83,7 +98,6 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
                 session.commit()
             except IntegrityError as error:
                 raise TableAlreadyExistsError(f"{'.'.join(identifier)} already exists") from error
-        return self.load_table(identifier)
 
     def list_views(self, namespace: str | tuple[str, ...]) -> list[tuple[str, ...]]:
         """Return the views of a namespace, which PyIceberg does not list in a SQL catalog; none in a catalog of schema V0."""

@@ -14,7 +14,8 @@ from typing import Any
 
 import pytest
 
-from glacierbase.errors import EngineError, StatementRefused, TableNotFound
+from glacierbase.errors import EngineError, NotPlain, StatementRefused, TableNotFound
+from glacierbase.executors.iceberg.executor import IcebergExecutor
 from glacierbase.model.names import name_parts
 from tests.support.beds import LakeBed, RemoteLake, SnowBed, lake_bed, opened
 from tests.support.fakes import FakeExecutor
@@ -52,19 +53,23 @@ def worker_lake(lake_text: str, warm_cache: None, tmp_path_factory: pytest.TempP
         yield bed
 
 
-@pytest.fixture(
-    params=[
-        "fake",
-        pytest.param("lake", id="spark"),
-        pytest.param("remote_lake", id="connect"),
-        pytest.param("worker_lake", id="worker", marks=[pytest.mark.spark, pytest.mark.long]),
-        "sqlite_engine",
-        "emulated",
-        pytest.param("account", marks=pytest.mark.account),
-    ]
-)
-def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
-    """Every executor in turn."""
+QUERIED = [
+    "fake",
+    pytest.param("lake", id="spark"),
+    pytest.param("remote_lake", id="connect"),
+    pytest.param("worker_lake", id="worker", marks=[pytest.mark.spark, pytest.mark.long]),
+    "sqlite_engine",
+    "emulated",
+    pytest.param("account", marks=pytest.mark.account),
+]
+
+
+def make_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    if request.param == "direct":
+        with closing(IcebergExecutor(request.getfixturevalue("iceberg_catalog"))) as executor:
+            executor.open_session().execute("CREATE NAMESPACE lake.a.b")
+            yield Bed(executor, lambda name: f"lake.a.b.{name}", "", "", None)
+        return
     if request.param == "fake":
         yield Bed(
             FakeExecutor(), lambda name: name, "SELECT abs(-9223372036854775807 - 1)", COUNTING, ("USE one", "USE two")
@@ -88,11 +93,29 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     yield Bed(lake.executor, lambda name: f"{namespace}.{name}", failing, SLEEPING, uses)
 
 
-def test_it_says_what_it_is(bed: Bed) -> None:
+@pytest.fixture(params=QUERIED)
+def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """Every executor of queries in turn."""
+    yield from make_bed(request)
+
+
+@pytest.fixture(params=[*QUERIED, "direct"])
+def any_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """Every executor in turn, and the one without queries."""
+    yield from make_bed(request)
+
+
+@pytest.fixture(params=["direct"])
+def direct_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """The executor of plain Iceberg DDL, on tables in a nested namespace."""
+    yield from make_bed(request)
+
+
+def test_it_says_what_it_is(any_bed: Bed) -> None:
     """Engine, principal and process are columns of every event; the process is valid JSON."""
-    assert bed.executor.engine
-    assert bed.executor.principal
-    assert json.loads(json.dumps(dict(bed.executor.process)))
+    assert any_bed.executor.engine
+    assert any_bed.executor.principal
+    assert json.loads(json.dumps(dict(any_bed.executor.process)))
 
 
 def test_a_statement_has_taken_effect_when_execute_returns(bed: Bed) -> None:
@@ -121,10 +144,10 @@ def test_a_question_that_fails_in_its_last_row_fails(bed: Bed) -> None:
         bed.executor.open_session().execute(bed.failing_question)
 
 
-def test_wrong_syntax_is_refused_with_the_engines_words(bed: Bed) -> None:
+def test_wrong_syntax_is_refused_with_the_engines_words(any_bed: Bed) -> None:
     """The message is one line without a stack, with the engine's name of the error."""
     with pytest.raises(StatementRefused) as caught:
-        bed.executor.open_session().execute("CREATE TABEL t")
+        any_bed.executor.open_session().execute("CREATE TABEL t")
     assert caught.value.error_class
     assert "TABEL" in caught.value.message
     assert "\tat " not in caught.value.message
@@ -203,10 +226,10 @@ def test_closing_one_session_leaves_the_others(bed: Bed) -> None:
     assert second.query("SELECT 1") == [(1,)]
 
 
-def test_a_table_is_described_as_it_is_now(bed: Bed) -> None:
+def test_a_table_is_described_as_it_is_now(any_bed: Bed) -> None:
     """A session sees what another one changed; where there is no table, there is no shape."""
-    table = bed.table("described")
-    with closing(bed.executor.open_session()) as session, closing(bed.executor.open_session()) as other:
+    table = any_bed.table("described")
+    with closing(any_bed.executor.open_session()) as session, closing(any_bed.executor.open_session()) as other:
         assert session.shape(table) is None
         other.execute(f"CREATE TABLE {table} (a INT NOT NULL)")
         assert [(column.name.lower(), column.required) for column in session.shape(table).columns] == [("a", True)]
@@ -245,17 +268,47 @@ def test_the_statements_of_a_view_create_it_anew(bed: Bed) -> None:
             assert session.query(f"SELECT a FROM {view}") == [(7,)]
 
 
-def test_a_session_names_its_context_and_returns_to_one(bed: Bed) -> None:
+def test_a_session_names_its_context_and_returns_to_one(any_bed: Bed) -> None:
     """`USE` changes the context; `select` makes a former one current again, for the session alone."""
-    session = bed.executor.open_session()
-    if bed.uses is None:
+    session = any_bed.executor.open_session()
+    if any_bed.uses is None:
         session.select(session.context())
-        assert session.context() == bed.executor.open_session().context()
+        assert session.context() == any_bed.executor.open_session().context()
         return
-    session.execute(bed.uses[0])
+    session.execute(any_bed.uses[0])
     first = session.context()
-    session.execute(bed.uses[1])
+    session.execute(any_bed.uses[1])
     assert session.context() != first
     session.select(first)
     assert session.context() == first
-    assert bed.executor.open_session().context() != first
+    assert any_bed.executor.open_session().context() != first
+
+
+def test_a_plain_statement_takes_effect_in_every_session_and_a_missing_table_is_distinguished(direct_bed: Bed) -> None:
+    """The end of one session leaves the others, and a refused statement has no effect."""
+    first, second = direct_bed.executor.open_session(), direct_bed.executor.open_session(bookkeeping=True)
+    table = direct_bed.table("t")
+    with pytest.raises(TableNotFound):
+        first.execute(f"ALTER TABLE {table} ADD COLUMN b INT")
+    first.execute(f"CREATE TABLE {table} (a INT)")
+    first.close()
+    with pytest.raises(StatementRefused, match="`a` already exists"):
+        second.execute(f"ALTER TABLE {table} ADD COLUMN a INT")
+    assert [column.name for column in second.shape(table).columns] == ["a"]
+    with pytest.raises(NotPlain, match="a query needs an engine"):
+        second.query("SELECT 1")
+
+
+def test_a_session_without_queries_lists_nested_namespaces_and_cannot_be_disturbed(direct_bed: Bed) -> None:
+    """A cancellation finds nothing in flight, and there is no progress to show, also after the end of the session."""
+    session = direct_bed.executor.open_session()
+    for name in ("lake.a", "lake.a.b", "lake.a.b.c"):
+        session.execute(f"CREATE NAMESPACE IF NOT EXISTS {name}")
+        session.cancel()
+        session.execute(f"CREATE TABLE {name}.listed (a INT)")
+        assert session.progress() is None
+    listed = sorted(table.name for table in session.tables("lake"))
+    assert listed == ["lake.a.b.c.listed", "lake.a.b.listed", "lake.a.listed"]
+    session.close()
+    session.cancel()
+    assert session.progress() is None

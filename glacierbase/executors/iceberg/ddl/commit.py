@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import random
+import time
 from collections.abc import Callable, Iterator, Mapping
-from typing import TypeAlias
+from typing import Any, Literal, TypeAlias
 
+from pyiceberg.exceptions import CommitFailedException
 from pyiceberg.table import Transaction as _Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
@@ -24,6 +27,7 @@ from pyiceberg.table.update import (
     SetSnapshotRefUpdate,
     TableRequirement,
     TableUpdate,
+    ValidatableTableRequirement,
 )
 
 from glacierbase.errors import CommitConflict, StatementRefused
@@ -34,8 +38,28 @@ from glacierbase.sql.statement import ParsedStatement
 
 # Stages the changes of a statement in a transaction.
 Stage: TypeAlias = Callable[["Transaction", ParsedStatement], None]
-# Iceberg's default of `commit.retry.num-retries` is 4 repetitions.
+# Iceberg's default of `commit.retry.num-retries` is 4 repetitions, and of `commit.retry.min-wait-ms` 100.
 _ATTEMPTS = 5
+_FIRST_PAUSE_SECONDS = 0.1
+
+
+class _Unchanged(ValidatableTableRequirement):  # type: ignore[misc]
+    """Require the metadata from which updates were derived, as Iceberg's catalogs without a server do.
+
+    PyIceberg applies updates to newer metadata, where the id of a new schema may be that of another one.
+    """
+
+    type: Literal["unchanged"] = "unchanged"
+    base: Any
+
+    def validate(self, base_metadata: TableMetadata | None) -> None:
+        if base_metadata is None or _version(base_metadata) != _version(self.base):
+            raise CommitFailedException("another writer changed the table")
+
+
+def _version(metadata: TableMetadata) -> tuple[Any, ...]:
+    """Return what each commit changes; the log names the previous metadata file."""
+    return metadata.table_uuid, metadata.last_updated_ms, metadata.metadata_log[-1:]
 
 
 class Transaction(_Transaction):  # type: ignore[misc]
@@ -59,6 +83,11 @@ class Transaction(_Transaction):  # type: ignore[misc]
         self._stage(updates)
         required = _requirements(self._table.metadata, updates)
         self._requirements += tuple(requirement for requirement in required if requirement not in self._requirements)
+
+    def require_unchanged(self) -> None:
+        """Commit only if the table has had no commit since, unless a server applies the updates."""
+        if self._table.catalog.adds_properties:
+            self._requirements += (_Unchanged(base=self._table.metadata),)
 
 
 def _requirements(base: TableMetadata, updates: tuple[TableUpdate, ...]) -> Iterator[TableRequirement]:
@@ -113,6 +142,7 @@ def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None
         transaction = Transaction(lakes.table(statement.targets[0]))
         _check_booleans(transaction.table_metadata.properties)
         stage(transaction, statement)
+        transaction.require_unchanged()
         try:
             with mapped():
                 lakes.wrote(transaction.commit_transaction())
@@ -120,3 +150,4 @@ def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None
         except CommitConflict:
             if attempt == _ATTEMPTS:
                 raise
+            time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1) * random.uniform(1, 1.1))

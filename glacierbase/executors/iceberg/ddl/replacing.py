@@ -48,18 +48,30 @@ def replace_table(lakes: Lakes, statement: ParsedStatement) -> None:
         TableNotFound: REPLACE TABLE of no table.
         StatementRefused: there is a view of this name, or the table is of format version 1.
     """
-    try:
-        change_table(lakes, statement, partial(_replace, lakes))
-    except TableNotFound:
-        if statement.options.only_replaces:
-            raise
+    if not _replaced(lakes, statement):
         try:
             create_table(lakes, statement)
         except StatementRefused as error:
             if error.error_class != "TABLE_OR_VIEW_ALREADY_EXISTS":
                 raise
-            what = f"View with same name already exists: {statement.targets[0].recorded}"
-            raise StatementRefused("AlreadyExistsException", what) from error
+            if not _replaced(lakes, statement):  # Otherwise another writer created the table meanwhile.
+                what = f"View with same name already exists: {statement.targets[0].recorded}"
+                raise StatementRefused("AlreadyExistsException", what) from error
+
+
+def _replaced(lakes: Lakes, statement: ParsedStatement) -> bool:
+    """Replace a table; return False if it does not exist.
+
+    Raises:
+        TableNotFound: REPLACE TABLE of no table.
+    """
+    try:
+        change_table(lakes, statement, partial(_replace, lakes))
+    except TableNotFound:
+        if statement.options.only_replaces:
+            raise
+        return False
+    return True
 
 
 def _replace(lakes: Lakes, transaction: Transaction, statement: ParsedStatement) -> None:
