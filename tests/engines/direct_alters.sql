@@ -507,3 +507,5 @@ ALTER TABLE lake.NS.t.branch_main SET TBLPROPERTIES ('a'='b')
 DROP TABLE lake.NS.t.history
 CREATE TABLE lake.NS.t.snapshots (i INT) USING iceberg
 CREATE TABLE lake.NS.t.other (i INT) USING iceberg
+ALTER TABLE lake.NS.t ADD COLUMN "q" INT
+ALTER TABLE lake.NS.t ADD PARTITION FIELD bucket(3, `ß`) AS "q"
