@@ -258,6 +258,8 @@ class Cursor:
         if word not in _QUOTES and not _BARE.fullmatch(word):
             raise UnsupportedClause(f"{word or 'the end'} where a name is expected")
         text = self.text()
+        if self.is_string():  # A name only by a setting of Spark's.
+            self.note(f"the string {text} as a name")
         if text in ("``", '""'):
             raise UnsupportedClause("an empty name")
         self._at += 1

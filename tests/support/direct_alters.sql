@@ -489,3 +489,23 @@ COMMENT ON TABLE lake.NS.nope IS 'hello'
 ALTER TABLE lake.NS.t SET TBLPROPERTIES ('commit.retry.num-retries'='7')
 ALTER TABLE lake.NS.t SET TBLPROPERTIES ('commit.retry.num-retries'='x')
 ALTER TABLE lake.NS.t PARTITION (id=1) SET LOCATION 'file:/nowhere'
+-- letters
+CREATE TABLE lake.NS.t (`İ` INT, `ß` INT, `größe` INT, s STRUCT<`σ`: INT>) USING iceberg
+ALTER TABLE lake.NS.t ADD COLUMN i INT
+ALTER TABLE lake.NS.t ADD COLUMN `ı` INT
+ALTER TABLE lake.NS.t ADD COLUMN `i̇` INT
+ALTER TABLE lake.NS.t ADD COLUMN `SS` INT
+ALTER TABLE lake.NS.t ADD COLUMN `K` INT
+ALTER TABLE lake.NS.t ADD COLUMN k INT
+ALTER TABLE lake.NS.t ADD COLUMN s.`ς` INT
+ALTER TABLE lake.NS.t ADD COLUMN `ΑΣ` INT AFTER `GRÖSSE`
+ALTER TABLE lake.NS.t ADD COLUMN `ασ` INT
+ALTER TABLE lake.NS.t RENAME COLUMN `GRÖßE` TO `a``b`
+ALTER TABLE lake.NS.t DROP COLUMN nope
+ALTER TABLE lake.NS.t.files ADD COLUMN x INT
+ALTER TABLE lake.NS.t.branch_main SET TBLPROPERTIES ('a'='b')
+DROP TABLE lake.NS.t.history
+CREATE TABLE lake.NS.t.snapshots (i INT) USING iceberg
+CREATE TABLE lake.NS.t.other (i INT) USING iceberg
+ALTER TABLE lake.NS.t ADD COLUMN "q" INT
+ALTER TABLE lake.NS.t ADD PARTITION FIELD bucket(3, `ß`) AS "q"

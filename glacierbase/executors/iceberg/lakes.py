@@ -21,6 +21,10 @@ from glacierbase.sql.qualified import DEFAULT_CATALOG, first_namespace, is_catal
 from glacierbase.sql.statement import Name
 
 Identifier = tuple[str, ...]
+# PyIceberg takes what follows these signs for no part of a location.
+CUTS = frozenset("#?")
+# The parts of a name of a table in a namespace of one level.
+_IN_NAMESPACE = 2
 
 
 class Lakes:
@@ -70,12 +74,18 @@ class Lakes:
         """Return the catalog of a table or a view, and its name there.
 
         Raises:
-            StatementRefused: it is in no namespace.
+            NotPlain: it is in no namespace, a part of another table, or in a location that PyIceberg cuts.
         """
         first, *rest = name_parts(qualified(self._catalog, name.recorded))
         if len(rest) == 1:
             raise NotPlain(f"{name.recorded} is in no namespace, which needs the engine")
-        return self.open(first), tuple(rest)
+        catalog, identifier = self.open(first), tuple(rest)
+        if CUTS.intersection("".join((catalog.properties.get("warehouse", ""), *identifier))):
+            raise NotPlain(f"PyIceberg does not write to the location of {name.recorded}")
+        with mapped():
+            if len(identifier) > _IN_NAMESPACE and catalog.table_exists(identifier[:-1]):
+                raise NotPlain(f"{name.recorded} is a part of a table")
+        return catalog, identifier
 
     def namespace(self, name: Name) -> tuple[Any, Identifier]:
         """Return the catalog of a namespace, and its path there.

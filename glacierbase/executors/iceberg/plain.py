@@ -12,7 +12,7 @@ from glacierbase.executors.iceberg.plain_tables import (
     why_no_plain_rename,
     why_no_plain_table,
 )
-from glacierbase.executors.iceberg.plain_types import why_no_plain_type
+from glacierbase.executors.iceberg.plain_types import MOST_DEPTH, why_no_plain_type
 from glacierbase.sql.statement import (
     ICEBERG_TRANSFORMS,
     AlterColumn,
@@ -132,6 +132,8 @@ def _column(part: ColumnClause) -> str | None:
         return "Iceberg for Spark has no DEFAULT, GENERATED and PRIMARY KEY in ALTER TABLE"
     if part.operation == "replace_columns" and (not part.nullable or part.position or len(part.path) > 1):
         return "REPLACE COLUMNS with NOT NULL, a position or a nested field"
+    if len(part.path) > MOST_DEPTH:
+        return f"a field more than {MOST_DEPTH} levels deep"
     return why_no_plain_type(part.type)
 
 

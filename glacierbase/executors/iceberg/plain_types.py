@@ -15,6 +15,8 @@ _SIMPLE = frozenset(
 )  # fmt: skip
 _BOUNDED = frozenset({"char", "varchar"})
 _MOST_DIGITS = 38
+# PyIceberg does not read metadata whose JSON is nested 200 levels deep; a struct takes three of them.
+MOST_DEPTH = 20
 
 
 def why_no_plain_type(text: str | None) -> str | None:
@@ -28,14 +30,17 @@ def why_no_plain_type(text: str | None) -> str | None:
     return next(_reasons(tree), None)
 
 
-def _reasons(tree: TypeTree) -> Iterator[str]:
+def _reasons(tree: TypeTree, depth: int = 0) -> Iterator[str]:
+    if depth > MOST_DEPTH:
+        yield f"a type that is nested more than {MOST_DEPTH} levels deep"
+        return
     names = [field.name.casefold() for field in tree.fields]
     if len(set(names)) < len(names):
         yield "two fields of one name"
     elif not tree.fields and not _is_plain(tree):
         yield f"the type {tree.name}"
     for field in tree.fields:
-        yield from _reasons(field.type)
+        yield from _reasons(field.type, depth + 1)
 
 
 def _is_plain(tree: TypeTree) -> bool:

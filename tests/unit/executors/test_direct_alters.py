@@ -201,6 +201,21 @@ def test_a_refused_clause_has_no_effect(unchanged: Table, clause: str, error: st
     assert unchanged.refused(clause) == error
 
 
+@pytest.mark.parametrize(
+    ("name", "same"), [("ASCII", "ascii"), ("İ", "i"), ("ı", "I"), ("ς", "Σ"), ("ΑΣ", "ασ"), ("\N{KELVIN SIGN}", "k")]
+)
+def test_names_are_compared_letter_by_letter(table: Table, name: str, same: str) -> None:
+    """As Java does, which knows no words and no letters that become two."""
+    table.alter(f"ADD COLUMN `{name}` INT", "ADD COLUMN `straße` INT", "ADD COLUMN `strasse` INT")
+    assert table.refused(f"ADD COLUMN `{same}` INT") == "FIELD_ALREADY_EXISTS"
+
+
+def test_a_backtick_in_a_name_needs_the_engine(table: Table) -> None:
+    """Spark lists the columns in an error, and fails at this one."""
+    table.alter("ADD COLUMN `a``b` INT")
+    assert table.refused("DROP COLUMN nope") == "NOT_PLAIN"
+
+
 def test_columns_in_use_stay(table: Table) -> None:
     """A column that partitions, sorts or identifies rows is not dropped, nor is its name taken."""
     table.alter("ADD PARTITION FIELD bucket(4, id)", "WRITE ORDERED BY s.a", "SET IDENTIFIER FIELDS id")

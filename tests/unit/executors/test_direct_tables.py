@@ -246,6 +246,30 @@ def test_names_of_no_namespace_need_the_engine(direct: Direct) -> None:
         assert direct.refusal(sql) == "NOT_PLAIN"
 
 
+def test_parts_of_a_table_need_the_engine(direct: Direct) -> None:
+    """Iceberg for Spark reads the names of its metadata tables and branches, in any statement."""
+    direct.run("CREATE TABLE lake.a.t (id int)")
+    for sql in (
+        "DROP TABLE lake.a.t.files",
+        "CREATE TABLE lake.a.t.files (id int)",
+        "COMMENT ON TABLE lake.a.t.b IS ''",
+    ):
+        assert direct.refusal(sql) == "NOT_PLAIN"
+
+
+def test_a_location_that_pyiceberg_cuts_needs_the_engine(direct: Direct) -> None:
+    """PyIceberg writes what is after `#` or `?` to another place, where the engine does not find it."""
+    direct.run("CREATE TABLE lake.a.t (id int)")
+    for sql in (
+        "CREATE TABLE lake.a.`t#1` (id int)",
+        "DROP TABLE lake.a.`t?`",
+        "ALTER TABLE lake.a.t SET LOCATION 'file:///data/t#1'",
+        "ALTER TABLE lake.a.t SET TBLPROPERTIES ('write.metadata.path' = 'file:///data/t?1')",
+    ):
+        assert direct.refusal(sql) == "NOT_PLAIN"
+    assert direct.metadata("a", "t")["location"] == f"{direct.warehouse}/a/t"
+
+
 @pytest.mark.parametrize(
     "sql",
     [

@@ -70,6 +70,7 @@ def test_the_fields_of_one_level_have_ids_before_those_inside() -> None:
         "string collate UTF8_LCASE", "decimal(39, 0)", "decimal(0, 0)", "decimal(5, 6)", "varchar", "char(0)", "int(5)",
         "struct<a:int,A:int>", "array<variant>", "map<int>", "struct<a b c: int>", "struct<a.b: int>", "set<int>", "array<int",
         "varchar(1,)", "decimal(1 2)", "", None, "struct<a:" * 2000,
+        "array<" * 21 + "int" + ">" * 21,
     ],
 )  # fmt: skip
 def test_any_other_type_needs_spark(text: str | None) -> None:

@@ -9,7 +9,7 @@ from itertools import groupby
 
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
-from glacierbase.errors import StatementRefused
+from glacierbase.errors import NotPlain, StatementRefused
 from glacierbase.executors.iceberg.ddl.commit import Transaction, illegal
 from glacierbase.executors.iceberg.ddl.schema_change import ROOT, SchemaChange
 from glacierbase.executors.iceberg.ddl.transforms import field_named
@@ -151,7 +151,7 @@ def _places(change: SchemaChange, parts: Sequence[ColumnClause]) -> Iterator[tup
 def _followed(part: ColumnClause, names: Sequence[str]) -> str | None:
     if part.position is None or (wanted := _reference(part.position)) is None:
         return None
-    name = next((name for name in names if name.lower() == wanted.lower()), None)
+    name = next((name for name in names if _folded(name) == _folded(wanted)), None)
     if name is None:
         raise StatementRefused("FIELD_NOT_FOUND", f"No such struct field `{wanted}` in {', '.join(names)}.")
     return name
@@ -260,9 +260,12 @@ def _resolve(change: SchemaChange, path: _Path) -> _Resolved:
 
     Raises:
         StatementRefused: there is none.
+        NotPlain: there is none, and Spark refuses it for another reason.
     """
     if resolved := _find(change, path):
         return resolved
+    if any("`" in field.name for field in change.schema.fields):
+        raise NotPlain(f"the table has no column {_quoted(path)}, and one whose name holds a backtick")
     raise StatementRefused(
         "UNRESOLVED_COLUMN.WITH_SUGGESTION",
         f"A column with name {_quoted(path)} cannot be resolved. Did you mean one of the following?"
@@ -303,7 +306,13 @@ def _fields(type_: IcebergType) -> tuple[NestedField, ...]:
 
 
 def _is_named(type_: IcebergType, field: NestedField, name: str) -> bool:
-    return bool(field.name.lower() == name.lower() if isinstance(type_, StructType) else field.name == name)
+    return bool(_folded(field.name) == _folded(name) if isinstance(type_, StructType) else field.name == name)
+
+
+def _folded(name: str) -> str:
+    """Return a name in the form that Spark compares: letter by letter, in upper case and then in lower case."""
+    upper = (letter.upper() if len(letter.upper()) == 1 else letter for letter in name)
+    return "".join(letter.lower()[0] for letter in upper)
 
 
 def _exists(verb: str, path: _Path) -> StatementRefused:

@@ -30,9 +30,9 @@ from pyiceberg.table.update import (
     ValidatableTableRequirement,
 )
 
-from glacierbase.errors import CommitConflict, StatementRefused
+from glacierbase.errors import CommitConflict, NotPlain, StatementRefused
 from glacierbase.executors.iceberg.errors import mapped
-from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.iceberg.lakes import CUTS, Lakes
 from glacierbase.executors.iceberg.plain import BOOLEANS
 from glacierbase.sql.statement import ParsedStatement
 
@@ -130,6 +130,13 @@ def _check_booleans(properties: Mapping[str, str]) -> None:
             )
 
 
+def _check_place(metadata: TableMetadata) -> None:
+    """Refuse a table whose next metadata file PyIceberg would write to another place: it cuts a location at these signs."""
+    place = metadata.properties.get("write.metadata.path", metadata.location)
+    if CUTS.intersection(place):
+        raise NotPlain(f"PyIceberg does not write to the location {place}")
+
+
 def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None:
     """Make all changes of a statement in one commit; in none if nothing changes.
 
@@ -142,6 +149,7 @@ def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None
         transaction = Transaction(lakes.table(statement.targets[0]))
         _check_booleans(transaction.table_metadata.properties)
         stage(transaction, statement)
+        _check_place(transaction.table_metadata)
         transaction.require_unchanged()
         try:
             with mapped():
