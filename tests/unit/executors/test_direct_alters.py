@@ -201,7 +201,9 @@ def test_a_refused_clause_has_no_effect(unchanged: Table, clause: str, error: st
     assert unchanged.refused(clause) == error
 
 
-@pytest.mark.parametrize(("name", "same"), [("ASCII", "ascii"), ("İ", "i"), ("ı", "I"), ("ς", "Σ"), ("ΑΣ", "ασ"), ("\N{KELVIN SIGN}", "k")])
+@pytest.mark.parametrize(
+    ("name", "same"), [("ASCII", "ascii"), ("İ", "i"), ("ı", "I"), ("ς", "Σ"), ("ΑΣ", "ασ"), ("\N{KELVIN SIGN}", "k")]
+)
 def test_names_are_compared_letter_by_letter(table: Table, name: str, same: str) -> None:
     """As Java does, which knows no words and no letters that become two."""
     table.alter(f"ADD COLUMN `{name}` INT", "ADD COLUMN `straße` INT", "ADD COLUMN `strasse` INT")

@@ -249,7 +249,11 @@ def test_names_of_no_namespace_need_the_engine(direct: Direct) -> None:
 def test_parts_of_a_table_need_the_engine(direct: Direct) -> None:
     """Iceberg for Spark reads the names of its metadata tables and branches, in any statement."""
     direct.run("CREATE TABLE lake.a.t (id int)")
-    for sql in ("DROP TABLE lake.a.t.files", "CREATE TABLE lake.a.t.files (id int)", "COMMENT ON TABLE lake.a.t.b IS ''"):
+    for sql in (
+        "DROP TABLE lake.a.t.files",
+        "CREATE TABLE lake.a.t.files (id int)",
+        "COMMENT ON TABLE lake.a.t.b IS ''",
+    ):
         assert direct.refusal(sql) == "NOT_PLAIN"
 
 
