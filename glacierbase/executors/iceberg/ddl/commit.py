@@ -125,9 +125,7 @@ def _check_booleans(properties: Mapping[str, str]) -> None:
     for key in BOOLEANS:
         value = properties.get(key, "false")
         if value.lower() not in ("true", "false"):
-            raise StatementRefused(
-                "NOT_PLAIN", f"the table has the value {value} of {key}", hint="run it with `type: spark`"
-            )
+            raise NotPlain(f"the table has the value {value} of {key}")
 
 
 def _check_place(metadata: TableMetadata) -> None:
