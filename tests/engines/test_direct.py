@@ -27,7 +27,7 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ["properties", *(pytest.param(case, marks=pytest.mark.full) for case in TABLES)])
 def test_both_ways_make_the_same_metadata(lake: LakeBed, case: str) -> None:
     """Each statement is refused on both for the same reason, or leaves the same metadata."""
     assert different(Twins(lake).run(CASES[case])) == []

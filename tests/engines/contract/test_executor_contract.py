@@ -15,7 +15,6 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import EngineError, NotPlain, StatementRefused, TableNotFound
-from glacierbase.executors.iceberg.executor import IcebergExecutor
 from glacierbase.model.names import name_parts
 from tests.support.beds import LakeBed, RemoteLake, SnowBed, lake_bed, opened
 from tests.support.fakes import FakeExecutor
@@ -66,6 +65,10 @@ QUERIED = [
 
 def make_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     if request.param == "direct":
+        from glacierbase.executors.iceberg.executor import (
+            IcebergExecutor,
+        )  # The connector's other environment has no PyIceberg.
+
         with closing(IcebergExecutor(request.getfixturevalue("iceberg_catalog"))) as executor:
             executor.open_session().execute("CREATE NAMESPACE lake.a.b")
             yield Bed(executor, lambda name: f"lake.a.b.{name}", "", "", None)
