@@ -74,6 +74,8 @@ def read_wanted(source: str, catalog: Catalog) -> tuple[WantedTable, ...]:
     except OSError as error:
         what = f"{source} cannot be read: {error.strerror or error}"
         raise ConfigurationError("UNREADABLE_FILE", what, "correct the path", path=source) from error
+    except UnicodeDecodeError as error:
+        raise _not_a_schema(source, "it is not UTF-8") from error
     except EngineError as error:
         raise _not_a_schema(source, error.message) from error
 

@@ -174,6 +174,15 @@ def test_what_is_no_schema_is_refused(tables: RecordedTables, name: str, content
     assert why in error
 
 
+def test_a_file_that_is_no_text_is_refused(tables: RecordedTables) -> None:
+    """The message names the file."""
+    path = tables.project.root / "t.sql"
+    path.write_bytes(b"CREATE TABLE lake.a.t (id bigint COMMENT '\xff')")
+    code, error, statements = write(tables, str(path))
+    assert (code, statements) == (2, [])
+    assert "t.sql: it is not UTF-8" in error
+
+
 CATALOG = """\
 migrationExecutor:
   type: iceberg
