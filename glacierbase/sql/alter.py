@@ -71,6 +71,8 @@ Clauses = Mapping[str, Callable[[Alteration], None]]
 def alter_table(cursor: Cursor, options: Options, clauses: Clauses) -> ParsedStatement:
     """Read ALTER TABLE after the word TABLE, with the clauses of a dialect."""
     may_be_absent = if_exists(cursor)
+    if may_be_absent and cursor.dialect is SPARK:
+        cursor.note("ALTER TABLE IF EXISTS")  # Spark refuses it; other engines of its dialect may not.
     target = cursor.table()
     alteration = Alteration(cursor, [target], replace(options, if_exists=may_be_absent, partition=partition(cursor)))
     word = cursor.next()

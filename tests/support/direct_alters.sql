@@ -509,3 +509,5 @@ CREATE TABLE lake.NS.t.snapshots (i INT) USING iceberg
 CREATE TABLE lake.NS.t.other (i INT) USING iceberg
 ALTER TABLE lake.NS.t ADD COLUMN "q" INT
 ALTER TABLE lake.NS.t ADD PARTITION FIELD bucket(3, `ß`) AS "q"
+ALTER TABLE IF EXISTS lake.NS.t ADD COLUMN absent INT
+ALTER TABLE IF EXISTS lake.NS.t DROP COLUMN absent

@@ -24,6 +24,8 @@ from glacierbase.sql.statement import Property
         ("CREATE TABLE t (größe int)", "the name größe without quotes"),
         ('CREATE TABLE t ("a" int)', 'the string "a" as a name'),
         ('ALTER TABLE t ADD PARTITION FIELD days(at) AS "a"', 'the string "a" as a name'),
+        ("ALTER TABLE IF EXISTS t ADD COLUMN a int", "ALTER TABLE IF EXISTS"),
+        ("ALTER TABLE IF EXISTS t DROP COLUMN a", "ALTER TABLE IF EXISTS"),
         ("CREATE TABLE t (5L int)", "the name 5L without quotes"),
         ("CREATE TABLE t (id int) TBLPROPERTIES (a-b = 'c')", "the key of a property without quotes"),
         ("CREATE TABLE t (id int) TBLPROPERTIES ('a' = -1)", "a value of a property that begins with -"),
