@@ -127,7 +127,7 @@ def test_a_second_name_of_a_table_is_created_and_dropped_by_itself() -> None:
     second, wider = replace(SHAPE, table="lake.a.z"), with_columns(*SHAPE.columns, Column(9, "x", "int"))
     for first, other in ((SHAPE, second), (replace(SHAPE, table="lake.a.z"), SHAPE)):
         one, both = {first.table: first}, {first.table: wider, other.table: other}
-        assert {(each.table, each.change) for each in compare(one, both)} == {
+        assert {(change.table, change.change) for change in compare(one, both)} == {
             (first.table, Change.ALTERED),
             (other.table, Change.CREATED),
         }
