@@ -16,7 +16,6 @@ from glacierbase.model.command import command
 from glacierbase.model.differences import Change, TableChange, compare
 from glacierbase.model.migration import Key
 from glacierbase.model.names import name_of, name_parts, spark_identifier
-from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted
 from glacierbase.review.base_states import BaseState, BaseStates, NotKept
 from glacierbase.review.breakage import BOUNDARY, Breakage, Broken, Content, first_line
@@ -87,10 +86,6 @@ class Replay:
     is_direct: bool = False
 
 
-class EngineNeeded(Exception):
-    """Only rows show whether the new files break a table."""
-
-
 class Replays:
     """Replays one after the other, in one engine as long as the configuration of the copy stays the same."""
 
@@ -111,7 +106,6 @@ class Replays:
 
         Raises:
             ConfigurationError, EngineUnavailable: as `open_copy`.
-            EngineNeeded: the copy has no engine, and the replay needs one.
         """
         try:
             return self._on_empty(copy, base, new, uses_cache=True)
@@ -230,8 +224,6 @@ class _Replay:
                 breakage = Breakage(self._engine, self._runner.bounded, checkpoint, before)
                 with doing(f"{self._name}: trying the changed tables and the views on the throw-away copy"):
                     self._broken += breakage.after(self._runner.ran, self._compared(before, after), after)
-            elif any(_lacks_source(table.shape) for table in after.tables.values()):
-                raise EngineNeeded
         except TimeIsUp:
             self._problems.append(self._timeout())
         finally:
@@ -516,13 +508,6 @@ class ReplayRunner:
     def _current_catalog(self) -> str:
         assert self._session
         return str(self._session.context().catalog)
-
-
-def _lacks_source(shape: Shape) -> bool:
-    """Return whether a table is partitioned or sorted by a column that it does not have any more."""
-    names = {column.name for column in shape.columns}
-    sources = (*(field.source for field in shape.partitioning), *(field.source for field in shape.sorting))
-    return not names.issuperset(sources)
 
 
 def is_same(name: Sequence[str], other: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
@@ -38,7 +38,7 @@ from glacierbase.review.catalogue import FAMILIES
 from glacierbase.review.copy import Copy, copy_of, without_engine
 from glacierbase.review.cost import Affected, Cost, StatementEffect, combined
 from glacierbase.review.lint import lint
-from glacierbase.review.replay import EngineNeeded, Replay, Replays, is_same
+from glacierbase.review.replay import Replay, Replays, is_same
 from glacierbase.review.results import (
     PREFIX,
     LintResult,
@@ -224,8 +224,7 @@ def _replay(replays: Replays, copy: Copy, base: Sequence[FileSummary], new: Sequ
     steps = (step for file in (*base, *new) for step in file.steps)
     is_plain = not any(step.summary.needs_engine for step in steps)
     if is_plain and (direct := without_engine(copy)):
-        with suppress(EngineNeeded):
-            return replays.replay(direct, base, new)
+        return replays.replay(direct, base, new)
     return replays.replay(copy, base, new)
 
 

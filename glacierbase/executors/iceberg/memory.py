@@ -133,8 +133,7 @@ class MemoryCatalog(Guarded, MetastoreCatalog):  # type: ignore[misc]
         if name in self._tables:
             raise TableAlreadyExistsError(".".join(name))
         del self._tables[table.name()]
-        self._tables[name] = Table(name, table.metadata, table.metadata_location, table.io, self)
-        return self._tables[name]
+        return self.keep(name, table.metadata, table.metadata_location)
 
     def create_namespace(self, namespace: Any, properties: Mapping[str, str] = {}) -> None:
         """Create a namespace; its parents need not exist."""
