@@ -47,12 +47,11 @@ KILLS: list[Kill] = [
     *moments("iceberg"),
 ]
 KILLS_SAMPLED: list[Kill] = [
-    *(("snowflake", str(step), "python") for step in range(1, STEPS["snowflake"], 4)),
+    *(("snowflake", str(step), "python") for step in range(1, STEPS["snowflake"], 8)),
     *(("snowflake", at, "python") for at in ("inside:2", "inside:6")),
-    *(("repeatable", str(step), "python") for step in range(19, STEPS["repeatable"], 4)),
-    ("repeatable", "inside:5", "python"), ("repeatable", "inside:6", "python"),
-    ("sql", "27", "python"), ("sql", "inside:4", "python"),
-    ("iceberg", "21", "both"), ("iceberg", "33", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
+    ("repeatable", "23", "python"), ("repeatable", "31", "python"), ("repeatable", "inside:6", "python"),
+    ("sql", "inside:4", "python"),
+    ("iceberg", "21", "both"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
 ]  # fmt: skip
 
 KILLS_QUICK: list[Kill] = [
@@ -65,8 +64,7 @@ KILLS_QUICK: list[Kill] = [
 # after the last.
 STOPS = [(bed, at) for bed in STEPS for at in places(bed)]
 STOPS_SAMPLED = [
-    *(("snowflake", at) for at in ("6", "11", "18", "inside:5")), ("repeatable", "inside:5"), ("sql", "6"), ("iceberg", "6"),
-    ("iceberg", "16"),
+    ("snowflake", "11"), ("snowflake", "inside:5"), ("repeatable", "inside:5"), ("sql", "6"), ("iceberg", "16"),
 ]  # fmt: skip
 
 
@@ -95,7 +93,8 @@ def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, l
 @pytest.mark.parametrize(
     "bed",
     [
-        *(pytest.param(bed, marks=on(bed)) for bed in ("snowflake", "repeatable")),
+        pytest.param("repeatable", marks=on("repeatable")),
+        pytest.param("snowflake", marks=[pytest.mark.long, on("snowflake")]),
         *(pytest.param(bed, marks=[pytest.mark.full, on(bed)]) for bed in ("sql", "iceberg")),
     ],
 )

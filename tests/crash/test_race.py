@@ -163,11 +163,11 @@ def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ..
     assert table.is_certain
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.full
+@pytest.mark.parametrize("rounds", [2, 20])
 @pytest.mark.parametrize(
     ("racers", "stores"),
-    [("lake", MIXED), *(pytest.param("lake", (store,), marks=pytest.mark.full) for store in MIXED)],
+    [("lake", MIXED), *(("lake", (store,)) for store in MIXED)],
     indirect=["racers"],
     ids=["mixed", "iceberg", "sql"],
 )

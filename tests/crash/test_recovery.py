@@ -125,10 +125,8 @@ def test_a_commit_whose_answer_was_lost_is_done(lost: Lost) -> None:
     assert lost.rows == [1]
 
 
-@pytest.mark.long
-@pytest.mark.parametrize(
-    ("waits", "verdict"), [(True, "applied"), pytest.param(False, "interrupted", marks=pytest.mark.full)]
-)
+@pytest.mark.full
+@pytest.mark.parametrize(("waits", "verdict"), [(True, "applied"), (False, "interrupted")])
 def test_a_commit_that_lands_after_the_first_look_is_done_only_because_of_the_second(
     waits: bool, verdict: str, lost: Lost, monkeypatch: pytest.MonkeyPatch
 ) -> None:

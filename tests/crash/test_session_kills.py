@@ -58,12 +58,11 @@ class _SparkTables(_TwoTables, SparkShop):
 
 KILLS = [(bed, str(step)) for bed in STEPS for step in range(1, STEPS[bed] + 1)]
 KILLS += [(bed, f"inside:{number}") for bed in STEPS for number in (2, 4, 5, 7)]
-LONG = [("snowflake", "14"), ("sql", "20"), ("iceberg", "22"), ("snowflake", "inside:7"), ("iceberg", "inside:4")]
-QUICK = [("snowflake", "inside:5")]
+LONG = [("snowflake", "inside:5"), ("snowflake", "14"), ("sql", "20"), ("iceberg", "inside:4")]
 
 
 def _form(kill: tuple[str, str]) -> list[pytest.MarkDecorator]:
-    return [] if kill in QUICK else [pytest.mark.long] if kill in LONG else [pytest.mark.full]
+    return [pytest.mark.long] if kill in LONG else [pytest.mark.full]
 
 
 @pytest.mark.parametrize(("bed", "at"), [pytest.param(*kill, marks=[*_form(kill), on(kill[0])]) for kill in KILLS])
