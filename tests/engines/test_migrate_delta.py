@@ -185,6 +185,7 @@ def metadata_of(table: Path) -> list[str | None]:
     return [json.loads(line)["commitInfo"].get("userMetadata") for line in lines if "commitInfo" in line]
 
 
+@pytest.mark.full
 def test_of_a_lost_answer_the_tag_in_the_commit_tells_whose_it_is(project: ProjectFolder) -> None:
     """Metadata that the author sets replaces the tag, and another writer's commit suggests nothing."""
     project.catalog(with_delta(project.root / "warehouse"))

@@ -175,7 +175,7 @@ def places(lake: LakeBed, derby: Mapping[str, str], tmp_path_factory: pytest.Tem
     return place
 
 
-# One of each reason; all others take minutes.
+# One of each reason; all others take minutes, and of them a third is in the long form.
 QUICK = {
     ("iceberg", "insert"), ("iceberg-after-use", "insert"), ("iceberg-in-session-catalog", "create-as"),
     ("jdbc-catalog", "insert"), ("jdbc-catalog", "insert-into-absent"), ("temporary-view-of-jdbc", "insert"),
@@ -193,9 +193,13 @@ OF_LAKE = {("temporary-view-of-jdbc", "create-as"), ("temporary-view-of-jdbc", "
 NOT_KNOWN = ("iceberg-in-session-catalog", "drop-absent")
 
 
+def _form(number: int, case: tuple[str, str]) -> tuple[pytest.MarkDecorator, ...]:
+    return () if case in QUICK else (pytest.mark.full if number % 3 else pytest.mark.long,)
+
+
 @pytest.mark.parametrize(
     ("kind", "statement"),
-    [pytest.param(*case, marks=() if case in QUICK else pytest.mark.long) for case in product(KINDS, FAILS)],
+    [pytest.param(*case, marks=_form(number, case)) for number, case in enumerate(product(KINDS, FAILS))],
 )
 def test_a_statement_is_failed_only_where_its_tables_are_as_before(places: Places, kind: str, statement: str) -> None:
     """Of a table without commits it is unknown, unless the failure precedes every effect."""
