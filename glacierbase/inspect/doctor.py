@@ -16,7 +16,7 @@ from functools import partial
 from threading import Barrier
 
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
-from glacierbase.executors import Executor
+from glacierbase.executors import Executor, check_installed
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.opening import OpenCatalog, Target, embedded_hint
@@ -60,16 +60,19 @@ def examine(target: Target, report: Callable[[NamespaceAccess], object] = lambda
         yield _checked("direct", lambda: _direct(target, open_direct))
     with closing(target.engine()) as engine:
         # A store that needs no engine answers in a second, and starting Spark takes many.
-        steps = [partial(_checked_connection, engine), partial(_checked_history, target, engine)]
-        for step in reversed(steps) if opens_without_engine(catalog) else steps:
+        without_engine = opens_without_engine(catalog)
+        unneeded = _unneeded(target) if open_direct and without_engine else None
+        steps = [partial(_checked_connection, engine, unneeded), partial(_checked_history, target, engine)]
+        for step in reversed(steps) if without_engine else steps:
             check = step()
             yield check
             if check.error:
                 return
         opened = OpenCatalog(target, engine, target.open_store(catalog, engine))
         yield from _examine_store(opened)
-        for access in namespaces_access(opened):
-            report(access)
+        if unneeded is None:
+            for access in namespaces_access(opened):
+                report(access)
 
 
 def _direct(target: Target, open_direct: Callable[[], Executor]) -> str:
@@ -84,7 +87,22 @@ def _direct(target: Target, open_direct: Callable[[], Executor]) -> str:
     return "; ".join((f"plain files run without the engine in {', '.join(names) or 'no catalog'}", *others))
 
 
-def _checked_connection(engine: Engine) -> Check:
+def _unneeded(target: Target) -> GlacierbaseError | None:
+    """Return why the engine, as installed, would not start, if no file needs it; else None."""
+    try:
+        check_installed(target.catalog, target.run)
+    except GlacierbaseError as error:
+        engines = target.file_engines()
+        with suppress(GlacierbaseError):  # The check of the files reports it.
+            if all(engines.of(compiled).is_direct for compiled in target.compile(target.files)):
+                return error
+    return None
+
+
+def _checked_connection(engine: Engine, unneeded: GlacierbaseError | None) -> Check:
+    if unneeded:
+        why = Check("connection", error=unneeded).text()
+        return Check("connection", f"no file needs the engine, which would not start: {why}")
     started = time.monotonic()
     try:
         engine.start()

@@ -78,9 +78,23 @@ BREAKS = (
     Break(
         "doctor starts the engine before it reads a store that needs none",
         "inspect/doctor.py",
-        "reversed(steps) if opens_without_engine(catalog) else steps",
+        "reversed(steps) if without_engine else steps",
         "steps",
         "unit/inspect/test_doctor.py::test_a_store_that_needs_no_engine_is_read_before_the_engine_starts",
+    ),
+    Break(
+        "doctor passes without the engine that a file needs",
+        "inspect/doctor.py",
+        "if all(engines.of(compiled).is_direct for compiled in target.compile(target.files)):",
+        "if target.compile(target.files):",
+        "engines/test_direct_files.py::test_doctor_of_a_new_project_passes_without_spark_until_a_file_needs_it",
+    ),
+    Break(
+        "doctor fails where no file needs the engine that is missing",
+        "inspect/doctor.py",
+        "unneeded = _unneeded(target) if open_direct and without_engine else None",
+        "unneeded = None",
+        "engines/test_direct_files.py::test_doctor_of_a_new_project_passes_without_spark_until_a_file_needs_it",
     ),
     Break(
         "a version that is applied in one environment is withdrawn in the others",

@@ -1,4 +1,4 @@
-"""The tutorial and the first page, run literally: every shell block in order, in one folder, with real Spark."""
+"""The tutorial and the first page, run literally: every shell block in order, in one folder, without a Java."""
 
 from __future__ import annotations
 
@@ -55,14 +55,12 @@ def run_page(page: Path, tmp_path: Path) -> int:
 
 
 @pytest.mark.long
-@pytest.mark.spark
 def test_the_first_page_works_as_written(tmp_path: Path) -> None:
     """The example of the start page runs from an empty folder."""
     assert run_page(DOCS / "index.md", tmp_path) == 1
 
 
 @pytest.mark.long
-@pytest.mark.spark
 def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
     """The page runs from an empty folder, and shows the first migration as `init` writes it."""
     assert run_page(_TUTORIAL, tmp_path) == 3

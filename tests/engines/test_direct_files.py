@@ -123,6 +123,25 @@ def test_doctor_tries_the_catalogs_that_need_no_spark(direct: DirectProject) -> 
     )
 
 
+@pytest.mark.usefixtures("without_spark")
+def test_doctor_of_a_new_project_passes_without_spark_until_a_file_needs_it(tmp_path: Path) -> None:
+    """`init` names the command, so its project passes; rights and lock are tried. The view's file fails with what to install."""
+    fresh = ProjectFolder(tmp_path)
+    assert ask_here(fresh, "init", "web").code == 0
+    done = ask_here(fresh, "doctor")
+    checks = {check["name"]: check for check in done.entry()["checks"]}
+    assert (done.code, {name for name, check in checks.items() if check.get("error")}) == (0, set())
+    assert {"direct", "rights", "lock"} <= set(checks)
+    assert checks["connection"]["detail"].startswith(
+        "no file needs the engine, which would not start: SPARK_NOT_INSTALLED"
+    )
+    assert ask_here(fresh, "migrate").code == 0
+    fresh.file("0002_v.sql", "CREATE VIEW lake.web.v AS SELECT 1", catalog="web")
+    refused = ask_here(fresh, "doctor")
+    assert (refused.code, refused.document["error"]["code"]) == (2, "SPARK_NOT_INSTALLED")
+    assert "local" in refused.document["error"]["hint"]
+
+
 @pytest.mark.parametrize(
     ("change", "why"),
     [
