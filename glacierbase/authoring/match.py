@@ -86,7 +86,11 @@ def new_matching(
     history = current_state(target).history
     pending = PendingTables(target, history)
     statements, wrong, left = list[str](), list[str](), list[str]()
-    for recorded, wanted in _pairs(target, history, match):
+    pairs = tuple(_pairs(target, history, match))
+    if match.renames and len(pairs) > 1:
+        what = f"--rename is about one table, and {match.source} has {len(pairs)}; nothing was written"
+        raise ConfigurationError("NO_TABLE", what, "name it: `--table TABLE`")
+    for recorded, wanted in pairs:
         made = _written(pending.shape(recorded, wanted.shape.table), wanted, match.renames)
         statements += made.statements
         wrong += [f"{wanted.shape.table}: {why}" for why in made.impossible]
@@ -212,15 +216,17 @@ def _key(name: str) -> tuple[str, ...]:
 def _renamed(
     columns: Sequence[Column], renames: Sequence[tuple[str, str]]
 ) -> tuple[Mapping[tuple[str, ...], Column], list[str]]:
-    """Return the columns by the names that they are to have, and what is wrong with the renames."""
-    by_name = {_key(column.name): column for column in columns}
-    wrong = [f"{old}, which is to be renamed, is no column" for old, _ in renames if _key(old) not in by_name]
-    for old, new in renames:
-        for path in [path for path in by_name if path[: len(_key(old))] == _key(old)]:
-            inner = name_parts(by_name[path].name)[len(path[: len(_key(old))]) :]
-            name = name_of((*name_parts(new), *inner))
-            by_name[_key(name)] = replace(by_name.pop(path), name=name)
-    return by_name, wrong
+    """Return the columns by the names that they are to have, and what is wrong with the renames. All renames happen at once."""
+    names = {_key(old): new for old, new in renames}
+    known = {_key(column.name) for column in columns}
+    wrong = [f"{old}, which is to be renamed, is no column" for old, _ in renames if _key(old) not in known]
+    stay, renamed = dict[tuple[str, ...], Column](), dict[tuple[str, ...], Column]()
+    for column in columns:
+        parts, key = name_parts(column.name), _key(column.name)
+        ends = [end for end in range(len(key), 0, -1) if key[:end] in names]
+        name = name_of((*name_parts(names[key[: ends[0]]]), *parts[ends[0] :])) if ends else column.name
+        (renamed if ends else stay)[_key(name)] = replace(column, name=name)
+    return {**stay, **renamed}, wrong
 
 
 def _column(wanted: Column, present: Column | None, source: WantedTable) -> Column:

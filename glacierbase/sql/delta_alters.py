@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
-from glacierbase.sql.render import Written, ColumnAlters, literal, path, table_name
+from glacierbase.sql.render import ColumnAlters, Written, literal, path, table_name
 
 # What Spark lists of a Delta table beside the properties that a statement sets.
 CLUSTERED, CONSTRAINT = "clusteringColumns", "delta.constraints."

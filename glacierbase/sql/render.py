@@ -393,6 +393,16 @@ class _Columns:
         """Return the last part of the name."""
         return self._last[key]
 
+    def dotted(self, key: _Key) -> tuple[str, str]:
+        """Return the names by which Iceberg finds a column: the second one leaves out structs that are elements or values."""
+        parts, short = [self._last[key]], [self._last[key]]
+        while (parent := self._parents[key]) is not None:
+            key = parent
+            parts.insert(0, self._last[key])
+            if not (self.is_part(key) and self._last[key] != "key"):
+                short.insert(0, self._last[key])
+        return ".".join(parts), ".".join(short)
+
     def is_part(self, key: _Key) -> bool:
         """Return whether the column is the element of an array, or the key or value of a map."""
         parent = self._parents[key]
@@ -472,16 +482,23 @@ def alter_statements(before: Shape, after: Shape) -> Written:
 
 def _drop_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     """Drop identifier fields before the columns that they name: Iceberg refuses to drop an identifier or make it nullable."""
-    kept = {columns.after.keys[identifier] for identifier in after.identifiers}
+    kept = _kept_identifiers(before, after, columns)
     if gone := [identifier for identifier in before.identifiers if columns.before.keys[identifier] not in kept]:
         yield f"DROP IDENTIFIER FIELDS {', '.join(map(path, gone))}"
 
 
 def _set_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
-    if {columns.after.keys[identifier] for identifier in after.identifiers} - {
-        columns.before.keys[identifier] for identifier in before.identifiers
-    }:
+    wanted = {columns.after.keys[identifier] for identifier in after.identifiers}
+    if wanted - _kept_identifiers(before, after, columns):
         yield f"SET IDENTIFIER FIELDS {', '.join(map(path, after.identifiers))}"
+
+
+def _kept_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> set[_Key]:
+    """Return the identifiers that stay: Iceberg renames no identifier inside a struct, nor what is around it."""
+    wanted = {columns.after.keys[name]: name for name in after.identifiers}
+    names = {columns.before.keys[name]: name for name in before.identifiers}
+    is_kept = {key: len(name_parts(name)) == 1 or wanted.get(key) == name for key, name in names.items()}
+    return {key for key in names if key in wanted and is_kept[key]}
 
 
 def _sorts_by_dropped(before: Shape, columns: ColumnAlters) -> bool:
@@ -502,8 +519,8 @@ def _fields(shape: Shape, columns: dict[str, int | str]) -> dict[_Field, Partiti
 def _drop_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     kept = _fields(after, columns.after.keys)
     for key, field in _fields(before, columns.before.keys).items():
-        if key not in kept:
-            yield f"DROP PARTITION FIELD {spark_identifier(field.name)}"
+        if key not in kept:  # By its name, a field that is named as its column would be the one without a transform.
+            yield f"DROP PARTITION FIELD {transformed(field) if has_function(field) else spark_identifier(field.name)}"
 
 
 def _add_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
@@ -546,7 +563,18 @@ def _impossible(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[
         yield f"the format version cannot go back from {before.format_version} to {after.format_version}"
     if before.format != after.format:
         yield f"the table cannot change from {before.format} to {after.format}"
+    yield from _taken_names(before, columns)
     kept, wanted = _fields(before, columns.before.keys), _fields(after, columns.after.keys)
     ends_as = [*(key for key in kept if key in wanted), *(key for key in wanted if key not in kept)]
     if ends_as != list(wanted):
         yield "the order of the partition fields cannot change"
+
+
+def _taken_names(before: Shape, columns: ColumnAlters) -> Iterator[str]:
+    """Yield the columns that get the name of a partition field of another column, which Iceberg refuses, also once it is dropped."""
+    names = {name: key for key in columns.after.by_key for name in columns.after.dotted(key)}
+    for field in before.partitioning:
+        source, key = columns.before.keys[field.source], names.get(field.name)
+        if key is not None and key != source and source in columns.after.by_key:
+            name = columns.after.by_key[key].name
+            yield f"{name} cannot have the name of a partition field of {columns.after.by_key[source].name}"

@@ -127,9 +127,8 @@ def drawn_partition(draw: st.DrawFn, column: Column) -> PartitionField:
     transform = draw(st.sampled_from(["identity", *TRANSFORMS[column.type]]))
     kind, source = transform.partition("[")[0], ".".join(name_parts(column.name))
     given = source if kind == "identity" else source + APPENDED.get(kind, f"_{kind}")
-    return PartitionField(
-        None, draw(st.just(given) | st.sampled_from(["by it", "p.q", "P`", "ä"])), column.name, transform
-    )
+    other = st.sampled_from([source, "by it", "p.q", "P`", "ä"])
+    return PartitionField(None, draw(st.just(given) | other), column.name, transform)
 
 
 @st.composite

@@ -27,11 +27,6 @@ def change(*columns: Column) -> tuple[str, ...]:
         ((ID, replace(NAME, required=True), *TAGS), "name cannot begin to refuse nulls"),
         ((ID, replace(NAME, default='"x"'), *TAGS), "the default of name cannot change"),
         ((ID, NAME, *TAGS, Column(9, "x", "int", required=True)), "x cannot be added as a column that refuses nulls"),
-        ((replace(ID, name="name"), replace(NAME, name="id"), *TAGS), "columns cannot exchange their names"),
-        (
-            (ID, replace(NAME, name="NAME"), *TAGS),
-            "columns cannot exchange their names, or change only the case of letters",
-        ),
         (
             (ID, NAME, replace(TAGS[0], type="array<string>"), Column(9, "tags.element", "string")),
             "tags.element cannot be replaced by another type",
@@ -71,6 +66,28 @@ def test_renames_wait_until_their_new_name_is_free() -> None:
         "ALTER TABLE lake.a.t RENAME COLUMN `b` TO `c`",
         "ALTER TABLE lake.a.t RENAME COLUMN `a` TO `b`",
     )
+
+
+def test_columns_exchange_their_names_by_one_between() -> None:
+    """Spark ignores the case of letters, so that another spelling of a name needs one too."""
+    swapped = replace(SHAPE, columns=(replace(ID, name="name"), replace(NAME, name="id"), *TAGS))
+    assert alter_statements(SHAPE, swapped).statements == (
+        "ALTER TABLE lake.a.t RENAME COLUMN `id` TO `renamed_1`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `name` TO `id`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `renamed_1` TO `name`",
+    )
+    other_case = replace(SHAPE, columns=(ID, replace(NAME, name="Name"), *TAGS))
+    assert alter_statements(SHAPE, other_case).statements == (
+        "ALTER TABLE lake.a.t RENAME COLUMN `name` TO `renamed_1`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `renamed_1` TO `Name`",
+    )
+
+
+def test_a_column_does_not_get_the_name_of_a_partition_field_of_another_one() -> None:
+    """Iceberg checks the names of former partition fields too, so that dropping the field first does not help."""
+    before = replace(SHAPE, partitioning=(PartitionField(None, "name", "name", "identity"),))
+    after = replace(SHAPE, columns=(replace(ID, name="name"), replace(NAME, name="label"), *TAGS))
+    assert alter_statements(before, after).impossible == ("name cannot have the name of a partition field of label",)
 
 
 def test_equal_shapes_need_no_statement() -> None:
