@@ -221,9 +221,7 @@ def _reviewed(group: _Group, replays: Replays) -> ReviewResult:
 
 def _replay(replays: Replays, copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:
     """Replay on a copy without an engine where all statements are plain, else in the engine."""
-    steps = (step for file in (*base, *new) for step in file.steps)
-    is_plain = not any(step.summary.needs_engine for step in steps)
-    if is_plain and (direct := without_engine(copy)):
+    if all(file.is_plain for file in (*base, *new)) and (direct := without_engine(copy)):
         return replays.replay(direct, base, new)
     return replays.replay(copy, base, new)
 

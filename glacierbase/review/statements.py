@@ -124,6 +124,11 @@ class FileSummary:
     checksum: str
     steps: tuple[ReplayStep, ...]
 
+    @property
+    def is_plain(self) -> bool:
+        """Whether a copy without an engine replays it as an engine does."""
+        return not any(step.summary.needs_engine for step in self.steps)
+
 
 @dataclass(frozen=True, slots=True)
 class ReplayProblem:

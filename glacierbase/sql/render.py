@@ -571,7 +571,7 @@ def _impossible(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[
 
 
 def _taken_names(before: Shape, columns: ColumnAlters) -> Iterator[str]:
-    """Yield the columns that get the name of a partition field of another column, which Iceberg refuses, also once it is dropped."""
+    """Yield the columns that get the name of a partition field of another column. Iceberg refuses it for dropped fields too."""
     names = {name: key for key in columns.after.by_key for name in columns.after.dotted(key)}
     for field in before.partitioning:
         source, key = columns.before.keys[field.source], names.get(field.name)

@@ -24,7 +24,7 @@ from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.shape_edits import edited
 from tests.support.shapes import comparable, shapes
 
-SIZES = [15, pytest.param(1500, marks=pytest.mark.long)]
+SIZES = [10, pytest.param(400, marks=pytest.mark.long)]
 
 
 @pytest.fixture
@@ -65,7 +65,7 @@ def settings_of(examples: int) -> settings:
 
 @pytest.mark.parametrize("examples", SIZES)
 def test_the_statements_lead_from_any_shape_to_any_other(catalog: Catalog, examples: int) -> None:
-    """No statement is refused, the shape is as wanted, and columns that stay have their ids; else a reason names what is not done."""
+    """No statement is refused, the shape is as wanted, and columns that stay have their ids; or a reason names a step."""
     outcomes = Counter[str]()
 
     @given(st.data())
@@ -74,6 +74,7 @@ def test_the_statements_lead_from_any_shape_to_any_other(catalog: Catalog, examp
         shape, tables = data.draw(shapes((1, 2, 2))), Tables(catalog)
         try:
             before = tables.after(shape.table, creation(shape))
+            assert comparable(before) == comparable(shape)
             wanted = data.draw(edited(before))
             written = alteration(before, wanted)
             if written.impossible:
