@@ -393,12 +393,13 @@ ALTER TABLE lake.shop.orders WRITE ORDERED BY at DESC;
 ALTER TABLE lake.shop.orders DROP PARTITION FIELD bucket(4, id);
 CREATE TABLE lake.shop.old (id INT, name STRING) USING iceberg PARTITIONED BY (name) TBLPROPERTIES ('format-version' = '1');
 ALTER TABLE lake.shop.old DROP PARTITION FIELD name;
-ALTER TABLE lake.shop.old RENAME TO shop.older"""
+ALTER TABLE lake.shop.old RENAME TO shop.older;
+CREATE TABLE lake.shop.third (id INT, name STRING) USING iceberg"""
 CHANGE = """\
 ALTER TABLE lake.shop.orders ALTER COLUMN home.zip TYPE BIGINT;
 ALTER TABLE lake.shop.orders ADD COLUMN country STRING AFTER at;
-ALTER TABLE lake.shop.older ADD PARTITION FIELD truncate(2, name);
-ALTER TABLE lake.shop.older SET TBLPROPERTIES ('b' = '2')"""
+ALTER TABLE lake.shop.third ADD PARTITION FIELD truncate(2, name);
+ALTER TABLE lake.shop.third SET TBLPROPERTIES ('b' = '2')"""
 VIEW = "CREATE VIEW lake.shop.seen AS SELECT id, country FROM lake.shop.orders"
 OF_A_COPY = ("uuid", "metadata_location")
 

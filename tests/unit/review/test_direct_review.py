@@ -116,3 +116,27 @@ def test_what_rows_or_queries_show_needs_the_engine(branch: ProjectFolder, sql: 
     branch.file("0002_other.sql", sql)
     with pytest.raises(AssertionError, match="an engine started"):
         reviewed(branch)
+
+
+@pytest.mark.parametrize(
+    ("table", "is_direct"), [("lake.a.other", True), ("lake.a.written", False), ("lake.a.renamed", False)]
+)
+def test_a_property_of_rows_in_the_base_concerns_its_table_alone(
+    branch: ProjectFolder, table: str, is_direct: bool
+) -> None:
+    """A change of that table is tried with rows, which needs the engine; a change of another one does not."""
+    written = "(id INT) USING iceberg TBLPROPERTIES ('write.format.default' = 'orc')"
+    branch.file(
+        "0002_more.sql",
+        f"CREATE TABLE lake.a.written {written}; CREATE TABLE lake.a.other (id INT) USING iceberg;"
+        f" CREATE TABLE lake.a.before {written}; ALTER TABLE lake.a.before RENAME TO a.renamed",
+    )
+    commit_all(branch.root, "more")
+    branch.file("0003_change.sql", f"ALTER TABLE {table} ADD COLUMN x INT")
+    if is_direct:
+        result = reviewed(branch)
+        assert result.replay
+        assert result.replay.engine == "direct"
+    else:
+        with pytest.raises(AssertionError, match="an engine started"):
+            reviewed(branch)
