@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,7 +12,9 @@ import pytest
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors.spark import ENGINE
 from glacierbase.project.project import Project
+from glacierbase.review import base_states
 from glacierbase.review.results import ReviewResult
+from glacierbase.run.cache import cache_folder
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.unit.review.test_review import CATALOG
@@ -76,6 +80,25 @@ def test_a_second_review_takes_the_base_from_the_cache(branch: ProjectFolder) ->
     assert (first.replay.cached, second.replay.cached) == (False, True)
     assert (first.replay.replayed, second.replay.replayed) == (2, 1)
     assert first.tables == second.tables
+
+
+@pytest.mark.parametrize("content", [b"{}", b"no JSON", b"[" * 100_000, None])
+def test_metadata_that_is_none_is_ignored(branch: ProjectFolder, content: bytes | None) -> None:
+    """The base runs again, and the result is that of a review without a cache."""
+    branch.file("0002_add.sql", f"ALTER TABLE {TABLE} ADD COLUMN x INT")
+    first = reviewed(branch)
+    [path] = cache_folder("replays").iterdir()
+    document = json.loads(base_states._opened(path.read_bytes()))
+    [location] = document["files"]
+    if content is None:
+        del document["files"][location]
+    else:
+        document["files"][location] = base64.b64encode(content).decode()
+    path.write_bytes(base_states._sealed(json.dumps(document).encode()))
+    second = reviewed(branch)
+    assert second.replay
+    assert (second.replay.cached, second.error) == (False, None)
+    assert [table.diff for table in second.tables] == [table.diff for table in first.tables]
 
 
 def test_a_lost_column_is_found(branch: ProjectFolder) -> None:

@@ -109,3 +109,33 @@ def test_a_column_is_dropped_after_the_sort_order_and_the_identifiers_that_name_
         "ALTER TABLE lake.a.t WRITE LOCALLY ORDERED BY `id` ASC NULLS FIRST",
         "ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('write.distribution-mode')",
     )
+
+
+def test_an_identifier_in_a_struct_is_dropped_before_a_rename_around_it() -> None:
+    """Iceberg refuses the rename otherwise, because it looks for the identifier by its former name."""
+    box = (Column(7, "box", "struct<a:int>", required=True), Column(8, "box.a", "int", required=True))
+    before = replace(SHAPE, columns=(*SHAPE.columns, *box), identifiers=("id", "box.a"))
+    case = (replace(box[0], name="case"), replace(box[1], name="case.a"))
+    after = replace(before, columns=(*SHAPE.columns, *case), identifiers=("id", "case.a"))
+    assert alter_statements(before, after).statements == (
+        "ALTER TABLE lake.a.t DROP IDENTIFIER FIELDS `box`.`a`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `box` TO `case`",
+        "ALTER TABLE lake.a.t SET IDENTIFIER FIELDS `id`, `case`.`a`",
+    )
+
+
+def test_a_partition_field_is_dropped_by_its_transform() -> None:
+    """By a name that is also that of a column, Iceberg would look for the field without a transform."""
+    before = replace(SHAPE, partitioning=(PartitionField(None, "name", "name", "bucket[4]"),))
+    after = replace(SHAPE, partitioning=())
+    assert alter_statements(before, after).statements == (
+        "ALTER TABLE lake.a.t DROP PARTITION FIELD bucket(4, `name`)",
+    )
+
+
+def test_the_comment_of_a_table_is_removed_or_emptied() -> None:
+    """A table without a comment differs from one with a comment of no characters."""
+    commented = replace(SHAPE, properties={"comment": "x"})
+    assert alter_statements(commented, SHAPE).statements == ("ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('comment')",)
+    emptied = replace(SHAPE, properties={"comment": ""})
+    assert alter_statements(commented, emptied).statements == ("COMMENT ON TABLE lake.a.t IS ''",)
