@@ -88,10 +88,10 @@ def new_matching(
     statements, wrong, left = list[str](), list[str](), list[str]()
     pairs = tuple(_pairs(target, history, match))
     if match.renames and len(pairs) > 1:
-        what = f"--rename is about one table, and {match.source} has {len(pairs)}; nothing was written"
-        raise ConfigurationError("NO_TABLE", what, "name it: `--table TABLE`")
-    for recorded, wanted in pairs:
-        made = _written(pending.shape(recorded, wanted.shape.table), wanted, match.renames)
+        several = f"--rename is about one table, and {match.source} has {len(pairs)}; nothing was written"
+        raise ConfigurationError("NO_TABLE", several, "name it: `--table TABLE`")
+    for before, wanted in pairs:
+        made = _written(pending.shape(before, wanted.shape.table), wanted, match.renames)
         statements += made.statements
         wrong += [f"{wanted.shape.table}: {why}" for why in made.impossible]
         left += [f"{wanted.shape.table}: {why}" for why in made.left]
