@@ -10,15 +10,14 @@ from glacierbase.migrations.new_files import as_template, file_words, write_migr
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
-from glacierbase.sql.creates import TableStatements
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.render import table_name
+from glacierbase.sql.render import Written, table_name
 
 # Namespaces that every catalog of such a name has.
 _GIVEN = ("default", "PUBLIC")
 
 
-def statements_of(shape: Shape, creation: TableStatements, dialect: str) -> tuple[str, ...]:
+def statements_of(shape: Shape, creation: Written, dialect: str) -> tuple[str, ...]:
     """Return the statements that create a table, and before them its namespace."""
     return (*_namespaces(shape.table, dialect), *creation.statements)
 

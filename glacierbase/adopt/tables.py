@@ -31,8 +31,8 @@ from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.model.text import counted, quoted
 from glacierbase.run.activity import doing, note
-from glacierbase.sql.creates import creation
 from glacierbase.sql.qualified import name_key
+from glacierbase.sql.writer import creation
 from glacierbase.stores.live import Listing, LiveTables, Reading
 
 # So many tables are read together, and written before the next ones are read.

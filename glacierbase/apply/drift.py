@@ -36,10 +36,9 @@ from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, counted, quoted
 from glacierbase.run.files import replace_file, writing
-from glacierbase.secrets import MASK
-from glacierbase.sql.delta_alters import delta_alters
 from glacierbase.sql.qualified import qualified, why_unmanaged
-from glacierbase.sql.render import Alters, alter_statements, table_name
+from glacierbase.sql.render import Written, table_name
+from glacierbase.sql.writer import alteration
 from glacierbase.stores.live import LiveTables
 
 _ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."
@@ -223,38 +222,26 @@ def _check_whole(drift: TableDrift) -> None:
         raise refused(what, f"write the migration by hand: `{command('new', 'what it changes')}`")
 
 
-def _adopting(drift: TableDrift) -> Alters:
+def _adopting(drift: TableDrift) -> Written:
     """Return the statements that make the changes in an environment that is as recorded."""
     if impossible := _impossible(drift):
-        return Alters((), (impossible,))
+        return Written((), (impossible,))
     if drift.actual is None:
         # Here it may have been renamed. Elsewhere it has its rows.
         why = "was dropped or renamed; a statement that drops its rows elsewhere is written by hand, as DROP TABLE IF EXISTS"
-        return Alters((), (f"{drift.table} {why}",))
-    alters, secret = _alters(drift.recorded, drift.actual)
+        return Written((), (f"{drift.table} {why}",))
+    made = alteration(drift.recorded, drift.actual, elsewhere=True)
     # The whole table is recorded: a change that no statement makes would never be made elsewhere.
-    return Alters((), alters.impossible) if alters.impossible else Alters(alters.statements, secret)
+    return Written((), made.impossible) if made.impossible else made
 
 
-def _reverting(drift: TableDrift) -> Alters:
+def _reverting(drift: TableDrift) -> Written:
     """Return the statements that undo the changes."""
     if drift.actual is None:
-        return Alters((), (f"{drift.table} is gone, and so are its rows",))
+        return Written((), (f"{drift.table} is gone, and so are its rows",))
     if impossible := _impossible(drift):
-        return Alters((), (impossible,))
-    alters, secret = _alters(drift.actual, drift.recorded)
-    return Alters(alters.statements, (*alters.impossible, *secret))
-
-
-def _alters(before: Shape, after: Shape) -> tuple[Alters, tuple[str, ...]]:
-    """Return the statements that turn one shape into the other, and the properties that they leave: a secret is masked in them."""
-    old, new = before.properties, after.properties
-    masked = [key for key, value in new.items() if MASK in value and old.get(key) != value]
-    kept = {key: value for key, value in new.items() if key not in masked}
-    left = {key: old[key] for key in masked if key in old}
-    secret = tuple(f"the value of the property {key} holds a secret" for key in masked)
-    alters = delta_alters if before.format == "delta" else alter_statements
-    return alters(before, replace(after, properties={**kept, **left})), secret
+        return Written((), (impossible,))
+    return alteration(drift.actual, drift.recorded)
 
 
 def _impossible(drift: TableDrift) -> str | None:
@@ -274,18 +261,18 @@ def _impossible(drift: TableDrift) -> str | None:
 
 
 def _made(
-    result: DriftFileResult, drifts: Sequence[TableDrift], alters_of: Callable[[TableDrift], Alters]
+    result: DriftFileResult, drifts: Sequence[TableDrift], write: Callable[[TableDrift], Written]
 ) -> DriftFileResult:
     """Return the result with what a migration does and what it cannot do."""
     for drift in drifts:
         _check_whole(drift)
-    made = [(drift.table, alters_of(drift)) for drift in drifts]
-    impossible = tuple(change for _, alters in made for change in alters.impossible)
-    statements = [statement for _, alters in made for statement in alters.statements]
+    made = [(drift.table, write(drift)) for drift in drifts]
+    impossible = tuple(change for _, written in made for change in written.not_exact)
+    statements = [statement for _, written in made for statement in written.statements]
     if not statements:
         hint = f"repair the table by hand; or `{command('drift', 'ignore', reason=True)}`"
         raise refused("no statement settles the differences", hint, impossible)
-    tables = tuple(table for table, alters in made if alters.statements)
+    tables = tuple(table for table, written in made if written.statements)
     return replace(
         result, tables=tables, sql="".join(f"{statement};\n" for statement in statements), impossible=impossible
     )

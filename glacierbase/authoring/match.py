@@ -8,6 +8,7 @@ from pathlib import Path
 
 from glacierbase.apply.drift import template_of, written_names
 from glacierbase.authoring.new import WrittenResult
+from glacierbase.authoring.pending_tables import PendingTables
 from glacierbase.authoring.wanted import WantedTable, read_wanted
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
@@ -21,7 +22,8 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
 from glacierbase.model.text import quoted
 from glacierbase.sql.qualified import qualified
-from glacierbase.sql.render import Alters, alter_statements, create_statements, not_creatable
+from glacierbase.sql.render import Written
+from glacierbase.sql.writer import alteration, creation
 
 _EVERY_PART = frozenset(
     {
@@ -75,19 +77,29 @@ def new_matching(
 ) -> WrittenResult:
     """Write the next migration file with the statements that lead from the recorded tables to the wanted ones.
 
+    It starts from the recorded tables as the pending files will leave them.
+
     Raises:
-        ConfigurationError: `NOT_MATCHABLE`: a step would lose values or is impossible; `NOT_A_SCHEMA`, `UNREADABLE_FILE`.
+        ConfigurationError: `NOT_MATCHABLE`: a step would lose values or is impossible, or it is not known what a pending file
+            does to a table; `NOT_A_SCHEMA`, `UNREADABLE_FILE`.
     """
     history = current_state(target).history
-    statements, wrong = list[str](), list[str]()
-    for before, wanted in _pairs(target, history, match):
-        alters = _alters(before, wanted, match.renames)
-        statements += alters.statements
-        wrong += [f"{wanted.shape.table}: {why}" for why in alters.impossible]
+    pending = PendingTables(target, history)
+    statements, wrong, left = list[str](), list[str](), list[str]()
+    pairs = tuple(_pairs(target, history, match))
+    if match.renames and len(pairs) > 1:
+        several = f"--rename is about one table, and {match.source} has {len(pairs)}; nothing was written"
+        raise ConfigurationError("NO_TABLE", several, "name it: `--table TABLE`")
+    for before, wanted in pairs:
+        made = _written(pending.shape(before, wanted.shape.table), wanted, match.renames)
+        statements += made.statements
+        wrong += [f"{wanted.shape.table}: {why}" for why in made.impossible]
+        left += [f"{wanted.shape.table}: {why}" for why in made.left]
     if wrong:
         hint = "a column with another name: `--rename OLD:NEW`; write what loses values by hand"
         what = (f"no statement leads to {match.source} without a loss; nothing was written", *quoted("\n".join(wrong)))
         raise ConfigurationError("NOT_MATCHABLE", what, hint)
+    result = replace(result, warnings=(*result.warnings, *left))
     if not statements:
         return replace(result, unchanged=match.source)
     root, catalog = Path(target.run.project), target.catalog
@@ -156,19 +168,16 @@ def _name_here(target: Target, history: History, other: Target, there: History, 
     return names.get(written or "", name)
 
 
-def _alters(before: Shape | None, wanted: WantedTable, renames: Sequence[tuple[str, str]]) -> Alters:
+def _written(before: Shape | None, wanted: WantedTable, renames: Sequence[tuple[str, str]]) -> Written:
     """Return the statements that lead to a wanted table, and why there are none."""
     if before is None:
-        missing = not_creatable(wanted.shape)
-        made = replace(
-            wanted.shape, properties={key: value for key, value in wanted.shape.properties.items() if key not in _ADDED}
-        )
-        return Alters((), tuple(missing)) if missing else Alters(tuple(create_statements(made)))
+        properties = {key: value for key, value in wanted.shape.properties.items() if key not in _ADDED}
+        return creation(replace(wanted.shape, properties=properties))
     after, wrong = _after(before, wanted, renames)
-    alters = alter_statements(before, after)
+    made = alteration(before, after, elsewhere=True)
     kept = {column.id for column in after.columns}
     lost = [f"{column.name} would be dropped, with its values" for column in before.columns if column.id not in kept]
-    return Alters(alters.statements, (*wrong, *lost, *alters.impossible))
+    return replace(made, impossible=(*wrong, *lost, *made.impossible))
 
 
 def _after(before: Shape, wanted: WantedTable, renames: Sequence[tuple[str, str]]) -> tuple[Shape, list[str]]:
@@ -207,15 +216,17 @@ def _key(name: str) -> tuple[str, ...]:
 def _renamed(
     columns: Sequence[Column], renames: Sequence[tuple[str, str]]
 ) -> tuple[Mapping[tuple[str, ...], Column], list[str]]:
-    """Return the columns by the names that they are to have, and what is wrong with the renames."""
-    by_name = {_key(column.name): column for column in columns}
-    wrong = [f"{old}, which is to be renamed, is no column" for old, _ in renames if _key(old) not in by_name]
-    for old, new in renames:
-        for path in [path for path in by_name if path[: len(_key(old))] == _key(old)]:
-            inner = name_parts(by_name[path].name)[len(path[: len(_key(old))]) :]
-            name = name_of((*name_parts(new), *inner))
-            by_name[_key(name)] = replace(by_name.pop(path), name=name)
-    return by_name, wrong
+    """Return the columns by the names that they are to have, and what is wrong with the renames. All renames happen at once."""
+    names = {_key(old): new for old, new in renames}
+    known = {_key(column.name) for column in columns}
+    wrong = [f"{old}, which is to be renamed, is no column" for old, _ in renames if _key(old) not in known]
+    stay, renamed = dict[tuple[str, ...], Column](), dict[tuple[str, ...], Column]()
+    for column in columns:
+        parts, key = name_parts(column.name), _key(column.name)
+        ends = [end for end in range(len(key), 0, -1) if key[:end] in names]
+        name = name_of((*name_parts(names[key[: ends[0]]]), *parts[ends[0] :])) if ends else column.name
+        (renamed if ends else stay)[_key(name)] = replace(column, name=name)
+    return {**stay, **renamed}, wrong
 
 
 def _column(wanted: Column, present: Column | None, source: WantedTable) -> Column:

@@ -1,7 +1,8 @@
 """States of the copy after files of the base, in the user's cache: a review runs only the files that are new since then.
 
 The key of a state covers the chain of the files' rendered checksums and all else that determines the state, so that it is never
-stale. Cached data is not trusted: damaged or invalid content is ignored, and the engine uses a state only inside its sandbox.
+stale. The state after plain files is the same in each engine, and without one. Cached data is not trusted: damaged or invalid
+content is ignored, and the engine uses a state only inside its sandbox.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from glacierbase.run.cache import cache_folder, is_own, make_folder, replacing
 from glacierbase.run.files import FileRefused, read_anywhere
 
 # The version of the content of a file, and of the way in which the state after the same files is created.
-_FORMAT = 1
+_FORMAT = 2
 _MOST_BYTES = 64 * 2**20
 # A state is for one head of a base branch in one group of environments.
 _MOST_KEPT = 20
@@ -59,9 +60,10 @@ class BaseStates:
         """
         catalog = copy.catalog
         conf = sorted(catalog.spark_conf.items())
-        start = [_FORMAT, __version__, engine, conf, copy.names, catalog.dependencies, catalog.digests]
+        start = [_FORMAT, __version__, conf, copy.names, catalog.dependencies, catalog.digests]
         self._base = base
-        self._keys = list(accumulate((file.checksum for file in base), _key, initial=_key(start)))
+        parts = ([file.checksum, "" if file.is_plain else engine] for file in base)
+        self._keys = list(accumulate(parts, _key, initial=_key(start)))
         self._folder = cache_folder("replays")
 
     @property
@@ -135,8 +137,8 @@ class BaseStates:
         return ReplayProblem(_text(code), bool(is_error), _text(message), file, step)
 
 
-def _key(before: Any, checksum: str = "") -> str:
-    return hashlib.sha256(json.dumps([before, checksum]).encode()).hexdigest()
+def _key(before: Any, part: Sequence[str] = ()) -> str:
+    return hashlib.sha256(json.dumps([before, part]).encode()).hexdigest()
 
 
 def _sealed(content: bytes) -> bytes:

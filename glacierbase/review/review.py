@@ -220,12 +220,26 @@ def _reviewed(group: _Group, replays: Replays) -> ReviewResult:
 
 
 def _replay(replays: Replays, copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:
-    """Replay on a copy without an engine where all statements are plain, else in the engine."""
-    steps = (step for file in (*base, *new) for step in file.steps)
-    is_plain = not any(step.summary.needs_engine for step in steps)
-    if is_plain and (direct := without_engine(copy)):
+    """Replay on a copy without an engine where all statements are plain and no rows are needed, else in the engine."""
+    is_plain = all(file.is_plain for file in (*base, *new))
+    if is_plain and not _needs_trial(base, new) and (direct := without_engine(copy)):
         return replays.replay(direct, base, new)
     return replays.replay(copy, base, new)
+
+
+def _needs_trial(base: Sequence[FileSummary], new: Sequence[FileSummary]) -> bool:
+    """Return whether new files change a table with a property that only rows show the effect of, under any of its names."""
+    tried: list[Sequence[str]] = []
+    for summary in (step.summary for file in (*base, *new) for step in file.steps):
+        is_renamed = summary.operation == "rename_table" and _has_same(summary.targets, tried)
+        if summary.needs_trial or is_renamed:
+            tried += summary.targets
+    changed = [target for file in new for step in file.steps for target in step.summary.targets]
+    return _has_same(changed, tried)
+
+
+def _has_same(names: Iterable[Sequence[str]], others: Sequence[Sequence[str]]) -> bool:
+    return any(is_same(name, other) for name in names for other in others)
 
 
 def _needs_other_python(group: _Group) -> str | None:

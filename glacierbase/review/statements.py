@@ -66,7 +66,8 @@ class StatementSummary:
         not_replayed: why it is not replayed; None if it is.
         is_skipped: whether it is not replayed only because of the copy.
         keeps_session: whether it leaves the session unchanged.
-        needs_engine: why a copy without an engine cannot replay it, or cannot show what it breaks; None if it can.
+        needs_engine: why a copy without an engine cannot replay it; None if it can.
+        needs_trial: whether only rows show what a later change of the table breaks.
         allowed: the reasons of the comments above it, by the code that they allow.
         effect: what it costs, how it is undone, and whom it breaks.
     """
@@ -83,6 +84,7 @@ class StatementSummary:
     names_local_path: bool
     keeps_session: bool
     needs_engine: str | None
+    needs_trial: bool
     allowed: Mapping[str, str]
     effect: StatementEffect
 
@@ -123,6 +125,11 @@ class FileSummary:
     migration: Migration
     checksum: str
     steps: tuple[ReplayStep, ...]
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether a copy without an engine replays it as an engine does."""
+        return not any(step.summary.needs_engine for step in self.steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -229,17 +236,11 @@ def _summary(
         is_skipped=bool(refused and refused.is_skipped),
         names_local_path=names_local_path(parsed),
         keeps_session=parsed.session is SessionEffect.NONE,
-        needs_engine=why_not_plain(parsed) or _needs_trial(parsed),
+        needs_engine=why_not_plain(parsed),
+        needs_trial=any(part.key.startswith(_OF_ROWS) for part in parsed.parts if isinstance(part, Property)),
         allowed=allowed,
         effect=effect,
     )
-
-
-def _needs_trial(parsed: ParsedStatement) -> str | None:
-    """Return why only rows show whether a statement breaks its table; None for one that breaks none."""
-    keys = (part.key for part in parsed.parts if isinstance(part, Property))
-    tried = next((key for key in keys if key.startswith(_OF_ROWS)), None)
-    return f"rows show what {tried} breaks" if tried else None
 
 
 @dataclass(frozen=True, slots=True)

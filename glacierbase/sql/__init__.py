@@ -30,7 +30,7 @@ What follows from statements:
 - `column_types`, `type_trees`: column types in one spelling; the types of Spark as trees.
 
 From values to text:
-- `creates`: the statements that create a table like one that exists, and what they leave out.
+- `writer`: the only writer of statements from shapes: those that create a table or change one, by its format.
 - `render`, `delta_alters`: shapes as Spark SQL: CREATE TABLE, and ALTER TABLE from one shape to another, of Iceberg and of Delta.
 """
 

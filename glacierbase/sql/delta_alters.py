@@ -12,7 +12,7 @@ from dataclasses import replace
 
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
-from glacierbase.sql.render import Alters, ColumnAlters, literal, path, table_name
+from glacierbase.sql.render import ColumnAlters, Written, literal, path, table_name
 
 # What Spark lists of a Delta table beside the properties that a statement sets.
 CLUSTERED, CONSTRAINT = "clusteringColumns", "delta.constraints."
@@ -29,14 +29,14 @@ _DIGITS = {"tinyint": 10, "smallint": 10, "int": 10, "bigint": 20}
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
-def delta_alters(before: Shape, after: Shape) -> Alters:
+def delta_alters(before: Shape, after: Shape) -> Written:
     """Return the statements that give a Delta table of the shape `before` the shape `after`.
 
     Columns are the same if their ids are; where a table has none, if their names are. The name of the table does not change.
     """
     old, new, unclear = _comparable(before, after)
     if unclear:
-        return Alters((), (unclear,))
+        return Written((), (unclear,))
     columns = ColumnAlters(old, new, _widens if _is_on(_WIDENING, before, after) else _lengthens)
     refused = tuple(_refused(columns, before, after))
     table = table_name(before.table)
@@ -55,7 +55,7 @@ def delta_alters(before: Shape, after: Shape) -> Alters:
         statements.append(f"COMMENT ON TABLE {table} IS {literal(comments[1])}")
     needs = f"which needs the property {_MAPPING} = name"
     impossible = (*columns.impossible, *(f"{clause}, {needs}" for clause in refused), *_impossible(before, after))
-    return Alters(tuple(statements), impossible)
+    return Written(tuple(statements), impossible)
 
 
 def _comparable(before: Shape, after: Shape) -> tuple[Sequence[Column], Sequence[Column], str]:

@@ -9,6 +9,7 @@ import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import count
 
 from glacierbase.model.escape import UNSAFE
 from glacierbase.model.names import name_of, name_parts, spark_identifier
@@ -32,7 +33,8 @@ _APPENDED = {"bucket": "_bucket", "truncate": "_trunc"}
 # A property that Iceberg sets for every new table; the keys of locations; keys that are not set as properties.
 _NEW = "write.parquet.compression-codec"
 _PLACES = re.compile(r"location|write\.(?:.+\.)?path")
-_NOT_SET = ("owner", "comment")
+_OWNER = "owner"
+_NOT_SET = (_OWNER, "comment")
 # Keys that Spark refuses as properties, and reserved keys that Iceberg drops.
 _REFUSED = frozenset(
     {
@@ -119,7 +121,12 @@ def unsupported_names(shape: Shape) -> Iterator[str]:
 
 def places(shape: Shape) -> dict[str, str]:
     """Return the properties that locate the table's files; no other table may have the same."""
-    return {key: value for key, value in shape.properties.items() if _PLACES.fullmatch(key)}
+    return {key: value for key, value in shape.properties.items() if is_place(key)}
+
+
+def is_place(key: str) -> bool:
+    """Return whether a property locates the table's files."""
+    return bool(_PLACES.fullmatch(key))
 
 
 def literal(text: str) -> str:
@@ -138,7 +145,7 @@ def table_name(name: str) -> str:
 
 
 def _is_set(key: str) -> bool:
-    return key not in _NOT_SET and not _PLACES.fullmatch(key)
+    return key not in _NOT_SET and not is_place(key)
 
 
 def _create(shape: Shape, table: str, partitioning: Sequence[PartitionField], properties: Mapping[str, str]) -> str:
@@ -293,19 +300,25 @@ class ColumnAlters:
                 self._order[parent].remove(key)
 
     def _rename(self) -> Iterator[str]:
-        """Yield the renames, each when its new name is free."""
+        """Yield the renames, each when its new name is free. Columns that exchange their names need one between."""
         waiting = [key for key in self._kept if self._name[key] != self.after.last(key)]
         while waiting:
             free = next((key for key in waiting if self.after.last(key).casefold() not in self._siblings(key)), None)
             if free is None:
-                names = ", ".join(self.before.by_key[key].name for key in waiting)
-                self.impossible.append(
-                    f"columns cannot exchange their names, or change only the case of letters: {names}"
-                )
-                return
-            waiting.remove(free)
-            yield f"RENAME COLUMN {self._path(free)} TO {spark_identifier(self.after.last(free))}"
-            self._name[free] = self.after.last(free)
+                yield self._renamed(waiting[0], self._unused(waiting[0]))
+            else:
+                waiting.remove(free)
+                yield self._renamed(free, self.after.last(free))
+
+    def _renamed(self, key: _Key, name: str) -> str:
+        clause = f"RENAME COLUMN {self._path(key)} TO {spark_identifier(name)}"
+        self._name[key] = name
+        return clause
+
+    def _unused(self, key: _Key) -> str:
+        """Return a name that no column beside one has, before and after."""
+        used = self._siblings(key) | {self.after.last(other).casefold() for other in self.after.by_key}
+        return next(name for number in count(1) if (name := f"renamed_{number}") not in used)
 
     def _siblings(self, key: _Key) -> set[str]:
         """Return the names beside a column and its own: Spark ignores the case of letters."""
@@ -380,6 +393,16 @@ class _Columns:
         """Return the last part of the name."""
         return self._last[key]
 
+    def dotted(self, key: _Key) -> tuple[str, str]:
+        """Return the names by which Iceberg finds a column: the second one leaves out structs that are elements or values."""
+        parts, short = [self._last[key]], [self._last[key]]
+        while (parent := self._parents[key]) is not None:
+            key = parent
+            parts.insert(0, self._last[key])
+            if not (self.is_part(key) and self._last[key] != "key"):
+                short.insert(0, self._last[key])
+        return ".".join(parts), ".".join(short)
+
     def is_part(self, key: _Key) -> bool:
         """Return whether the column is the element of an array, or the key or value of a map."""
         parent = self._parents[key]
@@ -414,19 +437,26 @@ _DISTRIBUTION = "write.distribution-mode"
 
 
 @dataclass(frozen=True, slots=True)
-class Alters:
-    """How one shape becomes another.
+class Written:
+    """The statements that create a table, or give it another shape.
 
     Attributes:
         statements: in the order in which they run, without semicolons.
-        impossible: the changes for which there is no statement.
+        impossible: what no statement does; each names its column or property.
+        left: what is left out on purpose: secrets, and the places of files.
     """
 
     statements: tuple[str, ...]
     impossible: tuple[str, ...] = ()
+    left: tuple[str, ...] = ()
+
+    @property
+    def not_exact(self) -> tuple[str, ...]:
+        """All that the statements do not do."""
+        return (*self.impossible, *self.left)
 
 
-def alter_statements(before: Shape, after: Shape) -> Alters:
+def alter_statements(before: Shape, after: Shape) -> Written:
     """Return the statements that give a table of the shape `before` the shape `after`.
 
     Columns are the same if their field ids are. The name of the table does not change; new fields get new ids.
@@ -444,24 +474,31 @@ def alter_statements(before: Shape, after: Shape) -> Alters:
     ]
     table = table_name(before.table)
     statements = [f"ALTER TABLE {table} {text}" for text in texts]
-    comments = [shape.properties.get("comment") or "" for shape in (before, after)]
-    if comments[0] != comments[1]:
-        statements.append(f"COMMENT ON TABLE {table} IS {literal(comments[1])}")
-    return Alters(tuple(statements), (*columns.impossible, *_impossible(before, after, columns)))
+    comment = after.properties.get("comment")
+    if comment is not None and comment != before.properties.get("comment"):
+        statements.append(f"COMMENT ON TABLE {table} IS {literal(comment)}")
+    return Written(tuple(statements), (*columns.impossible, *_impossible(before, after, columns)))
 
 
 def _drop_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     """Drop identifier fields before the columns that they name: Iceberg refuses to drop an identifier or make it nullable."""
-    kept = {columns.after.keys[identifier] for identifier in after.identifiers}
+    kept = _kept_identifiers(before, after, columns)
     if gone := [identifier for identifier in before.identifiers if columns.before.keys[identifier] not in kept]:
         yield f"DROP IDENTIFIER FIELDS {', '.join(map(path, gone))}"
 
 
 def _set_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
-    if {columns.after.keys[identifier] for identifier in after.identifiers} - {
-        columns.before.keys[identifier] for identifier in before.identifiers
-    }:
+    wanted = {columns.after.keys[identifier] for identifier in after.identifiers}
+    if wanted - _kept_identifiers(before, after, columns):
         yield f"SET IDENTIFIER FIELDS {', '.join(map(path, after.identifiers))}"
+
+
+def _kept_identifiers(before: Shape, after: Shape, columns: ColumnAlters) -> set[_Key]:
+    """Return the identifiers that stay: Iceberg renames no identifier inside a struct, nor what is around it."""
+    wanted = {columns.after.keys[name]: name for name in after.identifiers}
+    names = {columns.before.keys[name]: name for name in before.identifiers}
+    is_kept = {key: len(name_parts(name)) == 1 or wanted.get(key) == name for key, name in names.items()}
+    return {key for key in names if key in wanted and is_kept[key]}
 
 
 def _sorts_by_dropped(before: Shape, columns: ColumnAlters) -> bool:
@@ -482,8 +519,8 @@ def _fields(shape: Shape, columns: dict[str, int | str]) -> dict[_Field, Partiti
 def _drop_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     kept = _fields(after, columns.after.keys)
     for key, field in _fields(before, columns.before.keys).items():
-        if key not in kept:
-            yield f"DROP PARTITION FIELD {spark_identifier(field.name)}"
+        if key not in kept:  # By its name, a field that is named as its column would be the one without a transform.
+            yield f"DROP PARTITION FIELD {transformed(field) if has_function(field) else spark_identifier(field.name)}"
 
 
 def _add_partitions(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
@@ -517,7 +554,7 @@ def _properties(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[
         wanted = {"format-version": str(after.format_version), **wanted}
     if wanted:
         yield f"SET TBLPROPERTIES ({', '.join(f'{literal(key)} = {literal(value)}' for key, value in wanted.items())})"
-    if gone := [key for key in old if key not in new and key not in _NOT_SET]:
+    if gone := [key for key in old if key not in new and key != _OWNER]:
         yield f"UNSET TBLPROPERTIES ({', '.join(map(literal, gone))})"
 
 
@@ -526,7 +563,18 @@ def _impossible(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[
         yield f"the format version cannot go back from {before.format_version} to {after.format_version}"
     if before.format != after.format:
         yield f"the table cannot change from {before.format} to {after.format}"
+    yield from _taken_names(before, columns)
     kept, wanted = _fields(before, columns.before.keys), _fields(after, columns.after.keys)
     ends_as = [*(key for key in kept if key in wanted), *(key for key in wanted if key not in kept)]
     if ends_as != list(wanted):
         yield "the order of the partition fields cannot change"
+
+
+def _taken_names(before: Shape, columns: ColumnAlters) -> Iterator[str]:
+    """Yield the columns that get the name of a partition field of another column. Iceberg refuses it for dropped fields too."""
+    names = {name: key for key in columns.after.by_key for name in columns.after.dotted(key)}
+    for field in before.partitioning:
+        source, key = columns.before.keys[field.source], names.get(field.name)
+        if key is not None and key != source and source in columns.after.by_key:
+            name = columns.after.by_key[key].name
+            yield f"{name} cannot have the name of a partition field of {columns.after.by_key[source].name}"

@@ -6,6 +6,20 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
+        "an engine restores the state that another one left after files that are not plain",
+        "review/base_states.py",
+        '"" if file.is_plain else engine',
+        '""',
+        "unit/review/test_base_states.py::test_the_state_after_plain_files_does_not_depend_on_the_engine",
+    ),
+    Break(
+        "a table with a property of its rows is reviewed without rows",
+        "review/review.py",
+        "if summary.needs_trial or is_renamed:",
+        "if False:",
+        "unit/review/test_direct_review.py::test_a_property_of_rows_in_the_base_concerns_its_table_alone",
+    ),
+    Break(
         "files on a Connect server share a session",
         "executors/spark/connect.py",
         "spark = self._unused.pop()",

@@ -38,7 +38,7 @@ START = Shape(
     (PartitionField(None, "at_day", "at", "day"), PartitionField(None, "old", "old", "identity")),
     (SortField("id", "identity", "asc", "first"),),
     ("id",),
-    {"x": "1", "y": "2", "write.parquet.compression-codec": "gzip"},
+    {"comment": "all", "x": "1", "y": "2", "write.parquet.compression-codec": "gzip"},
 )
 Edit = Callable[[Column], "Column | None"]
 
@@ -88,11 +88,13 @@ def everything(start: Shape) -> Shape:
 
 
 def nothing_left(start: Shape) -> Shape:
-    """No sort order, no partitions, an optional column, and the columns in reverse."""
+    """No sort order, partitions and comment, an optional column, the columns in reverse, exchanged names and other letters."""
     top = [each for each in start.columns if "." not in each.name]
     ordered = [inside for each in reversed(top) for inside in start.columns if inside.name.split(".")[0] == each.name]
-    optional = tuple(replace(each, required=False) for each in ordered)
-    return replace(start, columns=optional, partitioning=(), sorting=(), identifiers=())
+    names = {"small": "older", "older": "small", "price": "Price"}
+    optional = tuple(replace(each, required=False, name=names.get(each.name, each.name)) for each in ordered)
+    properties = {key: value for key, value in start.properties.items() if key != "comment"}
+    return replace(start, columns=optional, partitioning=(), sorting=(), identifiers=(), properties=properties)
 
 
 @pytest.fixture

@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -45,6 +46,7 @@ WITHOUT_THE_LOOK = """
 import sys
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 from glacierbase.errors import EngineError
 from glacierbase.executors import open_copy
 from glacierbase.review.copy import copy_of
@@ -380,3 +382,61 @@ def test_a_review_shows_a_view_that_an_edited_repeatable_replaces(branch: Branch
         ("lake.shop.a_new", "created"),
     ]
     assert (entry["findings"], entry["replay"]["skipped"]) == ([], [])
+
+
+PLAIN = """\
+CREATE NAMESPACE lake.shop COMMENT 'of the shop';
+CREATE TABLE lake.shop.orders (id BIGINT NOT NULL, at TIMESTAMP, home STRUCT<city: STRING, zip: INT>, tags ARRAY<STRING>)
+USING iceberg PARTITIONED BY (days(at), bucket(4, id)) COMMENT 'all' TBLPROPERTIES ('a' = '1');
+ALTER TABLE lake.shop.orders SET IDENTIFIER FIELDS id;
+ALTER TABLE lake.shop.orders WRITE ORDERED BY at DESC;
+ALTER TABLE lake.shop.orders DROP PARTITION FIELD bucket(4, id);
+CREATE TABLE lake.shop.old (id INT, name STRING) USING iceberg PARTITIONED BY (name) TBLPROPERTIES ('format-version' = '1');
+ALTER TABLE lake.shop.old DROP PARTITION FIELD name;
+ALTER TABLE lake.shop.old RENAME TO shop.older;
+CREATE TABLE lake.shop.third (id INT, name STRING) USING iceberg"""
+CHANGE = """\
+ALTER TABLE lake.shop.orders ALTER COLUMN home.zip TYPE BIGINT;
+ALTER TABLE lake.shop.orders ADD COLUMN country STRING AFTER at;
+ALTER TABLE lake.shop.third ADD PARTITION FIELD truncate(2, name);
+ALTER TABLE lake.shop.third SET TBLPROPERTIES ('b' = '2')"""
+VIEW = "CREATE VIEW lake.shop.seen AS SELECT id, country FROM lake.shop.orders"
+OF_A_COPY = ("uuid", "metadata_location")
+
+
+def test_a_copy_in_memory_and_one_in_spark_use_the_same_states(lake_project: ProjectFolder, tmp_path: Path) -> None:
+    """Each restores the state after plain files that the other one has cached, and shows the same as without a cache."""
+    caches = {name: str(cache_with_jars(tmp_path / name)) for name in ("memory", "spark")}
+    lake_project.file("0001_create.sql", PLAIN)
+    commit_all(lake_project.root)
+
+    def review(cache: str, *statements: str) -> tuple[str, bool, object]:
+        lake_project.file("0002_change.sql", ";\n".join(statements))
+        output = lake_project.ask("review", "--base", "main", environ={"XDG_CACHE_HOME": caches[cache]})
+        assert output.code == 0, output.stderr
+        entry = output.entry()
+        assert entry["warnings"] == []
+        return entry["replay"]["engine"], entry["replay"]["cached"], shown(entry)
+
+    direct = review("memory", CHANGE)
+    on_memory = review("memory", CHANGE, VIEW)
+    spark = review("spark", CHANGE, VIEW)
+    on_spark = review("spark", CHANGE)
+    assert [outcome[:2] for outcome in (direct, on_memory, spark, on_spark)] == [
+        ("direct", False),
+        ("spark", True),
+        ("spark", False),
+        ("direct", True),
+    ]
+    assert on_memory[2] == spark[2]
+    assert on_spark[2] == direct[2]
+
+
+def shown(entry: Any) -> object:
+    """Return the tables, findings and files of a review, without what differs in each copy."""
+    tables = [
+        {**table, **{side: table[side] and {key: value for key, value in table[side].items() if key not in OF_A_COPY}
+                     for side in ("before", "after")}}
+        for table in entry["tables"]
+    ]  # fmt: skip
+    return tables, entry["findings"], entry["files"], entry["views"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from hypothesis import strategies as st
@@ -81,34 +81,40 @@ def _inside(path: tuple[str, ...], depth: int, kind: str) -> st.SearchStrategy[l
 
 
 @st.composite
-def shapes(draw: st.DrawFn) -> Shape:
+def shapes(draw: st.DrawFn, versions: Sequence[int] = (1, 2, 2, 3)) -> Shape:
     """Draw a table."""
     groups = draw(st.lists(fields(), min_size=1, max_size=5, unique_by=lambda each: each[0].name.lower()))
     columns = tuple(column for group in groups for column in group)
-    usable = [each for each in _outside_collections(columns) if each.type in TRANSFORMS]
-    sources = st.lists(st.sampled_from(usable), max_size=4) if usable else st.just([])
-    partitioning = draw(sources.flatmap(lambda chosen: st.tuples(*map(_partition, chosen))))
+    usable = list(sources(columns))
+    chosen = st.lists(st.sampled_from(usable), max_size=4) if usable else st.just([])
+    partitioning = draw(chosen.flatmap(lambda columns: st.tuples(*map(drawn_partition, columns))))
     unique = {each.name: each for each in partitioning}
     by = {(each.source, each.transform): each for each in unique.values()}
-    identifying = [each.name for each in usable if _identifies(each, columns)]
+    possible = list(identifying(usable, columns))
     return Shape(
-        f"lake.a.{name_of([draw(TABLES)])}", None, "iceberg", draw(st.sampled_from([1, 2, 2, 3])), columns, tuple(by.values()),
-        draw(sources.flatmap(lambda chosen: st.tuples(*map(_sort, {each.name: each for each in chosen}.values())))),
-        tuple(draw(st.lists(st.sampled_from(identifying), unique=True, max_size=3))) if identifying else (),
+        f"lake.a.{name_of([draw(TABLES)])}", None, "iceberg", draw(st.sampled_from(versions)), columns, tuple(by.values()),
+        draw(chosen.flatmap(lambda columns: st.tuples(*map(drawn_sort, {each.name: each for each in columns}.values())))),
+        tuple(draw(st.lists(st.sampled_from(possible), unique=True, max_size=3))) if possible else (),
         draw(st.dictionaries(KEYS, TEXTS, max_size=3)),
     )  # fmt: skip
 
 
-def _outside_collections(columns: tuple[Column, ...]) -> Iterator[Column]:
-    """Yield the columns, and the fields inside structs only: neither rows nor files are sorted by an element."""
+def sources(columns: tuple[Column, ...]) -> Iterator[Column]:
+    """Yield the primitive columns, and the fields inside structs only: neither rows nor files are sorted by an element."""
     around = {tuple(name_parts(each.name)): each.type for each in columns}
     for each in columns:
         path = name_parts(each.name)
-        if all(around[tuple(path[:end])].startswith("struct<") for end in range(1, len(path))):
+        is_reached = all(around[tuple(path[:end])].startswith("struct<") for end in range(1, len(path)))
+        if is_reached and each.type in TRANSFORMS:
             yield each
 
 
-def _identifies(column: Column, columns: tuple[Column, ...]) -> bool:
+def identifying(usable: Sequence[Column], columns: Sequence[Column]) -> Iterator[str]:
+    """Yield the names of the columns that Iceberg lets identify a row."""
+    return (each.name for each in usable if _identifies(each, columns))
+
+
+def _identifies(column: Column, columns: Sequence[Column]) -> bool:
     """Return whether Iceberg lets a column identify a row: neither it nor what is around it may be null."""
     path, known = name_parts(column.name), {each.name: each for each in columns}
     around = (known[name_of(path[:end])] for end in range(1, len(path) + 1))
@@ -116,18 +122,17 @@ def _identifies(column: Column, columns: tuple[Column, ...]) -> bool:
 
 
 @st.composite
-def _partition(draw: st.DrawFn, column: Column) -> PartitionField:
+def drawn_partition(draw: st.DrawFn, column: Column) -> PartitionField:
     """Draw a field with the name that Iceberg gives to it, or another one."""
     transform = draw(st.sampled_from(["identity", *TRANSFORMS[column.type]]))
     kind, source = transform.partition("[")[0], ".".join(name_parts(column.name))
     given = source if kind == "identity" else source + APPENDED.get(kind, f"_{kind}")
-    return PartitionField(
-        None, draw(st.just(given) | st.sampled_from(["by it", "p.q", "P`", "ä"])), column.name, transform
-    )
+    other = st.sampled_from([source, "by it", "p.q", "P`", "ä"])
+    return PartitionField(None, draw(st.just(given) | other), column.name, transform)
 
 
 @st.composite
-def _sort(draw: st.DrawFn, column: Column) -> SortField:
+def drawn_sort(draw: st.DrawFn, column: Column) -> SortField:
     transform = draw(st.sampled_from(["identity", *TRANSFORMS[column.type]]))
     return SortField(
         column.name, transform, draw(st.sampled_from(["asc", "desc"])), draw(st.sampled_from(["first", "last"]))

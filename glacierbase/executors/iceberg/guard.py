@@ -106,7 +106,7 @@ class Guarded(Catalog):  # type: ignore[misc]
     @staticmethod
     def _write_metadata(metadata: Any, io: Any, metadata_path: str) -> None:
         """Write a metadata file without checking whether it exists: its name holds a new UUID."""
-        ToOutputFile.table_metadata(_complete(metadata), io.new_output(metadata_path), overwrite=True)
+        ToOutputFile.table_metadata(complete(metadata), io.new_output(metadata_path), overwrite=True)
 
     def _update_and_stage_table(self, *arguments: Any) -> Any:
         """Name the new metadata file after the statement, which proves later that the commit was its own."""
@@ -132,7 +132,7 @@ class _Version3(TableMetadataV3):  # type: ignore[misc]
         return str(IcebergBaseModel.model_dump_json(self, **options))
 
 
-def _complete(metadata: Any) -> Any:
+def complete(metadata: Any) -> Any:
     """Return metadata as Iceberg writes it.
 
     A sequence number of 0 is absent. Format version 1 repeats the current schema and partitioning.

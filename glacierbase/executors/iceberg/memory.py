@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, TypeAlias
 
 from pyiceberg.catalog import Catalog, MetastoreCatalog, PropertiesUpdateSummary
@@ -21,6 +21,7 @@ from pyiceberg.table.metadata import TableMetadata, new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 from pyiceberg.table.update import update_table_metadata
 
+from glacierbase.errors import NotPlain
 from glacierbase.executors.iceberg.executor import IcebergSession
 from glacierbase.executors.iceberg.guard import Guarded
 from glacierbase.executors.iceberg.lakes import Lakes
@@ -28,6 +29,7 @@ from glacierbase.model.catalog import Catalog as ConfiguredCatalog
 from glacierbase.model.shape import Shape
 from glacierbase.sql import read
 from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.writer import creation
 
 _Identifier = tuple[str, ...]
 _LOCATION = "memory://copy"
@@ -225,17 +227,35 @@ class MemoryLakes(Lakes):
             self.open(name).hold(content.get(name, ({}, {})))
 
 
-def shapes_after(catalog: ConfiguredCatalog, statements: Iterable[str]) -> tuple[Shape, ...]:
-    """Return the tables that plain statements create, with the ids that a new table gets. Contacts nothing.
+def shapes_after(
+    catalog: ConfiguredCatalog, statements: Iterable[str], start: Iterable[Shape] = ()
+) -> tuple[Shape, ...]:
+    """Return the tables after plain statements, with the ids that new tables get. Contacts nothing.
+
+    Args:
+        start: the tables before the statements.
 
     Raises:
-        StatementRefused: a statement is not plain, or its table does not admit it.
+        StatementRefused: a statement is not plain, or its table does not admit it; or one of `start` is no such table.
     """
     lakes = MemoryLakes(catalog)
     session = IcebergSession(lakes)
-    for sql in statements:
+    for sql in (*_created(start), *statements):
         for name in read(sql, SPARK.name).targets:
             opened, identifier = lakes.place(name)
             opened.make_namespace(identifier[:-1])
         session.execute(sql)
     return tuple(shape for name in lakes.opened for table in lakes.listed(name) if (shape := session.shape(table.name)))
+
+
+def _created(shapes: Iterable[Shape]) -> Iterator[str]:
+    """Yield the statements that create tables.
+
+    Raises:
+        NotPlain: there are no statements for the whole of one.
+    """
+    for shape in shapes:
+        made = creation(shape)
+        if made.impossible:
+            raise NotPlain(f"{shape.table} has no copy in memory: {made.impossible[0]}")
+        yield from made.statements

@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyiceberg.table.metadata import TableMetadataUtil
+from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 
 from glacierbase.errors import NotPlain
 from glacierbase.executors import CopiedView, CopyCheckpoint, CopyState, Session
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.executor import IcebergExecutor, IcebergSession
+from glacierbase.executors.iceberg.guard import complete
 from glacierbase.executors.iceberg.memory import MemoryLakes
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of
@@ -24,6 +25,7 @@ class MemoryCopy(IcebergExecutor):
     def __init__(self, catalog: Catalog) -> None:
         super().__init__(catalog)
         self._memory = self._lakes = MemoryLakes(catalog)
+        self._located: Mapping[str, TableMetadata] = {}
 
     def open_session(self, *, bookkeeping: bool = False) -> Session:  # noqa: ARG002 (the port's)
         """Open a session on the copy."""
@@ -35,12 +37,13 @@ class MemoryCopy(IcebergExecutor):
 
     def locations(self) -> dict[str, str]:
         """Return the location of the metadata of each table, by the table's name as the history records names."""
-        return {name_of(name): table.metadata_location for name, table in self._memory.tables().items()}
+        tables = self._memory.tables()
+        self._located = {table.metadata_location: table.metadata for table in tables.values()}
+        return {name_of(name): table.metadata_location for name, table in tables.items()}
 
     def metadata(self, location: str) -> str:
-        """Return the metadata of a table, as JSON by Iceberg's specification."""
-        table = next(table for table in self._memory.tables().values() if table.metadata_location == location)
-        text: str = table.metadata.model_dump_json()
+        """Return the metadata of a table that `locations` listed, as JSON by Iceberg's specification."""
+        text: str = self._located[location].model_dump_json()
         return text
 
     def views(self) -> dict[str, CopiedView]:
@@ -54,7 +57,10 @@ class MemoryCopy(IcebergExecutor):
             namespaces=self._memory.namespaces(),
             tables={name: table.metadata_location for name, table in tables.items()},
             views={},
-            files={table.metadata_location: table.metadata.model_dump_json().encode() for table in tables.values()},
+            files={
+                table.metadata_location: complete(table.metadata).model_dump_json().encode()
+                for table in tables.values()
+            },
         )
 
     def restore(self, state: CopyState) -> None:

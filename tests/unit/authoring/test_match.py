@@ -40,9 +40,9 @@ def create(client: SqlCatalog, name: str = "a.t") -> object:
 def write(tables: RecordedTables, *arguments: str) -> tuple[int, str, list[str]]:
     """Run `new`; return the exit code, the error or the result, and the statements of the file."""
     output = tables.run("new", "as wanted", "--author", "me", "--to-match", *arguments)
-    files = sorted((tables.project.root / "migrations" / "shop").glob("2_*.sql"))
+    files = sorted((tables.project.root / "migrations" / "shop").glob("*_as_wanted.sql"))
     sql = files[0].read_text().split("\n\n", 1)[1] if files else ""
-    return output.code, output.stderr or output.stdout, [line.rstrip(";") for line in sql.splitlines() if line]
+    return output.code, output.stderr + output.stdout, [line.rstrip(";") for line in sql.splitlines() if line]
 
 
 def wanted(tables: RecordedTables, name: str, content: str) -> str:
@@ -152,6 +152,81 @@ def test_a_json_schema_tells_no_width_and_no_order(tables: RecordedTables) -> No
         "ALTER TABLE lake.a.t ADD COLUMN `home`.`zip` bigint",
         "ALTER TABLE lake.a.t ADD COLUMN `tags` array<string>",
     ]
+
+
+def test_the_statements_start_where_pending_files_end(tables: RecordedTables) -> None:
+    """A column that a pending file adds is not added again, and a table that one creates is altered."""
+    add = "ALTER TABLE lake.a.t ADD COLUMN country string; CREATE TABLE lake.a.new (id bigint) USING iceberg"
+    tables.project.file("2_pending.sql", add)
+    tables.project.file("3_more.sql", "ALTER TABLE lake.a.t ALTER COLUMN total TYPE bigint; DELETE FROM lake.a.t")
+    sql = (
+        CREATE.replace("total int", "total bigint").replace("USING iceberg", "").removesuffix(") ")
+        + ", country string, device string) USING iceberg; CREATE TABLE lake.a.new (id bigint, at timestamp) USING iceberg"
+    ).replace("name string", "name string COMMENT 'of the customer'")
+    code, error, statements = write(tables, wanted(tables, "t.sql", sql))
+    assert code == 2, statements
+    assert "3_more.sql:" in error
+    tables.project.file(
+        "3_more.sql", "ALTER TABLE lake.a.t ALTER COLUMN total TYPE bigint; CREATE VIEW lake.a.v AS SELECT 1"
+    )
+    code, error, statements = write(tables, wanted(tables, "t.sql", sql))
+    assert code == 0, error
+    assert statements == [
+        "ALTER TABLE lake.a.t ADD COLUMN `device` string",
+        "ALTER TABLE lake.a.new ADD COLUMN `at` timestamp_ltz",
+    ]
+
+
+@pytest.mark.parametrize(
+    ("pending", "why"),
+    [
+        ("INSERT INTO lake.a.t VALUES (1)", "insert needs the engine"),
+        ("CALL lake.system.anything('a.t')", "what the procedure anything changes is not known"),
+        ("USE lake.a", "use needs the engine"),
+        ("ALTER TABLE lake.a.t DROP COLUMN nope", "nope"),
+    ],
+)
+def test_a_pending_file_of_unknown_effect_is_applied_first(tables: RecordedTables, pending: str, why: str) -> None:
+    """The error names the version, the table and the reason, and the hint is the command."""
+    tables.project.file("2_pending.sql", pending)
+    code, error, statements = write(tables, wanted(tables, "t.sql", CREATE.replace("total int", "total bigint")))
+    assert (code, statements) == (2, [])
+    assert "NOT_MATCHABLE: 1 pending version may change lake.a.t: 2" in error
+    assert why in error
+    assert "apply them first: `glacierbase migrate" in error
+
+
+def test_columns_exchange_their_names(tables: RecordedTables) -> None:
+    """All renames happen at once: each old name is one of the record, each new one is one of the source."""
+    sql = CREATE.replace("name string", "Total string COMMENT 'of the customer'").replace("total int", "Name int")
+    code, error, statements = write(
+        tables, wanted(tables, "t.sql", sql), "--rename", "name:Total", "--rename", "total:Name"
+    )
+    assert code == 0, error
+    assert statements == [
+        "ALTER TABLE lake.a.t RENAME COLUMN `name` TO `renamed_1`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `total` TO `Name`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `renamed_1` TO `Total`",
+    ]
+
+
+def test_a_rename_is_about_one_table(tables: RecordedTables) -> None:
+    """A source with two tables needs the name of one."""
+    sql = CREATE + "; CREATE TABLE lake.a.other (id bigint) USING iceberg"
+    code, error, statements = write(tables, wanted(tables, "t.sql", sql), "--rename", "name:label")
+    assert (code, statements) == (2, [])
+    assert "--rename is about one table, and " in error
+
+
+@pytest.mark.parametrize("name", ["lake.a.t", "lake.a.other"])
+def test_a_place_of_files_is_left_to_a_person(tables: RecordedTables, name: str) -> None:
+    """Another environment that got the statement would write there too: a warning names it."""
+    columns = "id bigint NOT NULL, name string COMMENT 'of the customer', total int, home struct<city: string>, at date"
+    sql = f"CREATE TABLE {name} ({columns}) USING iceberg TBLPROPERTIES ('write.data.path' = 's3://b/x')"
+    code, error, statements = write(tables, wanted(tables, "t.sql", sql))
+    assert code == 0, error
+    assert not any("s3://" in statement for statement in statements)
+    assert f"{name}: the property write.data.path says where files are" in error
 
 
 @pytest.mark.parametrize(

@@ -100,6 +100,8 @@ def in_setting(branch: ProjectFolder, patch: pytest.MonkeyPatch) -> None:
 
 
 def in_engine(branch: ProjectFolder, patch: pytest.MonkeyPatch) -> None:
+    branch.file("0002_second.sql", "SELECT 2")
+    review(branch)
     patch.setattr(FakeCopy, "engine", "spark 4.1.5")
 
 
@@ -124,6 +126,23 @@ def test_a_state_is_used_for_the_same_base_only(
     assert (copy.restored, is_cached(result)) == (None, False)
     assert copy.ran[-1] == NEW
     assert len(copy.ran) > 2
+
+
+def test_the_state_after_plain_files_does_not_depend_on_the_engine(
+    branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After another file, a state belongs to the engine that made it."""
+    branch.file("0003_new.sql", f"SELECT 3; {NEW}")
+    review(branch)
+    monkeypatch.setattr(FakeCopy, "engine", "pyiceberg 0.12.0")
+    copy, result = review(branch)
+    assert (copy.restored, is_cached(result)) == (STATE, True)
+    commit_all(branch.root, "merged")
+    branch.file("0004_next.sql", "SELECT 4")
+    review(branch)
+    monkeypatch.setattr(FakeCopy, "engine", "spark 4.1.4")
+    copy, _ = review(branch)
+    assert copy.ran == ["SELECT 3", NEW, "SELECT 4"]
 
 
 def sealed(document: object) -> bytes:

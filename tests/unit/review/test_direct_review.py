@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import base64
+import json
 from pathlib import Path
 from unittest.mock import patch
 
@@ -10,7 +12,9 @@ import pytest
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors.spark import ENGINE
 from glacierbase.project.project import Project
+from glacierbase.review import base_states
 from glacierbase.review.results import ReviewResult
+from glacierbase.run.cache import cache_folder
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.unit.review.test_review import CATALOG
@@ -78,6 +82,25 @@ def test_a_second_review_takes_the_base_from_the_cache(branch: ProjectFolder) ->
     assert first.tables == second.tables
 
 
+@pytest.mark.parametrize("content", [b"{}", b"no JSON", b"[" * 100_000, None])
+def test_metadata_that_is_none_is_ignored(branch: ProjectFolder, content: bytes | None) -> None:
+    """The base runs again, and the result is that of a review without a cache."""
+    branch.file("0002_add.sql", f"ALTER TABLE {TABLE} ADD COLUMN x INT")
+    first = reviewed(branch)
+    [path] = cache_folder("replays").iterdir()
+    document = json.loads(base_states._opened(path.read_bytes()))
+    [location] = document["files"]
+    if content is None:
+        del document["files"][location]
+    else:
+        document["files"][location] = base64.b64encode(content).decode()
+    path.write_bytes(base_states._sealed(json.dumps(document).encode()))
+    second = reviewed(branch)
+    assert second.replay
+    assert (second.replay.cached, second.error) == (False, None)
+    assert [table.diff for table in second.tables] == [table.diff for table in first.tables]
+
+
 def test_a_lost_column_is_found(branch: ProjectFolder) -> None:
     """The findings are those of a replay in the engine."""
     branch.file("0002_drop.sql", f"ALTER TABLE {TABLE} DROP COLUMN device")
@@ -116,3 +139,27 @@ def test_what_rows_or_queries_show_needs_the_engine(branch: ProjectFolder, sql: 
     branch.file("0002_other.sql", sql)
     with pytest.raises(AssertionError, match="an engine started"):
         reviewed(branch)
+
+
+@pytest.mark.parametrize(
+    ("table", "is_direct"), [("lake.a.other", True), ("lake.a.written", False), ("lake.a.renamed", False)]
+)
+def test_a_property_of_rows_in_the_base_concerns_its_table_alone(
+    branch: ProjectFolder, table: str, is_direct: bool
+) -> None:
+    """A change of that table is tried with rows, which needs the engine; a change of another one does not."""
+    written = "(id INT) USING iceberg TBLPROPERTIES ('write.format.default' = 'orc')"
+    branch.file(
+        "0002_more.sql",
+        f"CREATE TABLE lake.a.written {written}; CREATE TABLE lake.a.other (id INT) USING iceberg;"
+        f" CREATE TABLE lake.a.before {written}; ALTER TABLE lake.a.before RENAME TO a.renamed",
+    )
+    commit_all(branch.root, "more")
+    branch.file("0003_change.sql", f"ALTER TABLE {table} ADD COLUMN x INT")
+    if is_direct:
+        result = reviewed(branch)
+        assert result.replay
+        assert result.replay.engine == "direct"
+    else:
+        with pytest.raises(AssertionError, match="an engine started"):
+            reviewed(branch)

@@ -27,11 +27,6 @@ def change(*columns: Column) -> tuple[str, ...]:
         ((ID, replace(NAME, required=True), *TAGS), "name cannot begin to refuse nulls"),
         ((ID, replace(NAME, default='"x"'), *TAGS), "the default of name cannot change"),
         ((ID, NAME, *TAGS, Column(9, "x", "int", required=True)), "x cannot be added as a column that refuses nulls"),
-        ((replace(ID, name="name"), replace(NAME, name="id"), *TAGS), "columns cannot exchange their names"),
-        (
-            (ID, replace(NAME, name="NAME"), *TAGS),
-            "columns cannot exchange their names, or change only the case of letters",
-        ),
         (
             (ID, NAME, replace(TAGS[0], type="array<string>"), Column(9, "tags.element", "string")),
             "tags.element cannot be replaced by another type",
@@ -73,6 +68,28 @@ def test_renames_wait_until_their_new_name_is_free() -> None:
     )
 
 
+def test_columns_exchange_their_names_by_one_between() -> None:
+    """Spark ignores the case of letters, so that another spelling of a name needs one too."""
+    swapped = replace(SHAPE, columns=(replace(ID, name="name"), replace(NAME, name="id"), *TAGS))
+    assert alter_statements(SHAPE, swapped).statements == (
+        "ALTER TABLE lake.a.t RENAME COLUMN `id` TO `renamed_1`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `name` TO `id`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `renamed_1` TO `name`",
+    )
+    other_case = replace(SHAPE, columns=(ID, replace(NAME, name="Name"), *TAGS))
+    assert alter_statements(SHAPE, other_case).statements == (
+        "ALTER TABLE lake.a.t RENAME COLUMN `name` TO `renamed_1`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `renamed_1` TO `Name`",
+    )
+
+
+def test_a_column_does_not_get_the_name_of_a_partition_field_of_another_one() -> None:
+    """Iceberg checks the names of former partition fields too, so that dropping the field first does not help."""
+    before = replace(SHAPE, partitioning=(PartitionField(None, "name", "name", "identity"),))
+    after = replace(SHAPE, columns=(replace(ID, name="name"), replace(NAME, name="label"), *TAGS))
+    assert alter_statements(before, after).impossible == ("name cannot have the name of a partition field of label",)
+
+
 def test_equal_shapes_need_no_statement() -> None:
     """Equal shapes need no statement, nor do other owners and a comment of no characters."""
     same = replace(SHAPE, properties={"owner": "ann"}, columns=(replace(ID, comment=""), NAME, *TAGS))
@@ -92,3 +109,33 @@ def test_a_column_is_dropped_after_the_sort_order_and_the_identifiers_that_name_
         "ALTER TABLE lake.a.t WRITE LOCALLY ORDERED BY `id` ASC NULLS FIRST",
         "ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('write.distribution-mode')",
     )
+
+
+def test_an_identifier_in_a_struct_is_dropped_before_a_rename_around_it() -> None:
+    """Iceberg refuses the rename otherwise, because it looks for the identifier by its former name."""
+    box = (Column(7, "box", "struct<a:int>", required=True), Column(8, "box.a", "int", required=True))
+    before = replace(SHAPE, columns=(*SHAPE.columns, *box), identifiers=("id", "box.a"))
+    case = (replace(box[0], name="case"), replace(box[1], name="case.a"))
+    after = replace(before, columns=(*SHAPE.columns, *case), identifiers=("id", "case.a"))
+    assert alter_statements(before, after).statements == (
+        "ALTER TABLE lake.a.t DROP IDENTIFIER FIELDS `box`.`a`",
+        "ALTER TABLE lake.a.t RENAME COLUMN `box` TO `case`",
+        "ALTER TABLE lake.a.t SET IDENTIFIER FIELDS `id`, `case`.`a`",
+    )
+
+
+def test_a_partition_field_is_dropped_by_its_transform() -> None:
+    """By a name that is also that of a column, Iceberg would look for the field without a transform."""
+    before = replace(SHAPE, partitioning=(PartitionField(None, "name", "name", "bucket[4]"),))
+    after = replace(SHAPE, partitioning=())
+    assert alter_statements(before, after).statements == (
+        "ALTER TABLE lake.a.t DROP PARTITION FIELD bucket(4, `name`)",
+    )
+
+
+def test_the_comment_of_a_table_is_removed_or_emptied() -> None:
+    """A table without a comment differs from one with a comment of no characters."""
+    commented = replace(SHAPE, properties={"comment": "x"})
+    assert alter_statements(commented, SHAPE).statements == ("ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('comment')",)
+    emptied = replace(SHAPE, properties={"comment": ""})
+    assert alter_statements(commented, emptied).statements == ("COMMENT ON TABLE lake.a.t IS ''",)

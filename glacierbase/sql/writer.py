@@ -1,20 +1,23 @@
-"""The statements that create a table like one that exists: of Iceberg, Delta or Snowflake, as far as SQL has words for it."""
+"""The one writer of statements from shapes: those that create a table, and those that turn one shape into another, by format."""
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
-from glacierbase.secrets import is_secret, mask
-from glacierbase.sql.delta_alters import CLUSTERED, CONSTRAINT
+from glacierbase.secrets import MASK, is_secret, mask
+from glacierbase.sql.delta_alters import CLUSTERED, CONSTRAINT, delta_alters
 from glacierbase.sql.render import (
+    Written,
+    alter_statements,
     columns_inside,
     create_statements,
     declared_column,
+    is_place,
     literal,
     nearest,
     not_creatable,
@@ -35,34 +38,54 @@ _HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": 
 _IDENTITY = re.compile(r"(?i)\s*(?:IDENTITY|AUTOINCREMENT)\b")
 
 
-@dataclass(frozen=True, slots=True)
-class TableStatements:
-    """How a table is created.
-
-    Attributes:
-        statements: without semicolons; none where no table like it can be created.
-        not_exact: what of the table they do not create, or create otherwise.
-    """
-
-    statements: tuple[str, ...]
-    not_exact: tuple[str, ...] = ()
-
-
-def creation(shape: Shape) -> TableStatements:
+def creation(shape: Shape) -> Written:
     """Return the statements that create a table of this shape, or of the nearest one. Ids and locations may differ."""
     shape, secrets = _without_secrets(shape)
-    if shape.format not in _BY_FORMAT:
-        return TableStatements(
-            (), (f"it is in the format {shape.format or 'unknown'}, for which no statements are written",)
-        )
-    made = _BY_FORMAT[shape.format](shape)
-    return replace(made, not_exact=(*secrets, *made.not_exact))
+    create = _CREATIONS.get(shape.format)
+    if create is None:
+        return _no_writer(shape)
+    made = create(shape)
+    return replace(made, left=(*secrets, *made.left))
+
+
+def alteration(before: Shape, after: Shape, *, elsewhere: bool = False) -> Written:
+    """Return the statements that give a table of the shape `before` the shape `after`. Its name does not change.
+
+    Args:
+        elsewhere: whether they run on another table than the one of `after`: its files are in another place.
+    """
+    alter = _ALTERATIONS.get(before.format)
+    if alter is None:
+        return _no_writer(before)
+    left = dict(_left(before.properties, after.properties, elsewhere=elsewhere))
+    properties = {key: value for key, value in after.properties.items() if key not in left}
+    kept = {key: before.properties[key] for key in left if key in before.properties}
+    made = alter(before, replace(after, properties={**properties, **kept}))
+    return replace(made, left=tuple(left.values()))
+
+
+def _left(before: Mapping[str, str], after: Mapping[str, str], *, elsewhere: bool) -> Iterator[tuple[str, str]]:
+    """Yield the properties that differ and that no statement sets, each with a sentence."""
+    for key in {**before, **after}:
+        value = after.get(key)
+        if before.get(key) == value:
+            continue
+        if MASK in (value or ""):
+            yield key, f"the value of the property {key} holds a secret"
+        elif elsewhere and is_place(key):
+            yield key, f"the property {key} says where files are, and is left as it is"
+
+
+def _no_writer(shape: Shape) -> Written:
+    return Written((), (f"it is in the format {shape.format or 'unknown'}, for which no statements are written",))
 
 
 def _without_secrets(shape: Shape) -> tuple[Shape, list[str]]:
     """Return a shape without the texts that hold a secret, and a sentence for each."""
     hidden = [
-        key for key, value in shape.properties.items() if is_secret(key) or mask(f"{key}\n{value}") != f"{key}\n{value}"
+        key
+        for key, value in shape.properties.items()
+        if is_secret(key) or MASK in value or mask(f"{key}\n{value}") != f"{key}\n{value}"
     ]
     commented = [column.name for column in shape.columns if column.comment and mask(column.comment) != column.comment]
     columns = (replace(column, comment=None) if column.name in commented else column for column in shape.columns)
@@ -72,34 +95,34 @@ def _without_secrets(shape: Shape) -> tuple[Shape, list[str]]:
     return replace(shape, columns=tuple(columns), properties=properties), notes
 
 
-def _iceberg(shape: Shape) -> TableStatements:
+def _iceberg(shape: Shape) -> Written:
     notes = not_creatable(shape)
     near = nearest(shape)
     if not near.columns or any(unsupported_names(near)):
-        return TableStatements((), tuple(notes))
+        return Written((), tuple(notes))
     kept = {column.name for column in near.columns}
     lost = (column.name for column in shape.columns if len(name_parts(column.name)) == 1 and column.name not in kept)
     notes += [f"the column {name} is left out" for name in lost]
-    notes += [f"the property {key} says where files are, and is left out" for key in places(shape)]
-    return TableStatements(tuple(create_statements(near)), tuple(notes))
+    left = tuple(f"the property {key} says where files are, and is left out" for key in places(shape))
+    return Written(tuple(create_statements(near)), tuple(notes), left)
 
 
-def _delta(shape: Shape) -> TableStatements:
+def _delta(shape: Shape) -> Written:
     if unsupported := list(unsupported_names(shape)):
-        return TableStatements((), tuple(unsupported))
+        return Written((), tuple(unsupported))
     notes = [
         f"{column.name} is of type {column.type}"
         for column in shape.columns
         if "<" not in column.type and not _DELTA_TYPE.fullmatch(column.type)
     ]
     if notes:
-        return TableStatements((), tuple(notes))
+        return Written((), tuple(notes))
     hidden = (
         f"it may have {what}, whose expressions are not read"
         for feature, what in _HIDDEN_FEATURES.items()
         if f"delta.feature.{feature}" in shape.properties
     )
-    return TableStatements((_delta_create(shape), *_delta_alters(shape)), tuple(hidden))
+    return Written((_delta_create(shape), *_delta_alters(shape)), tuple(hidden))
 
 
 def _delta_create(shape: Shape) -> str:
@@ -130,12 +153,12 @@ def _delta_alters(shape: Shape) -> Iterator[str]:
             yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition})"
 
 
-def _snowflake(shape: Shape) -> TableStatements:
+def _snowflake(shape: Shape) -> Written:
     lines = [_snowflake_column(column) for column in shape.columns]
     if shape.identifiers:
         lines.append(f"PRIMARY KEY ({', '.join(shape.identifiers)})")
     columns = ",\n  ".join(lines)
-    return TableStatements((f"CREATE TABLE {shape.table} (\n  {columns}\n)",))
+    return Written((f"CREATE TABLE {shape.table} (\n  {columns}\n)",))
 
 
 def _snowflake_column(column: Column) -> str:
@@ -162,4 +185,7 @@ def _snowflake_text(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-_BY_FORMAT = {"iceberg": _iceberg, "delta": _delta, "snowflake": _snowflake}
+_CREATIONS: Mapping[str, Callable[[Shape], Written]] = {
+    "iceberg": _iceberg, "delta": _delta, "snowflake": _snowflake,
+}  # fmt: skip
+_ALTERATIONS: Mapping[str, Callable[[Shape, Shape], Written]] = {"iceberg": alter_statements, "delta": delta_alters}

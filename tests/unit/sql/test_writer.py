@@ -7,8 +7,8 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.sql.creates import creation
 from glacierbase.sql.render import create_statements
+from glacierbase.sql.writer import creation
 
 PLAIN = Shape("lake.a.t", None, "iceberg", 2, (Column(None, "id", "bigint", required=True),))
 
