@@ -21,7 +21,7 @@ from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from tests.benchmarks.applied import target_of
 from tests.support.beds import CatalogBed
-from tests.support.catalog_files import POSTGRES_PASSWORD
+from tests.support.catalog_files import ADD_EVENT, POSTGRES_PASSWORD
 from tests.support.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
 from tests.support.postgres import CONNECTIONS, USER
 from tests.support.project_folder import REPOSITORY, ProjectFolder
@@ -45,8 +45,9 @@ def test_a_migration_runs_and_is_recorded_there(postgres: CatalogBed, project: P
 
 
 def test_the_catalog_file_of_init_works_with_its_variables(postgres: CatalogBed, project: ProjectFolder) -> None:
-    """Spark and PyIceberg use the same user and password; the sample migration makes its table."""
+    """Spark and PyIceberg use the same user and password: one makes the table of the sample migration, the other writes its row."""
     assert project.run("init", "--type", "jdbc", "web").code == 0
+    project.file("0002_add_event.sql", ADD_EVENT, "web")
     conf = postgres.catalog.spark_conf
     environ = {
         "CATALOG_URI": conf["spark.sql.catalog.lake.uri"],
@@ -57,8 +58,12 @@ def test_the_catalog_file_of_init_works_with_its_variables(postgres: CatalogBed,
     done = project.run("migrate", environ=environ)
     assert done.code == 0, done.stderr
     assert POSTGRES_PASSWORD not in done.stdout + done.stderr
-    assert [row[0] for row in postgres.rows("DESCRIBE lake.web.events")][:4] == ["id", "user_id", "kind", "timestamp"]
-    assert [each["state"] for each in project.ask("status", environ=environ).entry()["migrations"]] == ["applied"]
+    assert postgres.rows("SELECT id, user_id, kind FROM lake.web.events") == [(1, 2, "a")]
+    migrations = project.ask("status", environ=environ).entry()["migrations"]
+    assert [(migration["state"], migration["engine"].split()[0]) for migration in migrations] == [
+        ("applied", "pyiceberg"),
+        ("applied", "spark"),
+    ]
 
 
 def test_a_process_that_goes_on_keeps_no_connection(postgres: CatalogBed, project: ProjectFolder) -> None:

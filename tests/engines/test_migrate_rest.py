@@ -12,7 +12,7 @@ from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, open_store, writes
 from tests.support.beds import WebBed
-from tests.support.catalog_files import WEB_TOKEN
+from tests.support.catalog_files import ADD_EVENT, WEB_TOKEN
 from tests.support.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
 from tests.support.project_folder import ProjectFolder
 
@@ -47,8 +47,9 @@ def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, pro
 
 @pytest.mark.long
 def test_the_catalog_file_of_init_works_with_its_variables(web: WebBed, project: ProjectFolder) -> None:
-    """Spark and PyIceberg log in with the credential; the sample migration makes its table."""
+    """Spark and PyIceberg log in with the credential: one makes the table of the sample migration, the other writes its row."""
     assert project.run("init", "--type", "rest", "web").code == 0
+    project.file("0002_add_event.sql", ADD_EVENT, "web")
     address = web.catalog.spark_conf["spark.sql.catalog.lake.uri"]
     environ = {"CATALOG_URI": address, "CATALOG_WAREHOUSE": "lake", "CATALOG_CREDENTIAL": f"migrator:{WEB_TOKEN}"}
     web.server.requests.clear()
@@ -56,8 +57,12 @@ def test_the_catalog_file_of_init_works_with_its_variables(web: WebBed, project:
     assert done.code == 0, done.stderr
     assert WEB_TOKEN not in done.stdout + done.stderr
     assert web.server.requests.count("POST /v1/oauth/tokens") >= 2
-    assert [row[0] for row in web.rows("DESCRIBE lake.web.events")][:4] == ["id", "user_id", "kind", "timestamp"]
-    assert [each["state"] for each in project.ask("status", environ=environ).entry()["migrations"]] == ["applied"]
+    assert web.rows("SELECT id, user_id, kind FROM lake.web.events") == [(1, 2, "a")]
+    migrations = project.ask("status", environ=environ).entry()["migrations"]
+    assert [(migration["state"], migration["engine"].split()[0]) for migration in migrations] == [
+        ("applied", "pyiceberg"),
+        ("applied", "spark"),
+    ]
     refused = project.ask("status", environ={**environ, "CATALOG_CREDENTIAL": "migrator:canary-of-another"})
     assert refused.code == 5
     assert "canary" not in refused.stdout + refused.stderr

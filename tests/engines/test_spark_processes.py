@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
-from tests.support.catalog_files import LAKE
+from tests.support.catalog_files import ADD_EVENT, LAKE
 from tests.support.processes import wait_for_line
 from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
@@ -235,14 +235,16 @@ def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
 @pytest.mark.long
 @pytest.mark.spark
 def test_what_init_writes_runs(tmp_path: Path) -> None:
-    """The project runs without an edit; a dry run changes nothing, and `pending --exit-code` exits with 7 before."""
+    """The project runs without an edit, without Spark and on it; a dry run changes nothing, and `pending --exit-code` exits with 7."""
     fresh = ProjectFolder(tmp_path / "fresh")
     assert fresh.run("init", "web").code == 0
+    fresh.file("0002_add_event.sql", ADD_EVENT, "web")
     dry = fresh.run("migrate", "--dry-run")
     assert (dry.code, "CREATE NAMESPACE IF NOT EXISTS lake.web" in dry.stdout) == (0, True)
     assert not (fresh.root / ".glacierbase").exists()
     assert fresh.run("pending", "--exit-code").code == 7
-    assert fresh.run("migrate").code == 0
+    applied = fresh.ask("migrate").entry()["applied"]
+    assert [file["engine"] for file in applied] == ["direct", "spark"]
     assert namespaces_of(fresh) == [("glacierbase",), ("web",)]
     assert fresh.run("pending", "--exit-code").code == 0
 

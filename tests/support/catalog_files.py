@@ -65,3 +65,6 @@ store: {catalog: lake}
 """
 
 SNOWFLAKE_PASSWORD = "canary-of-the-snow"
+
+# A row for the table of the sample migration of `init`. Rows need Spark.
+ADD_EVENT = "INSERT INTO lake.web.events VALUES (1, 2, 'a', TIMESTAMP '2026-01-01 00:00:00')"
