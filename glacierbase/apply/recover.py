@@ -7,17 +7,18 @@ that was sent before takes effect within a time that the store or the engine bou
 from __future__ import annotations
 
 import logging
+import os
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, read_statements, resolution_entry, version_now
+from glacierbase.apply.repair import Decision, read_statements, resolution_entry, statement_of, table_shows
 from glacierbase.apply.transitions import Resolution
-from glacierbase.apply.verdict import verdict
-from glacierbase.errors import EngineError
+from glacierbase.errors import EngineError, Interrupted, OutcomeUnknown, StatementRefused
 from glacierbase.executors import Session, type_of
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry
@@ -31,6 +32,9 @@ from glacierbase.model.text import as_clock
 from glacierbase.run.activity import doing
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
+
+if TYPE_CHECKING:
+    from glacierbase.sql.file import Named
 
 logger = logging.getLogger("glacierbase")
 
@@ -61,8 +65,13 @@ def _version(held: LockedCatalog, table: str, session: Session) -> TableVersion 
     if table in held.unreadable:
         return None
     catalog = held.target.catalog
+    # The store finds no table in a catalog that another format shares; a statement that runs directly has no other format.
+    may_be_absent = held.engine.process.get("engine_pid") == os.getpid()
     try:
-        return held.store.table_version(table) or type_of(catalog).table_version(catalog, session, table)
+        version = held.store.table_version(table)
+        if version and (version.exists or may_be_absent):
+            return version
+        return type_of(catalog).table_version(catalog, session, table)
     except EngineError as error:  # Without a version the statement runs as well.
         # Tried once per run: the store may open a new connection after each failure, or wait until a time limit.
         held.unreadable.add(table)
@@ -102,7 +111,9 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     index = record.statements_done + 1
     what = f"statement {index} of {record.statements_total} of {record.what}"
     name, run_id, others = held.target.catalog.name, record.started.run_id, list[str]()
-    took_effect, why = _outcome(held, before, statement_tag(run_id, record.label, index), f"{name}: {what}")
+    statement = statement_of(read_statements(held.target, record), index)
+    tag = statement_tag(run_id, record.label, index)
+    took_effect, why = _outcome(held, before, tag, statement, f"{name}: {what}", held.lock.lease_seconds)
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
         from glacierbase.apply.table_records import TableRecords  # Commands that settle nothing do not need it.
@@ -119,23 +130,57 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     return outcome, *others
 
 
-def _outcome(held: LockedCatalog, before: TableVersion, tag: str, what: str) -> tuple[bool | None, str]:
-    """Return whether the statement took effect, and why; reads the table a second time before it returns that it did not."""
-    bound = _FILE_SECONDS if before.by_engine else held.store.commit_seconds
-    if bound is None:
-        return None, f"the catalog of {before.table} sets no bound for a late commit"
+def settle_lost(
+    held: LockedCatalog, error: EngineError, before: TableVersion, tag: str, statement: Named | None, what: str
+) -> None:
+    """Return if the table of a direct statement proves that it took effect, although its answer was lost.
+
+    The statement ran in this process, which sends no further request of it.
+
+    Args:
+        error: in place of the answer.
+        before: as the announcement recorded it.
+        what: the statement, for messages.
+
+    Raises:
+        StatementRefused: it had no effect.
+        OutcomeUnknown: the table proves nothing, or the run was cancelled while it waited for a late commit.
+    """
+    # A transaction that has ended is not waited for.
+    least = held.lock.lease_seconds if held.store.commit_seconds else 0.0
     try:
-        outcome = verdict(before, _version_now(held, before), tag)
-        if outcome[0] is False:
-            _wait(max(held.lock.lease_seconds, bound), held.engine.cancelled, f"{what}: {before.table}")
-            outcome = verdict(before, _version_now(held, before), tag)
+        took_effect, why = _outcome(held, before, tag, statement, what, least)
+    except Interrupted:
+        raise error from None
+    if not took_effect:
+        kind = OutcomeUnknown if took_effect is None else StatementRefused
+        raise kind(error.error_class, f"{error.message}; {why}", error.query_id, error.hint)
+    logger.warning("%s: the answer was lost (%s); %s", what, error.message, why)
+
+
+def _outcome(
+    held: LockedCatalog, before: TableVersion, tag: str, statement: Named | None, what: str, least: float
+) -> tuple[bool | None, str]:
+    """Return whether the statement took effect, and why; reads the table a second time before it returns that it did not.
+
+    Args:
+        least: the seconds until the second read, if a late commit is not possible for longer.
+    """
+
+    def shown() -> tuple[bool | None, str]:
+        return table_shows(held.target.catalog, held.engine, held.store, before, tag, statement)
+
+    bound = _FILE_SECONDS if before.by_engine else held.store.commit_seconds
+    try:
+        took_effect, why = shown()
+        if took_effect is not False:
+            return took_effect, why
+        if bound is None:
+            return None, f"{why} so far; the catalog sets no bound for a late commit"
+        _wait(max(least, bound), held.engine.cancelled, f"{what}: {before.table}")
+        return shown()
     except EngineError as error:
         return None, f"{before.table} could not be read: {error.message}"
-    return outcome
-
-
-def _version_now(held: LockedCatalog, before: TableVersion) -> TableVersion | None:
-    return version_now(held.target.catalog, held.engine, held.store, before)
 
 
 def _wait(seconds: float, cancelled: Callable[[], bool], what: str) -> None:

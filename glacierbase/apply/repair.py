@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, NewState, Resolution, after, choices, why_not_withdrawn
-from glacierbase.apply.verdict import verdict
+from glacierbase.apply.verdict import ends_name, new_name, verdict
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight, type_of
 from glacierbase.executors.engine import Engine
@@ -284,7 +284,7 @@ def _evidence(opened: OpenCatalog, record: Record, step: Step | None, tag: str) 
         return Evidence()
     tables = logged_tables(named for named in read_statements(opened.target, record) if named.statement in step)
     statement = InFlight(tables, record.announced_at, tag, step[-1].text, details_of(record.started).application)
-    proof = _proof(opened, record, tag)
+    proof = _proof(opened, record, step[-1].index, tag)
     if details_of(record.started).is_direct:  # No engine has a record of it.
         return proof
     try:
@@ -295,13 +295,15 @@ def _evidence(opened: OpenCatalog, record: Record, step: Step | None, tag: str) 
     return replace(evidence, facts=(*proof.facts, *evidence.facts), took_effect=took_effect)
 
 
-def _proof(opened: OpenCatalog, record: Record, tag: str) -> Evidence:
+def _proof(opened: OpenCatalog, record: Record, index: int, tag: str) -> Evidence:
     """Return what `migrate` would settle the statement by: its table now, and its version at the announcement."""
     if record.before is None:
         return Evidence()
     try:
-        now = version_now(opened.target.catalog, opened.engine, opened.store, record.before)
-        took_effect, why = verdict(record.before, now, tag)
+        statement = statement_of(read_statements(opened.target, record), index)
+        took_effect, why = table_shows(
+            opened.target.catalog, opened.engine, opened.store, record.before, tag, statement
+        )
     except GlacierbaseError as error:
         return Evidence((f"{record.before.table} could not be read: {error.message}",))
     if took_effect is False and not is_engine_gone(details_of(record.started).process):
@@ -309,12 +311,23 @@ def _proof(opened: OpenCatalog, record: Record, tag: str) -> Evidence:
     return Evidence((why,), took_effect)
 
 
-def version_now(catalog: Catalog, engine: Engine, store: Store, before: TableVersion) -> TableVersion | None:
-    """Return the present version of a table, read as the one before it was; None if the table is gone."""
-    if not before.by_engine:
-        return store.table_version(before.table)
-    with closing(engine.start().open_session()) as session:
-        return type_of(catalog).table_version(catalog, session, before.table)
+def statement_of(statements: Sequence[Named], index: int) -> Named | None:
+    """Return a statement of a file; None if the history does not hold its complete text."""
+    return next((named for named in statements if named.statement.index == index), None)
+
+
+def table_shows(
+    catalog: Catalog, engine: Engine, store: Store, before: TableVersion, tag: str, statement: Named | None
+) -> tuple[bool | None, str]:
+    """Read the table of a statement again, as its version before was read, and return the verdict."""
+    if before.by_engine:
+        with closing(engine.start().open_session()) as session:
+            now = type_of(catalog).table_version(catalog, session, before.table)
+    else:
+        now = store.table_version(before.table)
+    if (now is None or not now.exists) and (name := new_name(statement)):
+        now = store.table_version(name)
+    return verdict(before, now, tag, ends_name=ends_name(statement))
 
 
 def _engine_state(record: Record, may_run: bool) -> str:

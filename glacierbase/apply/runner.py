@@ -13,10 +13,11 @@ from glacierbase.apply.failures import outcome_unknown, statement_failed, stoppe
 from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.progress import Progress
+from glacierbase.apply.repair import statement_of
 from glacierbase.apply.results import AppliedFile, FailedFile
 from glacierbase.apply.session import FileSession
 from glacierbase.apply.table_records import FileRecord, TableRecords
-from glacierbase.errors import EngineError, GlacierbaseError, LockLost, NotPlain, StatementRefused
+from glacierbase.errors import EngineError, GlacierbaseError, LockLost, NotPlain, OutcomeUnknown, StatementRefused
 from glacierbase.executors import InFlight, Session
 from glacierbase.executors.cancel import cancelling
 from glacierbase.executors.direct import FileEngine
@@ -25,6 +26,7 @@ from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.statements import Step
 from glacierbase.model.migration import EventType, State, Statement
+from glacierbase.model.shape import TableVersion
 from glacierbase.run.activity import doing
 from glacierbase.run.run import statement_tag
 
@@ -80,7 +82,8 @@ class Runner:
         self._engines = held.target.file_engines()
         # The name of the engine of the last file.
         self._engine: str | None = None
-        # Whether `migrate` may settle the outcome of the statement that was announced last.
+        # The version of the table before the statement that was announced last, and whether `migrate` may settle its outcome.
+        self._before: TableVersion | None = None
         self._may_settle = False
         # Deferred outcomes of files, to which the records of their tables are to be added before they are appended.
         self._outcomes: list[tuple[Entry, FileRecord]] = []
@@ -218,7 +221,8 @@ class Runner:
             self._record_stop(announcement, file, statement.index)
             raise
         has_file = self._held.target.catalog.plan_required or file.has_plan_file
-        self._may_settle = versioned.details.before is not None and not has_file
+        self._before = versioned.details.before
+        self._may_settle = self._before is not None and not has_file
         # Deferred first, so that it is recorded even if the lock is lost.
         self._recorder.defer(versioned)
         self._flush_and_prove(file, statement)
@@ -265,7 +269,7 @@ class Runner:
                 doing(what, session.progress),
                 cancelling(session, self._held.engine.cancelled, self._held.engine.close_executor),
             ):
-                return session.execute(statement.text, tag=tag)
+                return self._answer(file, statement, tag, what)
         except EngineError as lost:
             if isinstance(lost, NotPlain) and (other := self._engines.instead(lost.message)):
                 self._defer_outcome(entries.interrupted(compiled, statement.index - 1), file, statement.index - 1)
@@ -278,6 +282,17 @@ class Runner:
             # Such as the caller's KeyboardInterrupt: the engine may still be executing the statement.
             self._recorder.append(entries.unknown(compiled, statement, _milliseconds_since(started)))
             raise
+
+    def _answer(self, file: _RunningFile, statement: Statement, tag: str, what: str) -> str | None:
+        """Return the engine's id of a statement that took effect: a direct one whose answer was lost is settled by its table."""
+        try:
+            return file.session.execute(statement.text, tag=tag)
+        except OutcomeUnknown as lost:
+            if not file.engine.is_direct or self._before is None:
+                raise
+            named = statement_of(file.compiled.named, statement.index)
+            recover.settle_lost(self._held, lost, self._before, tag, named, what)
+            return None
 
     def _look_up(self, error: EngineError, statement: InFlight) -> EngineError | None:
         """Return the error, with what the engine's record of the statement proves; None where it proves that it took effect.

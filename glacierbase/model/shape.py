@@ -105,7 +105,8 @@ class TableVersion:
     Attributes:
         table: the table's name, as the history records names.
         uuid: the UUID of the table; another table of the same name has another one. Empty for Delta.
-        metadata: the location of the metadata file to which the catalog points; of Delta, number and time of the commit.
+        metadata: the location of the metadata file to which the catalog points; of Delta, number and time of the commit. Empty
+            where there is no table.
         sequence: the sequence number of the snapshot that was added last; 0 before the first one, and in format version 1; of
             Delta, the number of the commit.
         previous: the `metadata` of the version before, or None.
@@ -122,6 +123,16 @@ class TableVersion:
     tag: str | None = None
     shape: Shape | None = None
     by_engine: bool = False
+
+    @classmethod
+    def absent(cls, table: str) -> TableVersion:
+        """Return the version of a table that does not exist."""
+        return cls(table, "", "", 0)
+
+    @property
+    def exists(self) -> bool:
+        """Whether there is such a table."""
+        return bool(self.metadata)
 
 
 @dataclass(frozen=True, slots=True)

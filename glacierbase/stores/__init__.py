@@ -99,7 +99,7 @@ class Store(Protocol):
         """Return the rows of the lock table, unchecked, or None if there is no lock table."""
 
     def table_version(self, table: str) -> TableVersion | None:
-        """Return the version of a user's table, uncached; None if it is in another catalog or does not exist.
+        """Return the version of a user's table, uncached; None if it is in another catalog.
 
         Args:
             table: its name as recorded in the history.

@@ -427,8 +427,8 @@ BREAKS = (
     Break(
         "a late commit is not waited for",
         "apply/recover.py",
-        "        if outcome[0] is False:\n",
-        "        if False:\n",
+        "        if took_effect is not False:\n",
+        "        if True:\n",
         "unit/apply/test_recover.py::test_a_commit_that_lands_late_is_waited_for",
     ),
     Break(

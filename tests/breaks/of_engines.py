@@ -528,4 +528,63 @@ BREAKS = (
         "",
         "unit/executors/test_direct_races.py::test_a_table_that_was_created_or_renamed_is_not_read_again",
     ),
+    Break(
+        "a lost COMMIT counts as one that was not sent",
+        "executors/iceberg/sql.py",
+        'lambda _: setattr(self, "in_doubt", True)',
+        "lambda _: None",
+        "unit/executors/test_direct_races.py::"
+        "test_a_database_that_ends_the_connection_at_the_commit_leaves_the_outcome_open",
+    ),
+    Break(
+        "a lost request counts as one that was not sent",
+        "executors/iceberg/rest.py",
+        "self.in_doubt = before or not _changes_nothing(request)",
+        "self.in_doubt = before",
+        "unit/executors/test_direct_races.py::test_a_server_whose_answer_is_lost_leaves_the_outcome_open",
+    ),
+    Break(
+        "a proxy's time-out counts as a refusal",
+        "executors/iceberg/rest.py",
+        " - {408}",
+        "",
+        "unit/executors/test_direct_races.py::test_a_server_that_answers_an_error_of_the_client_refuses_the_statement",
+    ),
+    Break(
+        "an error before the commit leaves the outcome open",
+        "executors/iceberg/executor.py",
+        "            if self._lakes.in_doubt:\n",
+        "            if True:\n",
+        "unit/executors/test_direct_races.py::"
+        "test_a_database_that_ends_the_connection_before_the_commit_refuses_the_statement",
+    ),
+    Break(
+        "a direct statement that a server may still execute is recorded as failed",
+        "apply/recover.py",
+        '        _wait(max(least, bound), held.engine.cancelled, f"{what}: {before.table}")\n',
+        "",
+        "engines/test_direct_lost.py::test_a_request_that_a_server_did_not_execute_is_a_failed_statement",
+    ),
+    Break(
+        "a table that is gone proves that it was dropped",
+        "apply/verdict.py",
+        'return None, f"{table} is gone"',
+        'return True, f"{table} is gone"',
+        "unit/apply/test_verdict.py::test_a_table_that_was_to_be_dropped_or_renamed_proves_it_by_its_uuid",
+    ),
+    Break(
+        "a table that only another format reads counts as absent",
+        "apply/recover.py",
+        "if version and (version.exists or may_be_absent):",
+        "if version:",
+        "unit/apply/test_version_before.py::test_a_table_that_the_store_does_not_find_has_no_version_for_an_engine",
+    ),
+    Break(
+        "a table that a statement would replace is created as any other",
+        "executors/iceberg/ddl/tables.py",
+        "catalog.new_replacement if replaces else catalog.new_table",
+        "catalog.new_table",
+        "unit/executors/test_direct_races.py::"
+        "test_a_server_that_stages_no_table_refuses_to_create_one_in_place_of_another",
+    ),
 )

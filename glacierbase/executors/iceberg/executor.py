@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from typing import Any
 
-from glacierbase.errors import NotPlain, StatementRefused
+from glacierbase.errors import NotPlain, OutcomeUnknown, StatementRefused
 from glacierbase.executors import Evidence, InFlight, ListedTable, Row, Session
 from glacierbase.executors.iceberg.ddl import run
 from glacierbase.executors.iceberg.errors import mapped
@@ -43,9 +43,9 @@ class IcebergExecutor:
         return Evidence()
 
     def proving_table(self, sql: str, file: str) -> str | None:  # noqa: ARG002 (the port's)
-        """Return the table of a statement that commits to one table."""
+        """Return the table of a statement: of a rename, the one that is renamed."""
         targets = read(sql, SPARK.name).targets
-        return targets[0].recorded if len(targets) == 1 else None
+        return targets[0].recorded if targets else None
 
     def close(self) -> None:
         """Close the connections to the catalogs."""
@@ -72,8 +72,13 @@ class IcebergSession:
         if why := why_not_plain(statement):
             raise NotPlain(why)
         self._lakes.begin(tag)
-        with mapped():
-            run(self._lakes, statement)
+        try:
+            with mapped():
+                run(self._lakes, statement)
+        except OutcomeUnknown as error:
+            if self._lakes.in_doubt:
+                raise
+            raise StatementRefused(error.error_class, error.message, hint=error.hint) from error
         return None
 
     def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:  # noqa: ARG002 (the port's)

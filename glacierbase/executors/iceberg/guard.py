@@ -76,6 +76,8 @@ class Guarded(Catalog):  # type: ignore[misc]
     Attributes:
         commit_seconds: as `Store.commit_seconds`.
         statement: the tag of the statement that commits; None for commits of history and lock.
+        notes_changes: whether `in_doubt` is False until a change is sent.
+        in_doubt: whether an error of the statement leaves open what it changed.
         adds_properties: whether this catalog, not its server, adds the properties of new tables, and applies updates.
     """
 
@@ -83,6 +85,12 @@ class Guarded(Catalog):  # type: ignore[misc]
 
     commit_seconds: float | None = None
     statement: str | None = None
+    notes_changes = False
+    in_doubt = True
+
+    def begin(self, statement: str | None) -> None:
+        """Begin a statement, by its tag. Nothing of it is sent yet."""
+        self.statement, self.in_doubt = statement, not self.notes_changes
 
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
         """Check first: PyIceberg calls this with the properties of each table that it loads."""
@@ -92,6 +100,10 @@ class Guarded(Catalog):  # type: ignore[misc]
     def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> None:
         """Create a table where the catalog places it."""
         self.create_table(identifier, schema, location, spec, properties=properties)
+
+    def new_replacement(self, *arguments: Any) -> None:
+        """Create a table, as `new_table` does, by a statement that would replace one."""
+        self.new_table(*arguments)
 
     def rename_table(self, from_identifier: Any, to_identifier: Any) -> None:
         """Rename a table. It is not loaded afterwards, as PyIceberg does: an error would say that nothing was renamed."""

@@ -60,7 +60,7 @@ class Lakes:
                 raise NotPlain(error.message) from error
             if place.kind == "sql":
                 opened.create_tables()
-            opened.statement = self._statement
+            opened.begin(self._statement)
             self._opened[name] = opened
         return self._opened[name]
 
@@ -68,7 +68,12 @@ class Lakes:
         """Let the commits of the next statement carry its tag."""
         self._statement = tag
         for opened in self._opened.values():
-            opened.statement = tag
+            opened.begin(tag)
+
+    @property
+    def in_doubt(self) -> bool:
+        """Whether an error of the statement leaves open what it changed."""
+        return any(opened.in_doubt for opened in self._opened.values())
 
     def place(self, name: Name) -> tuple[Any, Identifier]:
         """Return the catalog of a table or a view, and its name there.

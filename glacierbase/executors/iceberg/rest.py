@@ -11,9 +11,10 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from pyiceberg.catalog.rest import RestCatalog as _RestCatalog
+from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 from requests import PreparedRequest, Response, Session
 from requests.exceptions import ConnectionError as NotRead
-from urllib3.exceptions import HTTPError, ProtocolError
+from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionError, ProtocolError
 
 from glacierbase.errors import OutcomeUnknown
 from glacierbase.executors.iceberg.guard import Guarded, check_implementations
@@ -31,6 +32,9 @@ _GZIP = ("gzip", "x-gzip")
 _PORTS = {"http": 80, "https": 443}
 # Answers after which a request may succeed. PyIceberg repeats a request after a refused token only.
 _BUSY = (429, 500, 502, 503, 504)
+# Answers that prove that the request had no effect: the errors of the client, and that of a server without such a request. A
+# proxy may answer 408 in place of the server.
+_WITHOUT_EFFECT = frozenset((*range(400, 500), 501)) - {408}
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
 # The waits before a read is repeated whose connection the server closed before it had answered.
 _RESET_PAUSES_SECONDS = (0.1, 0.2, 0.4)
@@ -40,6 +44,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
     """Restrict every request, including those for the configuration and for a token; PyIceberg bounds none."""
 
     adds_properties = False
+    notes_changes = True
 
     def __init__(self, name: str, wait_seconds: float = WAIT_SECONDS, **properties: str) -> None:
         """Args:
@@ -68,6 +73,29 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         """Restrict the session: PyIceberg calls this first with every session, before it requests a token."""
         super()._config_headers(session)
         restrict(session, self._origins, self._timeouts, self._wait_seconds, self._client_id)
+        session.send = partial(self._noted, session.send)
+
+    def _noted(self, send: Callable[..., Response], request: PreparedRequest, **options: Any) -> Response:
+        """Send a request, and note whether it may have changed something."""
+        before = self.in_doubt
+        self.in_doubt = before or not _changes_nothing(request)
+        try:
+            response = send(request, **options)
+        except NotRead as error:
+            if _was_not_sent(error):
+                self.in_doubt = before
+            raise
+        if response.status_code in _WITHOUT_EFFECT:
+            self.in_doubt = before
+        return response
+
+    def new_replacement(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> None:
+        """Create a table in two requests, as Iceberg does: the server may give it other properties."""
+        staged = self.create_table_transaction(identifier, schema, location, spec, properties=properties)
+        try:
+            staged.commit_transaction()
+        except CommitFailedException as error:
+            raise TableAlreadyExistsError(f"{'.'.join(identifier)} already exists") from error
 
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
         """Check the address that signs requests to S3, if the server names one: it receives the token and the headers."""
@@ -162,6 +190,12 @@ def _answered(send: Callable[..., Response], request: PreparedRequest, **options
                 raise
             time.sleep(pause)
     return send(request, **options)
+
+
+def _was_not_sent(error: NotRead) -> bool:
+    """Return whether there was no connection on which a request could be sent."""
+    reason = getattr(next(iter(error.args), None), "reason", None)
+    return isinstance(reason, (NewConnectionError, ConnectTimeoutError))
 
 
 def _changes_nothing(request: PreparedRequest) -> bool:

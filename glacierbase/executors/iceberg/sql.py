@@ -39,12 +39,16 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
     open: every later read through that connection shows the uncommitted rows.
     """
 
+    notes_changes = True
+
     def __init__(self, name: str, **properties: str) -> None:
         super().__init__(name, **properties | {"uri": _with_literal_file(properties["uri"])})
 
     def _init_catalog(self) -> None:
         """Register the listeners before the engine is first used."""
         event.listen(self.engine, "handle_error", _discard)
+        # A transaction takes effect by its COMMIT alone. None is sent for a read.
+        event.listen(self.engine, "commit", lambda _: setattr(self, "in_doubt", True))
         # libpq limits only network waits. Set per transaction, because a pooler refuses or shares the settings of a session.
         timeout = int(self.engine.url.query.get("tcp_user_timeout", 0))
         # SQLite runs inside the process that commits, and ends with it.

@@ -144,9 +144,10 @@ class IcebergStore:
 
     def table_version(self, table: str) -> TableVersion | None:
         name = identifier(table, self._opening.name)
-        if name is None or self.commit_seconds is None:
+        if name is None:
             return None
-        return self._of_table(lambda: _version(table, self._catalog.load_table(name)))
+        version = self._of_table(lambda: (_version(table, self._catalog.load_table(name)),))
+        return TableVersion.absent(table) if version is None else version[0]
 
     def create(self, free: LockRow) -> None:
         if self._existing(self._history) is None:

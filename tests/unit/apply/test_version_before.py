@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import Interrupted, OutcomeUnknown
+from glacierbase.history.details import details_of
 from glacierbase.model.shape import TableVersion
 from glacierbase.run.processes import engine_process
 from tests.support.fakes import FakeSession, lost_answer
@@ -87,6 +88,17 @@ def test_a_table_whose_version_cannot_be_read_is_read_once_in_a_run(world: World
     world.migrate()
     assert world.values() == [1, 2]
     assert read.count("table_version") == 1
+
+
+@pytest.mark.parametrize("is_direct", [True, False])
+def test_a_table_that_the_store_does_not_find_has_no_version_for_an_engine(world: World, is_direct: bool) -> None:
+    """Such a table may be one of another format in the same catalog; what runs in the process of the run has no other format."""
+    world.tables.versions[TABLE] = TableVersion.absent(TABLE)
+    if not is_direct:
+        world.engine.process = ended_process()
+    world.migrate()
+    recorded = {details_of(event).before for event in world.events if event.version == "2" and event.event == "started"}
+    assert recorded == {TableVersion.absent(TABLE) if is_direct else None}
 
 
 def test_a_commit_of_another_catalog_in_the_same_command_proves_nothing(

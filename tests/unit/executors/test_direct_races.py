@@ -175,6 +175,8 @@ CHANGES: list[tuple[str, Callable[[Writers], bool]]] = [
     ("CREATE OR REPLACE TABLE lake.a.new (id int)", lambda writers: writers.tables() == ["new", "t"]),
     (f"DROP TABLE {TABLE}", lambda writers: writers.tables() == []),
 ]
+# Those of a server that refuses to stage a table.
+REQUESTS = [change for change in CHANGES if "REPLACE" not in change[0]]
 RENAME = (f"ALTER TABLE {TABLE} RENAME TO new", lambda writers: writers.tables() == ["new"])
 
 
@@ -236,7 +238,7 @@ def test_a_server_whose_answer_is_lost_leaves_the_outcome_open(server: tuple[Che
     proxy, writers = server
     request = "(POST .*/tables(/t)?|DELETE .*/tables/t)$"
     writers.run("CREATE NAMESPACE lake.a")
-    for status, is_after, changes in ((RESET, True, CHANGES), (RESET, False, CHANGES[:3]), (503, True, CHANGES[:1])):
+    for status, is_after, changes in ((RESET, True, REQUESTS), (RESET, False, REQUESTS[:2]), (503, True, REQUESTS[:1])):
         for sql, took_effect in changes:
             writers.run(f"CREATE TABLE IF NOT EXISTS {TABLE} (id int)", "DROP TABLE IF EXISTS lake.a.new")
             proxy.log.clear()
@@ -245,3 +247,75 @@ def test_a_server_whose_answer_is_lost_leaves_the_outcome_open(server: tuple[Che
                 writers.run(sql)
             assert proxy.statuses(request) == [status]
             assert took_effect(writers) is is_after
+
+
+@pytest.mark.parametrize(("sql", "took_effect"), [*CHANGES, RENAME])
+def test_a_database_that_ends_the_connection_before_the_commit_refuses_the_statement(
+    sql: str, took_effect: Callable[[Writers], bool], writers: Writers, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A transaction without COMMIT has no effect, whatever else it sent."""
+    writers.run("CREATE NAMESPACE lake.a", f"CREATE TABLE {TABLE} (id int)")
+    with closing(IcebergExecutor(writers._catalog)) as executor:
+        dialect = executor._lakes.open("lake").engine.dialect
+        do_execute = dialect.do_execute
+
+        def end(cursor: Any, statement: str, *arguments: Any) -> None:
+            do_execute(cursor, statement, *arguments)
+            if not statement.startswith("SELECT"):
+                raise sqlite3.OperationalError("server closed the connection unexpectedly")
+
+        monkeypatch.setattr(dialect, "do_execute", end)
+        with pytest.raises(StatementRefused, match="closed the connection"):
+            executor.open_session().execute(sql)
+    assert not took_effect(writers)
+
+
+def test_a_location_that_cannot_be_written_refuses_the_statement(writers: Writers, tmp_path: Path) -> None:
+    """The metadata file is written before the commit is sent."""
+    (tmp_path / "file").touch()
+    writers.run("CREATE NAMESPACE lake.a", f"CREATE TABLE {TABLE} (id int)")
+    before = writers.table()
+    with pytest.raises(StatementRefused, match="file/t"):
+        writers.run(f"ALTER TABLE {TABLE} SET LOCATION 'file://{tmp_path}/file/t'")
+    assert writers.table().metadata == before.metadata
+
+
+def test_a_server_that_answers_an_error_of_the_client_refuses_the_statement(
+    server: tuple[CheckingProxy, Writers], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the specification nothing was done; any other error leaves the outcome open."""
+    monkeypatch.setattr(commit, "_FIRST_PAUSE_SECONDS", 0)
+    proxy, writers = server
+    request = "(POST .*/tables(/t)?|DELETE .*/tables/t)$"
+    writers.run("CREATE NAMESPACE lake.a", f"CREATE TABLE {TABLE} (id int)")
+    for sql, took_effect in REQUESTS:
+        for status in (400, 403, 404, 409, 419, 422, 429, 501, 408, 500, 502, 504):
+            proxy.faults = [Fault(request, [status] * 5)]
+            kind = OutcomeUnknown if status in (408, 500, 502, 504) else StatementRefused
+            with pytest.raises(kind):
+                writers.run(sql)
+            assert not took_effect(writers)
+
+
+def test_a_server_that_stages_no_table_refuses_to_create_one_in_place_of_another(
+    server: tuple[CheckingProxy, Writers],
+) -> None:
+    """As on Spark. CREATE OR REPLACE of a table that exists stages none."""
+    _, writers = server
+    writers.run("CREATE NAMESPACE lake.a", f"CREATE TABLE {TABLE} (id int)")
+    with pytest.raises(StatementRefused, match="Stage create is not supported"):
+        writers.run("CREATE OR REPLACE TABLE lake.a.new (id int)")
+    assert writers.tables() == ["t"]
+
+
+def test_a_server_that_cannot_be_reached_refuses_the_statement(tmp_path: Path) -> None:
+    """Nothing is sent without a connection."""
+    with checking_proxy(PythonCatalog(tmp_path).answer) as proxy:
+        ProjectFolder(tmp_path / "project").catalog(WEB.replace("ADDRESS", proxy.address))
+        executor = IcebergExecutor(only_catalog(tmp_path / "project"))
+        session = executor.open_session()
+        session.execute("CREATE NAMESPACE lake.a")
+        session.execute(f"CREATE TABLE {TABLE} (id int)")
+    executor._lakes.open("lake")._session.close()  # The connection to the thread that still answers.
+    with closing(executor), pytest.raises(StatementRefused):
+        session.execute(f"DROP TABLE {TABLE}")

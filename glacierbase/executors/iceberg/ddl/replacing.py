@@ -50,7 +50,7 @@ def replace_table(lakes: Lakes, statement: ParsedStatement) -> None:
     """
     if not _replaced(lakes, statement):
         try:
-            create_table(lakes, statement)
+            create_table(lakes, statement, replaces=True)
         except StatementRefused as error:
             if error.error_class != "TABLE_OR_VIEW_ALREADY_EXISTS":
                 raise

@@ -35,8 +35,11 @@ _NOT_STORED = frozenset(
 )  # fmt: skip
 
 
-def create_table(lakes: Lakes, statement: ParsedStatement) -> None:
+def create_table(lakes: Lakes, statement: ParsedStatement, *, replaces: bool = False) -> None:
     """Create an empty table.
+
+    Args:
+        replaces: whether the statement would replace a table.
 
     Raises:
         StatementRefused: there is a table or a view of this name, unless IF NOT EXISTS accepts it.
@@ -50,7 +53,8 @@ def create_table(lakes: Lakes, statement: ParsedStatement) -> None:
                 raise already_exists(name)
             properties = properties_of(lakes, statement, OF_NEW_TABLES if catalog.adds_properties else {})
             spec = spec_of(statement, schema)
-            catalog.new_table(identifier, schema, statement.options.location, spec, properties)
+            create = catalog.new_replacement if replaces else catalog.new_table
+            create(identifier, schema, statement.options.location, spec, properties)
     except StatementRefused as error:
         if error.error_class == "NoSuchNamespaceError":
             raise _no_namespace(identifier) from error
