@@ -22,6 +22,7 @@ def test_one_command_prints_a_table_of_ratios() -> None:
         "tests.benchmarks",
         "questions",
         "history",
+        "plain_review",
         "--runs",
         "1",
         "--largest",
@@ -35,4 +36,4 @@ def test_one_command_prints_a_table_of_ratios() -> None:
     head, _, *rows = lines
     assert head[0] == "measured"
     assert [row[0] for row in rows if row[1].startswith("failed") or not row[4]] == []
-    assert len(rows) == 8
+    assert len(rows) == 12

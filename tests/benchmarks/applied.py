@@ -25,12 +25,30 @@ from tests.support.project_folder import REPOSITORY, ProjectFolder
 
 # The most appends that lie between the last compaction and now in a history that has been written one by one.
 SINGLE_APPENDS = 25
+ICEBERG = """\
+migrationExecutor:
+  type: iceberg
+  conf:
+    name: lake
+    properties:
+      type: sql
+      uri: sqlite:///WAREHOUSE/catalog.db
+      warehouse: file://WAREHOUSE/tables
+"""
 
 
 def lake_project(folder: Path) -> ProjectFolder:
     """A project with the one catalog `shop`, and a new warehouse."""
     project = ProjectFolder(folder)
     project.catalog(LAKE.replace("WAREHOUSE", str(folder / "warehouse")))
+    return project
+
+
+def plain_project(folder: Path) -> ProjectFolder:
+    """A project like it, whose catalog is of `type: iceberg`: PyIceberg runs its files."""
+    project = ProjectFolder(folder)
+    project.catalog(ICEBERG.replace("WAREHOUSE", str(folder / "warehouse")))
+    (folder / "warehouse").mkdir()
     return project
 
 

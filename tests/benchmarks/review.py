@@ -125,7 +125,11 @@ def _branch(folder: Path, files: int, namespaces: int) -> ProjectFolder:
 
 def _project(folder: Path, files: int) -> Path:
     """Return a project with so many files in the base, and one on top."""
-    project = lake_project(folder)
+    return commit_files(lake_project(folder), files)
+
+
+def commit_files(project: ProjectFolder, files: int) -> Path:
+    """Commit so many files to the base of an empty project, write one on top, and return the project's folder."""
     commit_all(project.root)
     for number in range(files):
         table, is_first = f"lake.a.t{(number - 1) // 10}", number % 10 == 1

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from collections.abc import Iterator
 from contextlib import closing
 from dataclasses import asdict, replace
@@ -12,6 +14,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.partitioning import PartitionField as Partitioned
 from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
+from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import NullOrder, SortDirection, SortOrder
 from pyiceberg.table.sorting import SortField as Sorted
 from pyiceberg.transforms import BucketTransform, DayTransform, IdentityTransform, VoidTransform
@@ -183,3 +186,18 @@ def test_a_shape_is_a_value(vendor: SqlCatalog, reader: ShapeReader) -> None:
     assert asdict(first)["columns"] == (
         {"id": 1, "name": "id", "type": "bigint", "required": False, "comment": None, "default": None},
     )
+
+
+def test_a_shape_from_metadata_loads_nothing_that_reads_files() -> None:
+    """Reviews read metadata that they hold in memory, and the import of PyArrow would take longer than all else they do."""
+    metadata = new_table_metadata(
+        Schema(NestedField(1, "id", LongType())), PartitionSpec(), SortOrder(), "memory://t", {}
+    )
+    code = (
+        "import sys; from glacierbase.executors.iceberg.shape import shape_from_json; "
+        "print(shape_from_json('lake.a.t', sys.stdin.read()).columns[0].name, 'pyarrow' in sys.modules)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], input=metadata.model_dump_json(), capture_output=True, text=True, check=True
+    )
+    assert done.stdout.split() == ["id", "False"]
