@@ -235,7 +235,7 @@ def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
 @pytest.mark.long
 @pytest.mark.spark
 def test_what_init_writes_runs(tmp_path: Path) -> None:
-    """The project runs without an edit, without Spark and on it; a dry run changes nothing, and `pending --exit-code` exits with 7."""
+    """The project runs without an edit, on both engines; a dry run changes nothing, and `pending --exit-code` exits with 7."""
     fresh = ProjectFolder(tmp_path / "fresh")
     assert fresh.run("init", "web").code == 0
     fresh.file("0002_add_event.sql", ADD_EVENT, "web")
