@@ -137,11 +137,11 @@ class TableRecords:
 
     @contextmanager
     def _session(self) -> Iterator[Session | None]:
-        """Open a session if the engine is open: none is started for a snapshot."""
+        """Open a session of the executor that is open, if one is: none is started for a snapshot."""
         session = None
         if self._engine.name is not None:
             with suppress(GlacierbaseError):
-                session = self._engine.start().open_session()
+                session = self._engine.executor.open_session()
         with closing(session) if session else nullcontext():
             yield session
 

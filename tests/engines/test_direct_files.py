@@ -17,6 +17,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
 from glacierbase.errors import NotPlain
+from glacierbase.executors.engine import Engine
 from glacierbase.executors.iceberg.executor import IcebergExecutor
 from glacierbase.executors.iceberg.lakes import Lakes
 from tests.support.catalog_files import LAKE, RUNTIME
@@ -107,6 +108,23 @@ def test_plain_files_run_without_spark(direct: DirectProject) -> None:
     assert (shown["engine"], shown["needs_engine"]) == ("spark", "statement 1: create_view needs the engine")
     refused = ask_here(direct, "migrate")
     assert refused.document["error"]["code"] in ("SPARK_NOT_INSTALLED", "SPARK_VERSION_MISMATCH")
+
+
+@pytest.mark.usefixtures("without_spark")
+def test_a_change_by_another_client_is_named_without_spark(
+    direct: DirectProject, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its commit is read by the executor of the file."""
+    direct.file("0001_a.sql", SET.format("first"))
+    assert ask_here(direct, "migrate").code == 0
+    with direct.table.transaction() as other:
+        other.set_properties({"by-hand": "1"})
+    monkeypatch.setattr(Engine, "start_in_background", lambda engine: pytest.fail("Spark starts"))
+    direct.file("0002_b.sql", SET.format("second"))
+    done = ask_here(direct, "migrate")
+    assert done.code == 0, done.stderr
+    [warning] = done.entry()["warnings"]
+    assert "by-hand: 1: not from a migration" in warning
 
 
 @pytest.mark.usefixtures("without_spark")
