@@ -241,3 +241,35 @@ def test_plain_files_run_beside_those_that_need_spark(tmp_path: Path, warm_cache
     contexts = {json.dumps(json.loads(event["details"])["session"]) for event in events if event["event"] == "started"}
     assert len(contexts) == 1, "a file that stops in one engine goes on in the other"
     assert {"first", "second", "third"} <= direct.properties.keys()
+
+
+@pytest.mark.spark
+@pytest.mark.long
+def test_each_engine_works_on_what_the_other_has_just_done(tmp_path: Path, warm_cache: None) -> None:
+    """In one run, and with Iceberg's cache of tables in Spark: new columns, a new partition spec, a table of a name that another had."""
+    direct = DirectProject(tmp_path / "project", runtime=RUNTIME)
+    for number, sql in enumerate(
+        (
+            "INSERT INTO lake.a.t VALUES (1)",
+            "ALTER TABLE lake.a.t ADD COLUMN (kind string, at timestamp);\nALTER TABLE lake.a.t RENAME COLUMN id TO key",
+            "INSERT INTO lake.a.t (key, kind) VALUES (2, 'b');\nALTER TABLE lake.a.t ADD COLUMN late int",
+            "ALTER TABLE lake.a.t RENAME COLUMN late TO later;\nALTER TABLE lake.a.t ADD PARTITION FIELD bucket(2, key)",
+            "INSERT INTO lake.a.t (key, later) SELECT key + 10, 3 FROM lake.a.t",
+            "ALTER TABLE lake.a.t RENAME TO a.old;\nCREATE TABLE lake.a.t (name string) USING iceberg",
+            "INSERT INTO lake.a.t VALUES ('new');\nDELETE FROM lake.a.old WHERE key = 1",
+            "DROP TABLE lake.a.t",
+            "CREATE TABLE lake.a.t USING iceberg AS SELECT key, kind, later FROM lake.a.old",
+        ),
+        start=1,
+    ):
+        direct.file(f"{number}_a.sql", sql)
+    done = direct.ask("migrate")
+    assert done.code == 0, done.stderr
+    assert [file["engine"] for file in done.entry()["applied"]] == ["spark", "direct"] * 4 + ["spark"]
+    rows = direct.table.scan().to_arrow().to_pylist()
+    assert sorted((row["key"], row["kind"], row["later"]) for row in rows) == [
+        (2, "b", None),
+        (11, None, 3),
+        (12, None, 3),
+    ]
+    assert direct.ask("drift").entry()["drifts"] == []
