@@ -246,7 +246,7 @@ def test_plain_files_run_beside_those_that_need_spark(tmp_path: Path, warm_cache
 @pytest.mark.spark
 @pytest.mark.long
 def test_each_engine_works_on_what_the_other_has_just_done(tmp_path: Path, warm_cache: None) -> None:
-    """In one run, and with Iceberg's cache of tables in Spark: new columns, a new partition spec, a table of a name that another had."""
+    """In one run, with Iceberg's cache of tables in Spark: columns, a partition spec, and a table with the name of a former one."""
     direct = DirectProject(tmp_path / "project", runtime=RUNTIME)
     for number, sql in enumerate(
         (
