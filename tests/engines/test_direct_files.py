@@ -114,7 +114,7 @@ def test_plain_files_run_without_spark(direct: DirectProject) -> None:
 def test_a_change_by_another_client_is_named_without_spark(
     direct: DirectProject, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its commit is read by the executor of the file."""
+    """The executor of the file reads the commits of the table."""
     direct.file("0001_a.sql", SET.format("first"))
     assert ask_here(direct, "migrate").code == 0
     with direct.table.transaction() as other:

@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from typing import TypeAlias
 
 from glacierbase.executors.iceberg.plain_tables import (
-    NOT_PLAIN,
     why_no_plain_namespace,
+    why_no_plain_property,
     why_no_plain_rename,
     why_no_plain_table,
 )
@@ -29,20 +29,6 @@ from glacierbase.sql.statement import (
 _Check: TypeAlias = Callable[[ParsedStatement], str | None]
 # Properties that are no properties: Spark moves the table to a snapshot by them.
 _MOVES = ("current-snapshot-id", "cherry-pick-snapshot-id")
-# PyIceberg reads these when it commits.
-BOOLEANS = (
-    "write.metadata.delete-after-commit.enabled",
-    "write.object-storage.enabled",
-    "write.object-storage.partitioned-paths",
-)
-# Iceberg reads these when it commits; a table on which it cannot read them accepts no further change by Spark.
-_NUMBERS = frozenset(
-    {
-        "commit.retry.num-retries", "commit.retry.min-wait-ms", "commit.retry.max-wait-ms", "commit.retry.total-timeout-ms",
-        "commit.num-status-checks", "commit.status-check.num-retries", "commit.status-check.min-wait-ms",
-        "commit.status-check.max-wait-ms", "commit.status-check.total-timeout-ms", "write.metadata.previous-versions-max",
-    }
-)  # fmt: skip
 # Types that are others in Iceberg, and types with fields, which Spark does not change as a whole.
 _ONLY_SPARK = ("tinyint", "byte", "smallint", "short", "char", "character", "varchar", "struct", "array", "map")
 # How many numbers each transform has.
@@ -91,21 +77,11 @@ def _property(part: Property) -> str | None:
     key, value = part.key, part.value
     if part.operation == "unset_properties":
         return None if value is None else f"UNSET has a value for {key}"
-    if value is None:
-        return f"{key} has no value"
     if key.lower() in _MOVES:
         return f"{key} moves the table to another snapshot"
-    if key == "format-version" and value not in ("1", "2"):
-        return f"the format version {value}"
     if key != "location" and key.lower() == "location":
         return f"{key} is the location"
-    if key in _NUMBERS and not re.fullmatch(r"[0-9]{1,9}", value):
-        return f"the value of {key} is no number"
-    if key in BOOLEANS and value not in ("true", "false"):
-        return f"the value of {key} is neither true nor false"
-    if NOT_PLAIN.fullmatch(key):
-        return f"PyIceberg ignores {key}, or would load code"
-    return None
+    return why_no_plain_property(part)
 
 
 def _location(statement: ParsedStatement) -> str | None:

@@ -18,12 +18,28 @@ _RESERVED = frozenset(
     {"provider", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
 )  # fmt: skip
 # Properties by which Iceberg loads code or encrypts, that PyIceberg ignores, or that only Iceberg's own catalogs write.
-NOT_PLAIN = re.compile(
+_NOT_PLAIN = re.compile(
     r"(write\.)?py-.*|.*\.py-.*|write\.location-provider\..*|write\.metadata\.compression-codec|encryption\..*|engine\..*"
     r"|option\..*"
 )
 # Iceberg checks the column.
 _OF_COLUMN = "write.metadata.metrics.column."
+# PyIceberg reads these when it commits.
+_BOOLEANS = frozenset(
+    {
+        "write.metadata.delete-after-commit.enabled",
+        "write.object-storage.enabled",
+        "write.object-storage.partitioned-paths",
+    }
+)
+# Iceberg reads these when it commits; a table on which it cannot read them accepts no further change by Spark.
+_NUMERIC = frozenset(
+    {
+        "commit.retry.num-retries", "commit.retry.min-wait-ms", "commit.retry.max-wait-ms", "commit.retry.total-timeout-ms",
+        "commit.num-status-checks", "commit.status-check.num-retries", "commit.status-check.min-wait-ms",
+        "commit.status-check.max-wait-ms", "commit.status-check.total-timeout-ms", "write.metadata.previous-versions-max",
+    }
+)  # fmt: skip
 # PyIceberg does not write the metadata of version 3.
 FORMAT_VERSIONS = ("1", "2")
 # Spark completes and normalises other locations.
@@ -73,6 +89,27 @@ def why_no_plain_namespace(statement: ParsedStatement) -> str | None:
     if options.or_replace or options.temporary or (options.if_exists and statement.operation != "drop_namespace"):
         return "an option that the engine refuses"
     return next(itertools.chain(_location_reasons(options), _property_reasons(properties)), None)
+
+
+def why_no_plain_property(part: Property) -> str | None:
+    """Return why a property that a table gets needs Spark, as a clause; None for one that does not."""
+    key, value = part.key, part.value
+    if value is None:
+        return f"{key} has no value"
+    if key == "format-version" and value not in FORMAT_VERSIONS:
+        return f"the format version {value}"
+    if why := why_unreadable(key, value):
+        return why
+    return f"PyIceberg ignores {key}, or would load code" if _NOT_PLAIN.fullmatch(key) else None
+
+
+def why_unreadable(key: str, value: str) -> str | None:
+    """Return why a commit to a table fails on the value of a property, as a clause; None where it does not."""
+    if key in _NUMERIC and not re.fullmatch(r"[0-9]{1,9}", value):
+        return f"the value of {key} is no number"
+    return (
+        f"the value of {key} is neither true nor false" if key in _BOOLEANS and value not in ("true", "false") else None
+    )
 
 
 def columns_of(statement: ParsedStatement) -> list[ColumnClause]:
@@ -134,11 +171,10 @@ def _location_reasons(options: Options) -> Iterator[str]:
 
 def _property_reasons(properties: Sequence[Property]) -> Iterator[str]:
     for part in properties:
-        is_plain = not (part.key in _RESERVED or part.key.startswith(_OF_COLUMN) or NOT_PLAIN.fullmatch(part.key))
-        if part.value is None or not is_plain:
+        if part.key in _RESERVED or part.key.startswith(_OF_COLUMN):
             yield f"the property {part.key}"
-        if part.key == "format-version" and part.value not in FORMAT_VERSIONS:
-            yield f"the format version {part.value}"
+        if why := why_no_plain_property(part):
+            yield why
     keys = [part.key for part in properties]
     if len(set(keys)) < len(keys):
         yield "a property that is set twice"

@@ -12,7 +12,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, StructType, TimestampType
 
-from glacierbase.errors import StatementRefused
+from glacierbase.errors import NotPlain, StatementRefused
 from glacierbase.executors.iceberg.ddl import run
 from glacierbase.executors.iceberg.ddl.name_mapping import updated_mapping
 from glacierbase.executors.iceberg.lakes import Lakes
@@ -50,10 +50,14 @@ class Table:
         assert why_not_plain(statement) is None
         run(self._lakes, statement)
 
+    def location(self) -> str:
+        """Return the location of the metadata."""
+        location: str = self._lakes.open("lake").load_table(("db", "t")).metadata_location
+        return location
+
     def metadata(self) -> dict[str, Any]:
         """Return the metadata as it is stored."""
-        file = self._lakes.open("lake").load_table(("db", "t")).metadata_location
-        stored: dict[str, Any] = json.loads(Path(file.removeprefix("file://")).read_text())
+        stored: dict[str, Any] = json.loads(Path(self.location().removeprefix("file://")).read_text())
         return stored
 
     def columns(self, *clauses: str) -> list[Any]:
@@ -360,3 +364,16 @@ def test_a_branch_of_an_empty_table_has_an_empty_snapshot(table: Table) -> None:
 def test_other_clauses_need_the_engine(clause: str) -> None:
     """What cannot be exact, and what Spark cannot parse, is not plain."""
     assert why_not_plain(read(f"ALTER TABLE lake.db.t {clause}", "spark"))
+
+
+@pytest.mark.parametrize(
+    ("key", "value"), [("commit.retry.num-retries", "many"), ("write.object-storage.enabled", "perhaps")]
+)
+def test_a_value_on_which_commits_fail_needs_the_engine(table: Table, key: str, value: str) -> None:
+    """A new table does not get the value, and one that another client gave the value is not changed."""
+    assert why_not_plain(read(f"CREATE TABLE lake.db.u (id INT) TBLPROPERTIES ('{key}' = '{value}')", "spark"))
+    before = table.metadata() | {"properties": {key: value}}
+    Path(table.location().removeprefix("file://")).write_text(json.dumps(before))
+    with pytest.raises(NotPlain, match=f"the value of {key}"):
+        table.run("ALTER TABLE lake.db.t SET TBLPROPERTIES ('a' = '1')")
+    assert table.metadata() == before

@@ -33,7 +33,7 @@ from pyiceberg.table.update import (
 from glacierbase.errors import CommitConflict, NotPlain, StatementRefused
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.lakes import CUTS, Lakes
-from glacierbase.executors.iceberg.plain import BOOLEANS
+from glacierbase.executors.iceberg.plain_tables import why_unreadable
 from glacierbase.sql.statement import ParsedStatement
 
 # Stages the changes of a statement in a transaction.
@@ -120,12 +120,11 @@ def invalid(message: str) -> StatementRefused:
     return StatementRefused("ValidationException", message)
 
 
-def _check_booleans(properties: Mapping[str, str]) -> None:
-    """Refuse a table with a value that PyIceberg cannot read: it fails after the commit."""
-    for key in BOOLEANS:
-        value = properties.get(key, "false")
-        if value.lower() not in ("true", "false"):
-            raise NotPlain(f"the table has the value {value} of {key}")
+def _check_readable(properties: Mapping[str, str]) -> None:
+    """Refuse a table with a value that PyIceberg, which fails after the commit, or Iceberg cannot read."""
+    for key, value in properties.items():
+        if why := why_unreadable(key, value.lower()):
+            raise NotPlain(f"{why}: {value}")
 
 
 def _check_place(metadata: TableMetadata) -> None:
@@ -145,7 +144,7 @@ def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None
     """
     for attempt in range(1, _ATTEMPTS + 1):
         transaction = Transaction(lakes.table(statement.targets[0]))
-        _check_booleans(transaction.table_metadata.properties)
+        _check_readable(transaction.table_metadata.properties)
         stage(transaction, statement)
         _check_place(transaction.table_metadata)
         transaction.require_unchanged()
