@@ -6,6 +6,13 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
+        "a change of another client before a direct file starts Spark",
+        "apply/table_records.py",
+        "self._engine.executor.open_session()",
+        "self._engine.start().open_session()",
+        "engines/test_direct_files.py::test_a_change_by_another_client_is_named_without_spark",
+    ),
+    Break(
         "an adopted change leaves no record of its table",
         "apply/drift.py",
         "tables=tuple(map(to_document, records))",

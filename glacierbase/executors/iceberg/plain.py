@@ -80,7 +80,7 @@ def _property(part: Property) -> str | None:
     if key.lower() in _MOVES:
         return f"{key} moves the table to another snapshot"
     if key != "location" and key.lower() == "location":
-        return f"{key} is the location"
+        return f"{key} is `location` in other letters"
     return why_no_plain_property(part)
 
 
@@ -91,7 +91,7 @@ def _location(statement: ParsedStatement) -> str | None:
 
 
 def _comment(statement: ParsedStatement) -> str | None:
-    if statement.options.kind != "table" or statement.options.if_exists:
+    if statement.options.kind != "table":
         return f"COMMENT ON {statement.options.kind.upper()} needs the engine"
     return None
 

@@ -79,8 +79,7 @@ def why_no_plain_table(statement: ParsedStatement) -> str | None:
 
 def why_no_plain_rename(statement: ParsedStatement) -> str | None:
     """Return why a rename of a table needs Spark, as a clause; None for one that runs without it."""
-    options = statement.options
-    return "RENAME with IF EXISTS or PARTITION" if options.if_exists or options.partition else None
+    return "RENAME with PARTITION" if statement.options.partition else None
 
 
 def why_no_plain_namespace(statement: ParsedStatement) -> str | None:

@@ -377,3 +377,32 @@ def test_a_value_on_which_commits_fail_needs_the_engine(table: Table, key: str, 
     with pytest.raises(NotPlain, match=f"the value of {key}"):
         table.run("ALTER TABLE lake.db.t SET TBLPROPERTIES ('a' = '1')")
     assert table.metadata() == before
+
+
+@pytest.mark.parametrize(
+    ("sql", "why"),
+    [
+        ("ALTER VIEW lake.a.v SET TBLPROPERTIES ('a' = '1')", "views need the engine"),
+        ("ALTER TABLE lake.a.t SET TBLPROPERTIES ('Location' = 'x')", "Location is `location` in other letters"),
+        ("ALTER TABLE lake.a.t SET LOCATION 's3://'", "a location without a path"),
+        ("COMMENT ON COLUMN lake.a.t.c IS 'x'", "COMMENT ON COLUMN needs the engine"),
+        ("COMMENT ON TABLE IF EXISTS lake.a.t IS 'x'", "the clause EXISTS"),
+        ("ALTER TABLE lake.a.t ADD COLUMN IF NOT EXISTS c INT", "IF NOT EXISTS or PARTITION"),
+        ("ALTER TABLE lake.a.t PARTITION (a = 1) ADD COLUMN c INT", "IF NOT EXISTS or PARTITION"),
+        (
+            f"ALTER TABLE lake.a.t ADD COLUMN {'.'.join('abcdefghijklmnopqrstu')} INT",
+            "a field more than 20 levels deep",
+        ),
+        ("ALTER TABLE lake.a.t PARTITION (a = 1) DROP COLUMN c", "PARTITION"),
+        ("ALTER TABLE lake.a.t ADD PARTITION FIELD bucket(id)", "the arguments of bucket(id)"),
+        ("ALTER TABLE lake.a.t ADD PARTITION FIELD bucket(12345678901, id)", "the width of bucket(12345678901, id)"),
+        ("ALTER TABLE lake.a.t CREATE TAG x AS OF VERSION 9223372036854775808", "the snapshot 9223372036854775808"),
+        ("ALTER TABLE lake.a.t PARTITION (a = 1) RENAME TO lake.a.u", "RENAME with PARTITION"),
+        ("ALTER TABLE IF EXISTS lake.a.t RENAME TO a.u", "ALTER TABLE IF EXISTS"),
+        ("CREATE OR REPLACE TABLE IF NOT EXISTS lake.a.t (id INT)", "OR REPLACE with IF NOT EXISTS"),
+        ("CREATE OR REPLACE TABLE lake.a.t AS SELECT 1", "a table that a query fills"),
+    ],
+)
+def test_the_reason_is_named(sql: str, why: str) -> None:
+    """`plan` and `show` print the reason of a file that needs the engine."""
+    assert why_not_plain(read(sql, "spark")) == why
