@@ -80,7 +80,10 @@ class Engine:
             name: as `FileEngine.name`.
         """
         if name == DIRECT and self._open_direct:
-            self._direct = self._used = self._direct or self._open_direct()
+            if self._direct is None:
+                self._direct = self._open_direct()
+                self.at_close(self._direct.close)
+            self._used = self._direct
         else:
             self._used = self.start()
         return self._used
@@ -128,8 +131,6 @@ class Engine:
     def close(self) -> None:
         """Release the resources and close the executor if it was started. A starting executor is closed once it is open."""
         with self._resources:
-            if self._direct:
-                self._direct.close()
             if self._opening is None:
                 return
             try:
