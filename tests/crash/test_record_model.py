@@ -265,6 +265,7 @@ def test_of_runs_that_end_well_every_change_has_its_maker(project: ProjectFolder
     assert (story.exact > 20, story.unknown) == (True, 0)
 
 
+@pytest.mark.long
 def test_killed_at_any_step_a_run_leaves_a_true_record_or_none(tmp_path: Path, no_waits: None) -> None:
     """The first files are applied; the steps of the run of the others end it one by one, and a person settles what is open."""
     step, exact, unknown, was_killed = 0, 0, 0, True

@@ -89,6 +89,7 @@ def test_the_whole_shape_is_imported(project: ProjectFolder, lake: LakeBed) -> N
     assert (drift.drifts, drift.compared) == ((), 1)
 
 
+@pytest.mark.long
 def test_requests_to_a_rest_catalog(project: ProjectFolder, web: WebBed) -> None:
     """Each table is loaded once to be written, and without an engine; its namespace is listed by two requests."""
     namespace, count = f"r{uuid.uuid4().hex[:8]}", 12
