@@ -230,7 +230,6 @@ def test_the_wrong_version_of_one_is_found_before_any_runs(four: Four) -> None:
     assert [entry["events"] for entry in histories] == [[]] * 4
 
 
-@pytest.mark.full
 def test_all_are_applied_by_one_command(four: Four) -> None:
     """The document has an entry for each, with its engine."""
     done = four.migrate()

@@ -382,7 +382,7 @@ def test_wrong_coordinates_are_corrected_where_the_message_says(
     old: str, new: str, code: str, correction: str, adopter: Adopter
 ) -> None:
     """The message names the line of the catalog file; no migration was begun, and a run with the line corrected applies it."""
-    adopter.writes("0011_add_session", f"ALTER TABLE {EVENTS} ADD COLUMN session_id string;")
+    adopter.writes("0011_add_ids", f"CREATE VIEW lake.web.ids AS SELECT id FROM {EVENTS};")
     adopter.edit(CATALOG, old, new)
     # Only a start shows that a version does not exist; the lock is acquired before it, and released then.
     with adopter.changing(*(["dev"] if code == "SPARK_DID_NOT_START" else [])):
