@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import count
 from pathlib import Path
@@ -11,9 +11,9 @@ from pathlib import Path
 from glacierbase.executors.spark.java import find_java_home
 from tests.benchmarks.alter import SCRIPT as PYSPARK
 from tests.benchmarks.applied import plain_project
-from tests.benchmarks.measure import Command, Failed, Sample, by_turns, glacierbase, python, run
+from tests.benchmarks.measure import Command, by_turns, glacierbase, python, run
 from tests.benchmarks.order import Order
-from tests.benchmarks.table import Absent, Figure, Row, Samples, compared, seconds, worked
+from tests.benchmarks.table import Absent, Row, compared, seconds, worked
 from tests.support.catalog_files import LAKE
 from tests.support.project_folder import ProjectFolder
 
@@ -122,7 +122,7 @@ def _one_alter(project: ProjectFolder) -> Command:
 def _many(order: Order) -> Iterator[Row | Absent]:
     """Many files of one ALTER each, in one run on an empty warehouse.
 
-    Bookkeeping is taken out in two ways: the loop does it, too; and what it adds to the loop is subtracted from the run.
+    To take out the bookkeeping, a second loop does it, too.
     """
     files = min(FILES, order.largest)
     project = plain_project(order.folder / "many")
@@ -136,7 +136,6 @@ def _many(order: Order) -> Iterator[Row | Absent]:
     for name, figure in ((what, seconds), (f"{what}: processor time", worked)):
         yield compared(name, ours, "bare PyIceberg loop", alone, figure=figure)
         yield compared(name, ours, "the loop with as many commits to a history", kept, OF_PYICEBERG, figure)
-        yield _beyond(f"{name}, less what a history adds to the loop", ours, kept, alone, figure)
 
 
 def _loop(folder: Path, files: int, *, keeps: bool) -> Command:
@@ -154,14 +153,3 @@ def _emptied(warehouse: Path) -> Callable[[], object]:
         warehouse.mkdir()
 
     return empty
-
-
-def _beyond(
-    what: str, ours: Samples, kept: Samples, alone: Samples, figure: Callable[[Sequence[Sample]], Figure]
-) -> Row | Absent:
-    against = "bare PyIceberg loop"
-    if isinstance(ours, Failed) or isinstance(kept, Failed) or isinstance(alone, Failed):
-        return Absent(what, against, "failed: one of them did")
-    more = figure(kept).value - figure(alone).value
-    less = [replace(sample, seconds=sample.seconds - more, worked=sample.worked - more) for sample in ours]
-    return Row(what, figure(less), against, figure(alone), OF_PYICEBERG)
