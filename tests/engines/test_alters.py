@@ -92,7 +92,7 @@ def nothing_left(start: Shape) -> Shape:
     top = [each for each in start.columns if "." not in each.name]
     ordered = [inside for each in reversed(top) for inside in start.columns if inside.name.split(".")[0] == each.name]
     names = {"small": "older", "older": "small", "price": "Price"}
-    optional = tuple(replace(each, required=False, name=names.get(each.name, each.name)) for each in ordered)
+    optional = tuple(replace(column, required=False, name=names.get(column.name, column.name)) for column in ordered)
     properties = {key: value for key, value in start.properties.items() if key != "comment"}
     return replace(start, columns=optional, partitioning=(), sorting=(), identifiers=(), properties=properties)
 

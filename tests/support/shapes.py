@@ -93,7 +93,7 @@ def shapes(draw: st.DrawFn, versions: Sequence[int] = (1, 2, 2, 3)) -> Shape:
     possible = list(identifying(usable, columns))
     return Shape(
         f"lake.a.{name_of([draw(TABLES)])}", None, "iceberg", draw(st.sampled_from(versions)), columns, tuple(by.values()),
-        draw(chosen.flatmap(lambda columns: st.tuples(*map(drawn_sort, {each.name: each for each in columns}.values())))),
+        draw(chosen.flatmap(lambda columns: st.tuples(*map(drawn_sort, {column.name: column for column in columns}.values())))),
         tuple(draw(st.lists(st.sampled_from(possible), unique=True, max_size=3))) if possible else (),
         draw(st.dictionaries(KEYS, TEXTS, max_size=3)),
     )  # fmt: skip
@@ -111,12 +111,12 @@ def sources(columns: tuple[Column, ...]) -> Iterator[Column]:
 
 def identifying(usable: Sequence[Column], columns: Sequence[Column]) -> Iterator[str]:
     """Yield the names of the columns that Iceberg lets identify a row."""
-    return (each.name for each in usable if _identifies(each, columns))
+    return (column.name for column in usable if _identifies(column, columns))
 
 
 def _identifies(column: Column, columns: Sequence[Column]) -> bool:
     """Return whether Iceberg lets a column identify a row: neither it nor what is around it may be null."""
-    path, known = name_parts(column.name), {each.name: each for each in columns}
+    path, known = name_parts(column.name), {column.name: column for column in columns}
     around = (known[name_of(path[:end])] for end in range(1, len(path) + 1))
     return column.type not in ("float", "double") and all(each.required for each in around)
 
