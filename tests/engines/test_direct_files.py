@@ -163,7 +163,10 @@ def test_doctor_of_a_new_project_passes_without_spark_until_a_file_needs_it(tmp_
 @pytest.mark.parametrize(
     ("change", "why"),
     [
-        (lambda metadata: metadata | {"format-version": 3, "next-row-id": 0}, "does not write format version 3"),
+        (
+            lambda metadata: metadata | {"format-version": 3, "next-row-id": 0, "encryption-keys": [{"key-id": "a"}]},
+            "encryption-keys",
+        ),
         (lambda metadata: metadata | {"a-later-key": {"a": 1}}, "would not preserve a-later-key"),
         (lambda metadata: _with_type(metadata, "of-the-future"), "invalid metadata"),
     ],
@@ -216,9 +219,9 @@ def test_plain_files_run_beside_those_that_need_spark(tmp_path: Path, warm_cache
     """In order, in one run: a table that PyIceberg would change, and only that, leads a plain file to Spark."""
     direct = DirectProject(tmp_path / "project", runtime=RUNTIME)
     direct.file("0001_a.sql", SET.format("first"))
-    of_version_3 = "USING iceberg TBLPROPERTIES ('format-version' = '3')"
-    direct.file("0002_b.sql", f"CREATE TABLE lake.a.v3 {of_version_3} AS SELECT id FROM lake.a.t")
-    direct.file("0003_c.sql", f"{SET.format('second')};\n{SET.format('second').replace('a.t', 'a.v3')}")
+    compressed = "USING iceberg TBLPROPERTIES ('write.metadata.compression-codec' = 'gzip')"
+    direct.file("0002_b.sql", f"CREATE TABLE lake.a.gz {compressed} AS SELECT id FROM lake.a.t")
+    direct.file("0003_c.sql", f"{SET.format('second')};\n{SET.format('second').replace('a.t', 'a.gz')}")
     direct.file("0004_d.sql", SET.format("third"))
     done = direct.ask("migrate")
     assert done.code == 0, done.stderr

@@ -147,7 +147,8 @@ class _Version3(TableMetadataV3):  # type: ignore[misc]
 def complete(metadata: Any) -> Any:
     """Return metadata as Iceberg writes it.
 
-    A sequence number of 0 is absent. Format version 1 repeats the current schema and partitioning.
+    A sequence number of 0 is absent. Format version 1 repeats the current schema and partitioning; version 3 requires the id of the
+    next row. https://iceberg.apache.org/spec/#table-metadata-fields
     """
     if any(snapshot.sequence_number == 0 for snapshot in metadata.snapshots):
         snapshots = [
@@ -158,4 +159,6 @@ def complete(metadata: Any) -> Any:
     if metadata.format_version == 1:
         fields = [field.model_dump() for field in metadata.spec().fields]
         return metadata.model_copy(update={"schema_": metadata.schema(), "partition_spec": fields})
-    return _Version3.model_construct(**dict(metadata)) if metadata.format_version == 3 else metadata
+    if metadata.format_version == 3:
+        return _Version3.model_construct(**{**dict(metadata), "next_row_id": metadata.next_row_id or 0})
+    return metadata

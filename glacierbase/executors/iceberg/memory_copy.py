@@ -43,7 +43,7 @@ class MemoryCopy(IcebergExecutor):
 
     def metadata(self, location: str) -> str:
         """Return the metadata of a table that `locations` listed, as JSON by Iceberg's specification."""
-        text: str = self._located[location].model_dump_json()
+        text: str = complete(self._located[location]).model_dump_json()
         return text
 
     def views(self) -> dict[str, CopiedView]:

@@ -81,6 +81,8 @@ def _property(part: Property) -> str | None:
         return f"{key} moves the table to another snapshot"
     if key != "location" and key.lower() == "location":
         return f"{key} is `location` in other letters"
+    if key == "format-version" and value == "3":
+        return "PyIceberg does not upgrade a table to format version 3"
     return why_no_plain_property(part)
 
 

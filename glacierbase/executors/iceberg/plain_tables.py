@@ -40,8 +40,7 @@ _NUMERIC = frozenset(
         "commit.status-check.max-wait-ms", "commit.status-check.total-timeout-ms", "write.metadata.previous-versions-max",
     }
 )  # fmt: skip
-# PyIceberg does not write the metadata of version 3.
-FORMAT_VERSIONS = ("1", "2")
+FORMAT_VERSIONS = ("1", "2", "3")
 # Spark completes and normalises other locations.
 _WHOLE_LOCATION = re.compile(r"([a-z][a-z0-9]*://[\w.-]+|file:)(/(?!\.\.?(/|$))[\w.=@+-]+)+", re.ASCII)
 _SUCH_LOCATION = "a location that the engine completes"

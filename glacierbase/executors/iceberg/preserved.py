@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from glacierbase.errors import NotPlain
+from glacierbase.executors.iceberg.guard import complete
 
 # What means nothing in the metadata of a table, and may be left out. -1 is no snapshot.
 _NOTHING: tuple[object, ...] = (None, [], {}, -1)
@@ -23,10 +24,7 @@ def check_preserved(table: Any) -> None:
         raise NotPlain(f"PyIceberg does not write metadata as in {location or 'its catalog'}")
     with table.io.new_input(location).open() as stream:
         raw = json.loads(stream.read())
-    try:
-        written = json.loads(table.metadata.model_dump_json())
-    except NotImplementedError as error:
-        raise NotPlain(f"PyIceberg does not write format version {table.metadata.format_version}") from error
+    written = json.loads(complete(table.metadata).model_dump_json())
     if place := next(lost("", raw, written), None):
         raise NotPlain(
             f"PyIceberg would not preserve {place.lstrip('/')} of the metadata {location.rpartition('/')[2]}"

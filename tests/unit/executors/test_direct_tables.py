@@ -95,6 +95,18 @@ def test_a_table_of_version_1_has_its_schema_and_its_spec_twice(direct: Direct) 
     assert "format-version" not in metadata["properties"]
 
 
+def test_a_table_of_version_3_is_created_and_changed(direct: Direct) -> None:
+    """PyIceberg does not write this version itself: the ids of rows begin at 0, and a change keeps all that is there."""
+    direct.run("CREATE TABLE lake.a.t (id int) TBLPROPERTIES ('format-version' = '3')")
+    created = direct.metadata("a", "t")
+    assert (created["format-version"], created["next-row-id"]) == (3, 0)
+    direct.run("ALTER TABLE lake.a.t ADD COLUMN (kind string)")
+    changed = direct.metadata("a", "t")
+    assert (changed["format-version"], changed["next-row-id"]) == (3, 0)
+    assert [field["name"] for field in changed["schemas"][-1]["fields"]] == ["id", "kind"]
+    assert len(changed["metadata-log"]) == 1
+
+
 def test_a_table_in_a_namespace_that_is_absent_is_created_as_by_iceberg(direct: Direct) -> None:
     """Iceberg's JDBC catalog requires no namespace, and a namespace's location does not decide that of its tables."""
     direct.run("CREATE NAMESPACE lake.a.b LOCATION 's3://other/place'", "CREATE TABLE lake.a.b.t (id int)")
@@ -290,7 +302,8 @@ def test_a_location_that_pyiceberg_cuts_needs_the_engine(direct: Direct) -> None
         "CREATE TABLE t (id int, ID int)",
         "CREATE TABLE t (a struct<b: int>, `a.b` int)",
         "CREATE TABLE t (v variant)",
-        "CREATE TABLE t (id int) TBLPROPERTIES ('format-version' = '3')",
+        "CREATE TABLE t (id int) TBLPROPERTIES ('format-version' = '4')",
+        "ALTER TABLE t SET TBLPROPERTIES ('format-version' = '3')",
         "CREATE TABLE t (id int) TBLPROPERTIES ('owner' = 'x')",
         "CREATE TABLE t (id int) TBLPROPERTIES ('a')",
         "CREATE TABLE t (id int) TBLPROPERTIES ('a' = '1', 'a' = '2')",
