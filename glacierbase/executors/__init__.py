@@ -17,6 +17,7 @@ consequences of a failure are decided in the layers above. Every implementation 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cache, partial
@@ -559,6 +560,12 @@ def _has_own_python(catalog: Catalog) -> bool:
 def without_engine(catalog: Catalog) -> Catalog:
     """Return the catalog with the executor of plain DDL, which needs no engine."""
     return replace(catalog, executor_type=_PLAIN, python=None, packages=())
+
+
+def import_plain() -> None:
+    """Import the modules for a copy without an engine. It takes longer than all else that the copy does."""
+    with suppress(ImportError):  # Reported where a copy is opened.
+        import glacierbase.executors.iceberg.memory_copy  # noqa: F401
 
 
 def open_copy(catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:

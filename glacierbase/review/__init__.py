@@ -9,6 +9,7 @@ No catalog is contacted. `lint` reads the statements; `review` also runs them, o
 - `table_properties`: the properties that the table formats define, from `table_properties.json`.
 - `review`: the command: group the environments that render equally, replay, and add the findings of the rules.
 - `statements`: a summary of each statement for `review`, and the statements that are not replayed.
+- `reading`: read the files of a catalog for `review`; the summaries of base files, in the user's cache.
 - `cost`: what a statement costs, how it is undone, and whom it breaks.
 - `copy`: the configuration of the throw-away copy.
 - `replay`: run the base and the new migrations on the copy, and compare the tables.

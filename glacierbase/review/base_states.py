@@ -10,25 +10,20 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import zlib
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import accumulate
-from pathlib import Path
 from typing import Any
 
 from glacierbase import __version__
-from glacierbase.errors import ConfigurationError
 from glacierbase.executors import CopyState
 from glacierbase.review.copy import Copy
 from glacierbase.review.statements import FileSummary, ReplayProblem
-from glacierbase.run.cache import cache_folder, is_own, make_folder, replacing
-from glacierbase.run.files import FileRefused, read_anywhere
+from glacierbase.run.sealed import MOST_BYTES, SealedFolder
 
 # The version of the content of a file, and of the way in which the state after the same files is created.
 _FORMAT = 2
-_MOST_BYTES = 64 * 2**20
 # A state is for one head of a base branch in one group of environments.
 _MOST_KEPT = 20
 
@@ -64,7 +59,7 @@ class BaseStates:
         self._base = base
         parts = ([file.checksum, "" if file.is_plain else engine] for file in base)
         self._keys = list(accumulate(parts, _key, initial=_key(start)))
-        self._folder = cache_folder("replays")
+        self._states = SealedFolder("replays", _MOST_KEPT)
 
     @property
     def key(self) -> str:
@@ -74,8 +69,7 @@ class BaseStates:
     def latest(self) -> BaseState | None:
         """Return the state after the most files, or None."""
         for count in range(len(self._base), 0, -1):
-            path = self._folder / self._keys[count]
-            if is_own(path) and (state := self._read(path, count)):
+            if (content := self._states.read(self._keys[count])) and (state := self._read(content, count)):
                 return state
         return None
 
@@ -85,27 +79,14 @@ class BaseStates:
         Raises:
             NotKept: the state is too large.
         """
-        if sum(map(len, state.files.values())) > _MOST_BYTES // 2:
-            raise NotKept(f"it holds more than {_MOST_BYTES // 2**21} MiB")
-        content = json.dumps(self._to_plain(state, problems)).encode()
-        path = self._folder / self.key
-        with suppress(OSError, ConfigurationError):
-            make_folder(self._folder)
-            with replacing(path) as draft:
-                draft.write_bytes(_sealed(content))
-            self._remove_old()
+        if sum(map(len, state.files.values())) > MOST_BYTES // 2:
+            raise NotKept(f"it holds more than {MOST_BYTES // 2**21} MiB")
+        self._states.write(self.key, json.dumps(self._to_plain(state, problems)).encode())
 
-    def _remove_old(self) -> None:
-        kept = sorted(self._folder.iterdir(), key=lambda path: path.stat().st_mtime, reverse=True)
-        for path in kept[_MOST_KEPT:]:
-            path.unlink(missing_ok=True)
-
-    def _read(self, path: Path, count: int) -> BaseState | None:
-        with suppress(FileRefused):
-            content = _opened(read_anywhere(path, _MOST_BYTES))
-            # Any of these exceptions means that the content is not a state.
-            with suppress(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
-                return self._from_plain(json.loads(content), count)
+    def _read(self, content: bytes, count: int) -> BaseState | None:
+        # Any of these exceptions means that the content is not a state.
+        with suppress(ArithmeticError, AttributeError, LookupError, RecursionError, TypeError, ValueError):
+            return self._from_plain(json.loads(content), count)
         return None
 
     def _to_plain(self, state: CopyState, problems: Sequence[ReplayProblem]) -> dict[str, Any]:
@@ -139,24 +120,6 @@ class BaseStates:
 
 def _key(before: Any, part: Sequence[str] = ()) -> str:
     return hashlib.sha256(json.dumps([before, part]).encode()).hexdigest()
-
-
-def _sealed(content: bytes) -> bytes:
-    """Return the content of a cache file: a digest, and the compressed content."""
-    packed = zlib.compress(content, 1)
-    return hashlib.sha256(packed).hexdigest().encode() + packed
-
-
-def _opened(sealed: bytes) -> bytes:
-    """Return the sealed content; empty if it was changed since, or is larger than a state may be."""
-    digest, packed = sealed[:64], sealed[64:]
-    if hashlib.sha256(packed).hexdigest().encode() != digest:
-        return b""
-    unpacking = zlib.decompressobj()
-    with suppress(zlib.error):
-        content = unpacking.decompress(packed, _MOST_BYTES)
-        return b"" if unpacking.unconsumed_tail else content
-    return b""
 
 
 def _name(value: object) -> tuple[str, ...]:

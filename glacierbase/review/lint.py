@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -15,7 +15,7 @@ from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.catalogs.table_formats import default_catalog, defaults, formats, versions
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, joined
 from glacierbase.executors import type_of
-from glacierbase.migrations.git_base import read_base
+from glacierbase.migrations.git_base import Base, read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog, LintOptions
@@ -35,7 +35,6 @@ from glacierbase.sql.qualified import beginning
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _KIND = re.compile(r"spark\.sql\.catalog\.([^.]+)\.type")
-Select = Callable[[Catalog, Sequence[Migration]], Sequence[Migration]]
 # Shorter values of variables occur by chance.
 _SHORTEST_TEXT = 4
 
@@ -49,43 +48,58 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
     Raises:
         GlacierbaseError: a file does not render, or has an error that is not allowed. Its `results` have an entry per catalog.
     """
-    rules = {rule.code: rule for rule in all_rules()}
-    select = _new(root, choice, base) if base is not None else lambda _, migrations: migrations
-    chosen = choice.in_every_environment(catalogs)
+    compared = read_base(root, base, {file.name: file.stem for file in choice.files}, read_name) if base else None
+    linting = Linting(root, choice.in_every_environment(catalogs), compared)
+    outcomes, _ = in_environments(root, linting.chosen, False, linting.examine)
+    at = origin(root, "lint", catalogs, base)
+    return raise_first(Results(replace(result, origin=at) for result in linting.results(outcomes)))
 
-    varying = {file.name: _varying(file, environments, root) for file, environments in chosen}
 
-    without_rules: dict[str, set[str]] = {}
+class Linting:
+    """The rules, and the catalogs whose migrations they are applied to.
 
-    def examine(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[Examined]:
-        _check_codes(catalog, rules)
+    Attributes:
+        chosen: the catalogs, each with its environments.
+    """
+
+    def __init__(self, root: Path, chosen: Sequence[tuple[CatalogFile, Sequence[str]]], base: Base | None) -> None:
+        """Args:
+        base: only files that it lacks are checked; None for all files.
+        """
+        self.chosen = chosen
+        self._base = base
+        self._rules = {rule.code: rule for rule in all_rules()}
+        self._varying = {file.name: _varying(file, environments, root) for file, environments in chosen}
+        self._without_rules: dict[str, set[str]] = {}
+
+    def examine(self, sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[Examined]:
+        """Yield what the rules say of each file that is checked.
+
+        Raises:
+            ConfigurationError: the catalog file sets the severity of an unknown rule.
+            MigrationFileError, SeveralErrors: as `Sandbox.examine_all`.
+        """
+        _check_codes(catalog, self._rules)
         if not dialect_of(catalog.dialect).has_rules:
-            without_rules.setdefault(catalog.name, set()).add(catalog.dialect)
-        files = select(catalog, migrations)
+            self._without_rules.setdefault(catalog.name, set()).add(catalog.dialect)
+        files = self._base.compared(catalog.name, migrations).changed() if self._base else migrations
         made = made_by_repeatables(sandbox, catalog, files, migrations)
-        facts = {**_facts(catalog), "varying": varying[catalog.name], "repeatables": made}
+        facts = {**_facts(catalog), "varying": self._varying[catalog.name], "repeatables": made}
         for migration, answer in examined(sandbox, catalog, migrations, files, facts):
             yield Examined(catalog.environment, migration.location, catalog.lint, answer)
 
-    outcomes, _ = in_environments(root, chosen, False, examine)
-    groups: dict[str, list[InEnvironment[Examined]]] = {file.name: [] for file, _ in chosen}
-    for outcome in outcomes:
-        groups[outcome.catalog].append(outcome)
-    at = origin(root, "lint", catalogs, base)
-    results = (
-        replace(_result(name, group, rules, base), origin=at, warnings=_no_rules(without_rules.get(name, ())))
-        for name, group in groups.items()
-    )
-    return raise_first(Results(results))
+    def results(self, outcomes: Iterable[InEnvironment[Examined]]) -> Iterator[LintResult]:
+        """Yield the result of each catalog."""
+        groups: dict[str, list[InEnvironment[Examined]]] = {file.name: [] for file, _ in self.chosen}
+        for outcome in outcomes:
+            groups[outcome.catalog].append(outcome)
+        for name, group in groups.items():
+            result = _result(name, group, self._rules, only_new=self._base is not None)
+            yield replace(result, warnings=_no_rules(self._without_rules.get(name, ())))
 
 
 def _no_rules(dialects: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"there are no rules for the dialect {dialect}" for dialect in sorted(dialects))
-
-
-def _new(root: Path, choice: CatalogChoice, ref: str) -> Select:
-    base = read_base(root, ref, {file.name: file.stem for file in choice.files}, read_name)
-    return lambda catalog, migrations: base.compared(catalog.name, migrations).changed()
 
 
 def _varying(file: CatalogFile, environments: Sequence[str], root: Path) -> dict[str, str]:
@@ -139,11 +153,10 @@ def context_facts(catalog: Catalog) -> dict[str, object]:
 
 
 def _result(
-    name: str, group: Iterable[InEnvironment[Examined]], rules: Mapping[str, Rule], base: str | None
+    name: str, group: Sequence[InEnvironment[Examined]], rules: Mapping[str, Rule], *, only_new: bool
 ) -> LintResult:
-    group = list(group)
     examined = [examined for outcome in group for examined in outcome.used]
-    verdict = judge(examined, rules, spares_new=base is not None)
+    verdict = judge(examined, rules, spares_new=only_new)
     environments = tuple(file.environment for file in group)
     result = LintResult(
         name,

@@ -19,7 +19,7 @@ from glacierbase.errors import (
     collected,
     joined,
 )
-from glacierbase.executors import type_of
+from glacierbase.executors import import_plain, type_of
 from glacierbase.migrations.git_base import read_base
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
 from glacierbase.migrations.repeatables import versioned
@@ -37,7 +37,8 @@ from glacierbase.review.breakage import Broken
 from glacierbase.review.catalogue import FAMILIES
 from glacierbase.review.copy import Copy, copy_of, without_engine
 from glacierbase.review.cost import Affected, Cost, StatementEffect, combined
-from glacierbase.review.lint import lint
+from glacierbase.review.lint import Examined, Linting
+from glacierbase.review.reading import FileToRead, read_files
 from glacierbase.review.replay import Replay, Replays, is_same
 from glacierbase.review.results import (
     PREFIX,
@@ -56,10 +57,9 @@ from glacierbase.review.statements import (
     ReplayProblem,
     ReplayStep,
     StatementSummary,
-    read_files,
-    read_plain,
 )
 from glacierbase.run.files import FileReader, FileRefused
+from glacierbase.run.waiting import start_thread
 
 _REWRITES = frozenset(
     {"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy", "call", "optimize",
@@ -106,25 +106,37 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     compared = read_base(root, base, {file.name: file.stem for file in choice.files}, read_name)
     configurations: dict[tuple[str, str], Catalog] = {}
 
-    def read(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[tuple[FileSummary, bool]]:
+    linting = Linting(root, choice.in_every_environment(catalogs), compared)
+    linted: list[InEnvironment[Examined]] = []
+    # While the sandbox's process reads the files.
+    importing = start_thread(import_plain, "glacierbase-import")
+
+    def read(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterable[tuple[FileSummary, bool]]:
         configurations[catalog.name, catalog.environment] = catalog
+        linted.append(_linted(linting, sandbox, catalog, migrations))
         beside = compared.compared(catalog.name, migrations)
         changed = beside.changed_repeatables()
         new = {migration.location for migration in (*beside.new(), *beside.new_squashes(), *changed)}
-        fixtures = fixtures_of(catalog, root) if new else None
-        for file in read_plain(sandbox, fixtures, catalog) if fixtures else ():
-            yield file, False
-        for file in read_files(sandbox, versioned(migrations) if new else (), catalog):
-            yield file, file.migration.location in new
-        # A repeatable that was edited ran in the base as the base has it.
-        for is_new, files in ((False, beside.repeatables_before()), (True, changed)):
-            for file in read_files(sandbox, files if new else (), catalog):
-                yield file, is_new
+        if not new:
+            return ()
+        fixtures = fixtures_of(catalog, root)
+        return read_files(
+            sandbox,
+            catalog,
+            [
+                *([FileToRead(fixtures, is_new=False, is_template=False)] if fixtures else ()),
+                *(FileToRead(file, file.location in new) for file in versioned(migrations)),
+                # A repeatable that was edited ran in the base as the base has it.
+                *(FileToRead(file, is_new=False) for file in beside.repeatables_before()),
+                *(FileToRead(file, is_new=True) for file in changed),
+            ],
+        )
 
-    outcomes, _ = in_environments(root, choice.in_every_environment(catalogs), False, read)
+    outcomes, _ = in_environments(root, linting.chosen, False, read)
+    importing.join()
     at = origin(root, "review", catalogs, base)
     groups = _grouped(outcomes, configurations)
-    ruled = of_rules(root, choice, catalogs, base)
+    ruled = {result.catalog: result for result in linting.results(linted)}
     known = [error for group in groups for error in group.errors]
     with closing(Replays()) as replays:
         reviewed = [_reviewed(group, replays) for group in groups]
@@ -147,6 +159,18 @@ def in_all_environments(results: Sequence[ReviewResult]) -> Iterator[ReviewResul
                 for finding in result.findings
             ),
         )
+
+
+def _linted(
+    linting: Linting, sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]
+) -> InEnvironment[Examined]:
+    """Return what the rules say of a catalog in one environment, with the errors."""
+    used: list[Examined] = []
+    errors: list[GlacierbaseError] = []
+    with collected(errors):
+        for examined in linting.examine(sandbox, catalog, migrations):
+            used.append(examined)
+    return InEnvironment(catalog.name, catalog.environment, tuple(migrations), tuple(used), tuple(errors))
 
 
 @dataclass(frozen=True)
@@ -551,21 +575,6 @@ def _failed(result: ReviewResult) -> ReviewResult:
         codes=list(codes),
     )
     return replace(result, error=error)
-
-
-def of_rules(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str) -> Mapping[str, LintResult]:
-    """Return the results of `lint` for the files that the git ref `base` lacks, by catalog.
-
-    Raises:
-        GlacierbaseError: an error without results: the rules cannot be loaded.
-    """
-    try:
-        results: Collection[LintResult] = lint(root, choice, catalogs, base)
-    except GlacierbaseError as error:
-        results = [result for result in error.results if isinstance(result, LintResult)]
-        if not results:
-            raise
-    return {result.catalog: result for result in results}
 
 
 def with_rules(result: ReviewResult, ruled: LintResult, known: Collection[GlacierbaseError]) -> ReviewResult:

@@ -8,7 +8,7 @@ in place of the engine's error.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from itertools import chain, pairwise
 from typing import Any
@@ -17,21 +17,16 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.executors.iceberg.plain import why_not_plain
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled, split_file
-from glacierbase.migrations.sandbox import Sandbox
-from glacierbase.migrations.worker import Examiner
-from glacierbase.model.catalog import Catalog
-from glacierbase.model.codec import from_json
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.model.names import name_of
 from glacierbase.review.copy import may_be_set
 from glacierbase.review.cost import Context, StatementEffect, effect_of
-from glacierbase.review.lint import context_facts
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.known import KnownTables
+from glacierbase.sql.known import KnownTables, forgets_all
 from glacierbase.sql.statement import Call, DropColumn, ParsedStatement, Property, RenameColumn, SessionEffect
 from glacierbase.sql.tokens import words
 
-_FUNCTION = f"{__name__}:summarize"
+SUMMARIZE, DECLARE = f"{__name__}:summarize", f"{__name__}:declare"
 Parts = tuple[str, ...]
 # Formats that Spark supports without further jars, and table formats. Any other word is the name of a class.
 _FORMATS = frozenset({"iceberg", "delta", "hudi", "parquet", "orc", "avro", "csv", "json", "text"})
@@ -66,6 +61,7 @@ class StatementSummary:
         not_replayed: why it is not replayed; None if it is.
         is_skipped: whether it is not replayed only because of the copy.
         keeps_session: whether it leaves the session unchanged.
+        forgets: whether nothing is known of any table after it.
         needs_engine: why a copy without an engine cannot replay it; None if it can.
         needs_trial: whether only rows show what a later change of the table breaks.
         allowed: the reasons of the comments above it, by the code that they allow.
@@ -83,6 +79,7 @@ class StatementSummary:
     is_skipped: bool
     names_local_path: bool
     keeps_session: bool
+    forgets: bool
     needs_engine: str | None
     needs_trial: bool
     allowed: Mapping[str, str]
@@ -112,6 +109,18 @@ class ReplayStep:
     column: int
     text: str = field(repr=False)
     summary: StatementSummary
+
+
+@dataclass(frozen=True, slots=True)
+class ReadFile:
+    """The statements of a file as an environment renders it.
+
+    Attributes:
+        checksum: the checksum of the rendered text.
+    """
+
+    checksum: str
+    steps: tuple[ReplayStep, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,61 +156,42 @@ class ReplayProblem:
     step: ReplayStep
 
 
-def read_files(sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog) -> Iterator[FileSummary]:
-    """Yield the files one after the other. Earlier files of the catalog and environment declare the tables of later ones.
-
-    Raises:
-        MigrationFileError, SeveralErrors: as `Sandbox.compile_all`.
-    """
-    yield from _read_files(sandbox, migrations, catalog, {})
-
-
-def read_plain(sandbox: Sandbox, file: Migration, catalog: Catalog) -> Iterator[FileSummary]:
-    """Yield a file that is not a template. Raises as `read_files` does."""
-    yield from _read_files(sandbox, [replace(file, text="")], catalog, {"text": file.text})
-
-
-def _read_files(
-    sandbox: Sandbox, migrations: Iterable[Migration], catalog: Catalog, facts: Mapping[str, Any]
-) -> Iterator[FileSummary]:
-    chain = [catalog.name, catalog.environment]
-    examiner = Examiner(_FUNCTION, {**facts, "chain": chain, "context": context_facts(catalog)})
-    for migration, answer in sandbox.examine_all(migrations, catalog, catalog.dialect, lambda _: examiner):
-        steps = (
-            ReplayStep(index, line, column, text, from_json(StatementSummary, summary, "statement"))
-            for index, line, column, text, summary in answer["steps"]
-        )
-        yield FileSummary(migration, answer["checksum"], tuple(steps))
-
-
 def summarize(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
-    """Return the checksum and the statements of a file, in JSON's types.
+    """Return a `ReadFile`, in JSON's types.
 
     Args:
-        kept: holds the declarations of the files before, of the same catalog and environment.
+        facts: `chain`, which names a catalog, an environment and the files that are read before; the attributes of `Context`; the
+            `text` of a file that is not a template.
+        kept: holds the declarations of the files before, of the same chain.
     """
-    if "text" in facts:
-        compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)
-    if kept.get("chain") != facts["chain"]:
-        kept.update(chain=facts["chain"], tables=KnownTables())
-    effects = list(_effects(compiled, Context(compiled.dialect, **facts["context"]), kept["tables"]))
+    compiled, effects = _read(compiled, facts, kept)
     allowed: dict[int, dict[str, str]] = {}
     for allow in allows_of(compiled.statements):
         if allow.reason:
             allowed.setdefault(allow.statement_index, {}).setdefault(allow.code, allow.reason)
-    return {
-        "checksum": compiled.checksum,
-        "steps": [
-            [
-                statement.index,
-                statement.line,
-                statement.column,
-                statement.text,
-                asdict(_summary(statement.text, parsed, allowed.get(statement.index, {}), effect)),
-            ]
-            for statement, parsed, effect in effects
-        ],
-    }
+    steps = (
+        ReplayStep(
+            *(statement.index, statement.line, statement.column, statement.text),
+            _summary(statement.text, parsed, allowed.get(statement.index, {}), effect),
+        )
+        for statement, parsed, effect in effects
+    )
+    return asdict(ReadFile(compiled.checksum, tuple(steps)))
+
+
+def declare(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> None:
+    """Read a file so that its declarations are known for the files after it; the arguments are those of `summarize`."""
+    _read(compiled, facts, kept)
+
+
+def _read(
+    compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]
+) -> tuple[Compiled, list[tuple[Statement, ParsedStatement, StatementEffect]]]:
+    if "text" in facts:
+        compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)
+    if kept.get("chain") != facts["chain"]:
+        kept.update(chain=facts["chain"], tables=KnownTables())
+    return compiled, list(_effects(compiled, Context(compiled.dialect, **facts["context"]), kept["tables"]))
 
 
 def _effects(
@@ -236,6 +226,7 @@ def _summary(
         is_skipped=bool(refused and refused.is_skipped),
         names_local_path=names_local_path(parsed),
         keeps_session=parsed.session is SessionEffect.NONE,
+        forgets=forgets_all(parsed),
         needs_engine=why_not_plain(parsed),
         needs_trial=any(part.key.startswith(_OF_ROWS) for part in parsed.parts if isinstance(part, Property)),
         allowed=allowed,

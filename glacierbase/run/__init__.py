@@ -5,7 +5,7 @@
 - `shared`: what the runs of one command share.
 - `clock`, `waiting`: the clock of leases; threads and waits with a time limit.
 - `activity`: the current activities of a command.
-- `files`, `cache`: read and write files safely; the user's cache folder.
+- `files`, `cache`, `sealed`: read and write files safely; the user's cache folder, and its entries with a digest.
 - `git`, `user_command`: run git, and the commands of hooks.
 - `packages`, `installed`: objects that installed packages add; where glacierbase was installed from.
 """

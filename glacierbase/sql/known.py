@@ -592,16 +592,14 @@ class KnownTables:
     def follow(self, statement: ParsedStatement, *, is_conditional: bool = False) -> None:
         """Add what a statement declares; nothing is known of the tables of one that may not run."""
         operation, names = statement.operation, statement.targets
-        is_harmless = operation in _HARMLESS or (operation == "comment_on" and not names) or _is_apart(statement)
-        is_harmless = is_harmless or any(map(_is_of_files, statement.parts))
         self._follow_object(statement.subject)
         if operation in ("use", "set"):
             if statement.moves:
                 self._forget_session()
                 self._is_switched = True
-        elif not statement.understood or (not names and not is_harmless) or _empties_namespace(statement):
+        elif forgets_all(statement):
             self._tables.clear()
-        elif is_harmless:
+        elif _is_harmless(statement):
             return
         elif is_conditional:
             for name in names:
@@ -683,6 +681,21 @@ class KnownTables:
         for key in self._of_session:
             self._tables.get(key[-1], {}).pop(key, None)
         self._of_session.clear()
+
+
+def forgets_all(statement: ParsedStatement) -> bool:
+    """Return whether a statement may have changed any table."""
+    if statement.operation in ("use", "set"):
+        return False
+    changes = not statement.understood or not (statement.targets or _is_harmless(statement))
+    return changes or _empties_namespace(statement)
+
+
+def _is_harmless(statement: ParsedStatement) -> bool:
+    """Return whether a statement changes nothing that is known of a table."""
+    is_comment = statement.operation == "comment_on" and not statement.targets
+    is_harmless = statement.operation in _HARMLESS or is_comment or _is_apart(statement)
+    return is_harmless or any(map(_is_of_files, statement.parts))
 
 
 def _is_apart(statement: ParsedStatement) -> bool:

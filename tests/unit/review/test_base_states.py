@@ -17,6 +17,7 @@ from glacierbase.executors import CopyState
 from glacierbase.review import base_states
 from glacierbase.review.base_states import BaseState, BaseStates
 from glacierbase.review.results import ReviewResult
+from glacierbase.run import sealed as sealing
 from glacierbase.run.cache import cache_folder
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
@@ -147,11 +148,11 @@ def test_the_state_after_plain_files_does_not_depend_on_the_engine(
 
 def sealed(document: object) -> bytes:
     """Return the content of a file of the cache, with the right digest."""
-    return base_states._sealed(json.dumps(document).encode())
+    return sealing.sealed(json.dumps(document).encode())
 
 
 VALID: dict[str, Any] = {"namespaces": [], "tables": [], "views": [], "files": {}, "problems": []}
-BOMB = zlib.compress(b" " * (base_states._MOST_BYTES + 1))
+BOMB = zlib.compress(b" " * (sealing.MOST_BYTES + 1))
 NO_STATES = [
     b"", b"x" * 64, b"\x00" * 200, sealed([]), sealed(None), sealed({}), sealed({**VALID, "tables": [["lake", "t"]]}),
     sealed({**VALID, "tables": [[["lake", "a", 1], "s3://x"]]}), sealed({**VALID, "tables": [[["lake"], "s3://x"]]}),
@@ -160,7 +161,7 @@ NO_STATES = [
     sealed({**VALID, "problems": [[7, 1, "REPLAY_REFUSED", True, "x"]]}),
     sealed({**VALID, "problems": [[0, 9, "REPLAY_REFUSED", True, "x"]]}),
     sealed({**VALID, "problems": [[0, 1, "REPLAY_REFUSED", True, {"a": 1}]]}), sealed({**VALID, "problems": [[]]}),
-    base_states._sealed(b"[" * 100_000), base_states._sealed(b"\xff"),
+    sealing.sealed(b"[" * 100_000), sealing.sealed(b"\xff"),
     hashlib.sha256(BOMB).hexdigest().encode() + BOMB, hashlib.sha256(b"no zlib").hexdigest().encode() + b"no zlib",
 ]  # fmt: skip
 
@@ -230,7 +231,7 @@ def test_the_problems_of_the_base_are_those_of_a_review_without_a_cache(branch: 
     assert (second.warnings, second.findings) == (first.warnings, first.findings)
 
 
-@pytest.mark.parametrize("held", [None, CopyState({}, {}, {}, {"s3://x": b"x" * (base_states._MOST_BYTES // 2 + 1)})])
+@pytest.mark.parametrize("held", [None, CopyState({}, {}, {}, {"s3://x": b"x" * (sealing.MOST_BYTES // 2 + 1)})])
 def test_a_state_that_cannot_be_kept_is_a_warning(held: CopyState | None, branch: ProjectFolder) -> None:
     """A function or a table of Spark's own catalog would be missing; a large state would cost more than the replay."""
     for _ in range(2):

@@ -12,8 +12,8 @@ import pytest
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors.spark import ENGINE
 from glacierbase.project.project import Project
-from glacierbase.review import base_states
 from glacierbase.review.results import ReviewResult
+from glacierbase.run import sealed as sealing
 from glacierbase.run.cache import cache_folder
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
@@ -88,13 +88,13 @@ def test_metadata_that_is_none_is_ignored(branch: ProjectFolder, content: bytes 
     branch.file("0002_add.sql", f"ALTER TABLE {TABLE} ADD COLUMN x INT")
     first = reviewed(branch)
     [path] = cache_folder("replays").iterdir()
-    document = json.loads(base_states._opened(path.read_bytes()))
+    document = json.loads(sealing.opened(path.read_bytes()))
     [location] = document["files"]
     if content is None:
         del document["files"][location]
     else:
         document["files"][location] = base64.b64encode(content).decode()
-    path.write_bytes(base_states._sealed(json.dumps(document).encode()))
+    path.write_bytes(sealing.sealed(json.dumps(document).encode()))
     second = reviewed(branch)
     assert second.replay
     assert (second.replay.cached, second.error) == (False, None)
