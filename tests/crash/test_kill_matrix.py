@@ -57,7 +57,6 @@ KILLS_SAMPLED: list[Kill] = [
 KILLS_QUICK: list[Kill] = [
     ("snowflake", "inside:2", "python"),
     ("repeatable", "inside:6", "python"),
-    ("iceberg", "inside:3", "python"),
 ]
 
 # Before the first read under the lock; between an append and its proof; between a proof and its statement; inside a statement;
@@ -93,8 +92,7 @@ def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, l
 @pytest.mark.parametrize(
     "bed",
     [
-        pytest.param("repeatable", marks=on("repeatable")),
-        pytest.param("snowflake", marks=[pytest.mark.long, on("snowflake")]),
+        *(pytest.param(bed, marks=[pytest.mark.long, on(bed)]) for bed in ("repeatable", "snowflake")),
         *(pytest.param(bed, marks=[pytest.mark.full, on(bed)]) for bed in ("sql", "iceberg")),
     ],
 )

@@ -79,6 +79,7 @@ def test_the_answers_are_right_for_tables_of_snowflake_that_were_changed_in_ever
     assert (without.code, "in the format snowflake" in without.stderr) == (2, True)
 
 
+@pytest.mark.long
 def test_what_is_changed_by_hand_on_snowflake_is_found_and_no_statement_is_guessed(
     folder: ProjectFolder, emulated: SnowBed
 ) -> None:
@@ -117,6 +118,7 @@ CREATE TABLE SNOWFLAKE.ACCOUNT_USAGE.QUERY_HISTORY (QUERY_ID VARCHAR, QUERY_TYPE
 USER_NAME VARCHAR, QUERY_TEXT VARCHAR, DATABASE_NAME VARCHAR, SCHEMA_NAME VARCHAR, QUERY_TAG VARCHAR, EXECUTION_STATUS VARCHAR)"""
 
 
+@pytest.mark.long
 def test_drift_on_snowflake_names_who_ran_the_statement_and_when(folder: ProjectFolder, emulated: SnowBed) -> None:
     """A table of the emulator takes the place of the account's history; without it there is no time, and the text has the grant."""
     schema = str(Project.load(folder.root).blame("U")[0].table).removesuffix(".U")

@@ -145,6 +145,7 @@ BY_HAND = {
 }
 
 
+@pytest.mark.long
 def test_each_part_of_a_table_is_compared(project: ProjectFolder, lake: LakeBed) -> None:
     """A table that was made by hand as the files say is baselined; each difference is refused by its name, and accepted by it."""
     name = f"parts_{uuid.uuid4().hex[:8]}"

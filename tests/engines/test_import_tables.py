@@ -113,6 +113,7 @@ def test_requests_to_a_rest_catalog(project: ProjectFolder, web: WebBed) -> None
     assert len(loads) <= 3 * count
 
 
+@pytest.mark.long
 def test_views_get_files_that_replace_them(project: ProjectFolder, lake: LakeBed) -> None:
     """The statements of the file make the same view, also where its query has names without a catalog."""
     namespace = f"v{uuid.uuid4().hex[:8]}"

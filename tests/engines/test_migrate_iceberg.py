@@ -263,6 +263,7 @@ def test_what_failed_after_its_first_step_is_unknown_and_does_not_run_again(seve
         assert shop.values() == [1]
 
 
+@pytest.mark.long
 def test_a_purge_that_dropped_the_table_and_failed_on_its_files_is_unknown(shop: Shop) -> None:
     """The statement failed although the table was dropped."""
     shop.file("1_create.sql", f"{CREATE}; INSERT INTO NS.t VALUES (1)")
@@ -417,6 +418,7 @@ def test_a_plan_file_is_applied_to_real_tables_or_not_at_all(shop: Shop, tmp_pat
     assert ([file.version for file in result.applied], shop.values()) == (["2"], [1])
 
 
+@pytest.mark.long
 def test_views_are_replaced_when_their_repeatable_changes(shop: Shop) -> None:
     """A view on a view, in the order of the header; each run replaces what exists. A failed one resumes after the cause is gone."""
     shop.file("1_create.sql", CREATE)
@@ -447,6 +449,7 @@ def test_views_are_replaced_when_their_repeatable_changes(shop: Shop) -> None:
     assert {each.name: each.state.value for each in status.repeatables} == {"above": "applied", "a_total": "applied"}
 
 
+@pytest.mark.long
 def test_a_change_of_a_table_by_a_repeatable_is_attributed_to_it(shop: Shop) -> None:
     """`blame` names the repeatable, and the next file finds no change that no migration made."""
     shop.file("1_create.sql", CREATE)

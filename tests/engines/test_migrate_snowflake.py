@@ -290,6 +290,7 @@ def test_stopped_a_run_lets_a_short_statement_end(
     assert emulated.rows(f"SELECT a FROM {schema}.t") == [(1,)]
 
 
+@pytest.mark.long
 def test_stopped_a_run_cancels_a_long_statement_by_its_id(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
@@ -344,6 +345,7 @@ def test_the_sessions_of_history_and_lock_are_kept_alive(
     assert [str(each).lower() for each in kept].count("true") == 2  # Not the one that the files share.
 
 
+@pytest.mark.long
 def test_the_state_of_a_query_is_asked_for_once_in_a_while(
     wired: ProjectFolder, snowflake_server: SnowflakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -51,6 +51,7 @@ def numbers_of(lines: list[str]) -> list[tuple[int, ...]]:
     return found
 
 
+@pytest.mark.long
 def test_a_line_grows_with_the_seconds_the_stages_and_the_tasks(lake: LakeBed, project: ProjectFolder) -> None:
     """The counts are those of the statement alone, and no number decreases."""
     project.catalog(f"{lake.text}store: {{namespace: progress_history}}\n")

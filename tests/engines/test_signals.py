@@ -57,7 +57,9 @@ def is_program(pid: int) -> bool:
     return b"\0glacierbase\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-@pytest.mark.parametrize("command", ["migrate", "pending", "repair", pytest.param("doctor", marks=pytest.mark.long)])
+@pytest.mark.parametrize(
+    "command", ["migrate", *(pytest.param(name, marks=pytest.mark.long) for name in ("pending", "repair", "doctor"))]
+)
 def test_one_signal_ends_a_command_whose_catalog_hangs(command: str, silent_project: ProjectFolder) -> None:
     """The command exits with the code of the signal, in bounded time, and without a traceback."""
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -121,6 +123,7 @@ def test_the_second_signal_ends_it_at_once(silent_project: ProjectFolder) -> Non
     assert time.monotonic() - began < CANCELLED_SECONDS
 
 
+@pytest.mark.long
 def test_unlock_ends_after_it_has_freed_and_recorded(emulated: SnowBed, project: ProjectFolder) -> None:
     """`unlock` waits for the former holder's lease where the lease is the proof; SIGTERM meanwhile leaves no lock held."""
     text = emulated.catalog_file(lease="3s")

@@ -74,7 +74,9 @@ def full_event(sequence: int) -> Event:
     return Event(**{**values, "fence": 1, "sequence": sequence, "started_at": EARLY, "duration_ms": 2**62})
 
 
-@pytest.mark.parametrize(("first", "second"), [("spark", "pyiceberg"), ("pyiceberg", "spark")])
+@pytest.mark.parametrize(
+    ("first", "second"), [pytest.param("spark", "pyiceberg", marks=pytest.mark.long), ("pyiceberg", "spark")]
+)
 def test_each_reads_what_the_other_wrote(first: str, second: str, both: Both) -> None:
     """Whichever created the tables, every column is equal to the byte and the microsecond, and absent values stay absent."""
     both.anew(first).create(FREE)
@@ -114,6 +116,7 @@ def test_both_create_the_same_tables(name: str, both: Both) -> None:
     assert ours[0] == ours[1] == ICEBERG_PROPERTIES
 
 
+@pytest.mark.long
 def test_of_both_kinds_that_set_at_once_exactly_one_wins(both: Both) -> None:
     """In every round the row names the winner."""
     both.anew("pyiceberg").create(FREE)

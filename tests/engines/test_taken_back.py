@@ -178,8 +178,7 @@ def places(lake: LakeBed, derby: Mapping[str, str], tmp_path_factory: pytest.Tem
 # One of each reason; all others take minutes, and of them a third is in the long form.
 QUICK = {
     ("iceberg", "insert"), ("iceberg-after-use", "insert"), ("iceberg-in-session-catalog", "create-as"),
-    ("jdbc-catalog", "insert"), ("jdbc-catalog", "insert-into-absent"), ("temporary-view-of-jdbc", "insert"),
-    ("parquet", "insert-overwrite"),
+    ("jdbc-catalog", "insert"), ("parquet", "insert-overwrite"),
 }  # fmt: skip
 WRITES = ("insert", "insert-overwrite", "with-insert")
 # Where a part of a failed statement stays.

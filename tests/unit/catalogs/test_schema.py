@@ -251,7 +251,7 @@ def test_a_generated_file_that_fits_the_schema_loads(tmp_path: Path) -> None:
     """Apart from what depends on other keys, files or the environment."""
     fitting = 0
 
-    @settings(max_examples=300, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
+    @settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck), derandomize=True)
     @given(st.fixed_dictionaries({}, optional={key.name: values(key) for key in FILE_KEYS}))
     def check(content: Any) -> None:
         nonlocal fitting

@@ -39,7 +39,7 @@ from tests.unit.migrations.hostile_texts import (
     words,
 )
 
-moderately = settings(max_examples=250, deadline=None)
+moderately = settings(max_examples=75, deadline=None)
 
 
 @contextmanager

@@ -81,7 +81,7 @@ FRAGMENTS = st.sampled_from(
 )  # fmt: skip
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(st.one_of(FRAGMENTS, st.text(max_size=2)), max_size=14).map("".join))
 def test_any_file_renders_or_is_refused(text: str) -> None:
     """No other exception is raised, and every rendered character has a line."""
@@ -93,7 +93,7 @@ def test_any_file_renders_or_is_refused(text: str) -> None:
     assert all(1 <= result.file_line(at) <= lines for at in range(len(result.text) + 1))
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=150, deadline=None)
 @given(st.lists(FRAGMENTS, max_size=10).map(" ".join))
 def test_any_expression_renders_or_is_refused(text: str) -> None:
     """Random expressions consist of the words of templates."""

@@ -78,7 +78,7 @@ noise = st.lists(st.sampled_from(MARKS), max_size=30).map("".join)
 parted = st.lists(st.one_of(plain, scripts, gaps, st.just(";"), noise), max_size=6).map(";".join)
 anything = st.one_of(noise, parted, st.text(st.characters(exclude_categories=()), max_size=30))
 
-moderately = settings(max_examples=300, deadline=None)
+moderately = settings(max_examples=100, deadline=None)
 
 
 def outcome(sql: str, dialect: str = "spark") -> tuple[tuple[Statement, ...], MigrationFileError | None]:
