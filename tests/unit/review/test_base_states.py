@@ -116,7 +116,13 @@ def in_fixtures(branch: ProjectFolder, patch: pytest.MonkeyPatch) -> None:
     (branch.root / "tables.sql").write_text("SELECT 'fixture'")
 
 
-@pytest.mark.parametrize("change", [in_version, in_file, in_order, in_setting, in_engine, in_jar, in_fixtures])
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(in_file, in_setting, in_fixtures),
+        *(pytest.param(change, marks=pytest.mark.long) for change in (in_version, in_order, in_engine, in_jar)),
+    ],
+)
 def test_a_state_is_used_for_the_same_base_only(
     change: Callable[[ProjectFolder, pytest.MonkeyPatch], None], branch: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
