@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -23,6 +24,7 @@ from glacierbase.executors.iceberg.lakes import Lakes
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.program import ask_here, run_here
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
+from tests.support.repository import commit_all, git, set_author
 
 TABLE = ("a", "t")
 SET = "ALTER TABLE lake.a.t SET TBLPROPERTIES ('{}' = '1')"
@@ -158,6 +160,37 @@ def test_doctor_of_a_new_project_passes_without_spark_until_a_file_needs_it(tmp_
     refused = ask_here(fresh, "doctor")
     assert (refused.code, refused.document["error"]["code"]) == (2, "SPARK_NOT_INSTALLED")
     assert "local" in refused.document["error"]["hint"]
+
+
+@pytest.mark.usefixtures("without_spark")
+def test_a_plan_file_an_adopted_change_and_a_squash_run_without_spark(direct: DirectProject, tmp_path: Path) -> None:
+    """A new environment gets by the squash the tables that the first one has by a plan and by hand."""
+    git(direct.root, "init", "-q", "-b", "main")
+    set_author(direct.root)
+    direct.file("0001_a.sql", "CREATE TABLE lake.a.u (id bigint) USING iceberg TBLPROPERTIES ('format-version' = '3')")
+    direct.file("0002_b.sql", "ALTER TABLE lake.a.u ADD COLUMN (kind string)")
+    assert ask_here(direct, "plan", "--output", "plan.json").code == 0
+    done = ask_here(direct, "migrate", "--plan", "plan.json")
+    assert [file["engine"] for file in done.entry()["applied"]] == ["direct", "direct"], done.stderr
+    with (
+        closing(Lakes(only_catalog(direct.root))) as lakes,
+        lakes.open("lake").load_table(("a", "u")).update_schema() as by_hand,
+    ):
+        by_hand.add_column("noted", IntegerType())
+    adopted = ask_here(direct, "drift", "adopt", "--reason", "known", "--yes")
+    assert adopted.code == 0, adopted.stderr
+    commit_all(direct.root)
+    squashed = ask_here(direct, "squash", "--to", "3", "--author", "Alice")
+    assert squashed.code == 0, squashed.stderr
+    elsewhere = DirectProject(tmp_path / "elsewhere")
+    shutil.copytree(direct.root / "migrations", elsewhere.root / "migrations", dirs_exist_ok=True)
+    done = ask_here(elsewhere, "migrate")
+    assert [file["engine"] for file in done.entry()["applied"]] == ["direct"], done.stderr
+    with closing(Lakes(only_catalog(elsewhere.root))) as lakes:
+        made = lakes.open("lake").load_table(("a", "u"))
+    assert [field.name for field in made.schema().fields] == ["id", "kind", "noted"]
+    assert made.format_version == 3
+    assert ask_here(elsewhere, "drift").code == ask_here(direct, "drift").code == 0
 
 
 @pytest.mark.parametrize(
