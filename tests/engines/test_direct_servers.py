@@ -38,6 +38,10 @@ STATEMENTS = (
     "CREATE TABLE lake.NS.w (id INT) USING iceberg",
     "DROP TABLE lake.NS.w",
     "DROP TABLE IF EXISTS lake.NS.w",
+    "CREATE TABLE lake.NS.y (id INT, at TIMESTAMP) USING iceberg PARTITIONED BY (days(at)) TBLPROPERTIES ('format-version' = '3')",
+    "ALTER TABLE lake.NS.y ADD COLUMN kind STRING AFTER id",
+    "ALTER TABLE lake.NS.y WRITE ORDERED BY kind",
+    "CREATE OR REPLACE TABLE lake.NS.y (kind STRING) USING iceberg TBLPROPERTIES ('format-version' = '3')",
 )
 WITHOUT_SPARK = """\
 migrationExecutor:
