@@ -10,7 +10,15 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 from glacierbase.executors.iceberg.plain_types import why_no_plain_type
-from glacierbase.sql.statement import ColumnClause, Options, ParsedStatement, PartitionClause, Property, Transform
+from glacierbase.sql.statement import (
+    ICEBERG_TRANSFORMS,
+    ColumnClause,
+    Options,
+    ParsedStatement,
+    PartitionClause,
+    Property,
+    Transform,
+)
 from glacierbase.sql.type_trees import TypeTree, type_tree
 
 # Properties that Spark refuses, or that clauses set.
@@ -55,11 +63,6 @@ _SOURCES: Mapping[str, frozenset[str]] = {
 }  # fmt: skip
 # Transforms whose columns Spark finds in any case; those of the others have the exact case.
 _ANY_CASE = frozenset({"", "bucket", "years", "months", "days", "hours"})
-_ICEBERG = {
-    "": "identity", "identity": "identity", "bucket": "bucket", "truncate": "truncate", "years": "year", "year": "year",
-    "months": "month", "month": "month", "days": "day", "day": "day", "date": "day", "hours": "hour", "hour": "hour",
-    "date_hour": "hour",
-}  # fmt: skip
 # What follows the name of the column in the name of a partition field.
 SUFFIXES = {
     "identity": "", "bucket": "_bucket", "truncate": "_trunc", "year": "_year", "month": "_month", "day": "_day", "hour": "_hour",
@@ -117,19 +120,14 @@ def columns_of(statement: ParsedStatement) -> list[ColumnClause]:
 
 def fields_of(columns: Iterable[ColumnClause]) -> Fields:
     """Return the columns and the fields of their structs."""
-    fields: Fields = {}
-    left: list[tuple[_Path, TypeTree]] = [((column.path[0],), type_tree(column.type or "")) for column in columns]
-    while left:
-        path, tree = left.pop()
-        fields[tuple(name.lower() for name in path)] = path, tree
-        if tree.name == "struct":
-            left += [((*path, field.name), field.type) for field in tree.fields]
-    return fields
+    paths = _all_paths(columns, inside=("struct",))
+    return {tuple(name.lower() for name in path): (path, tree) for path, tree in paths}
 
 
 def iceberg_transform(transform: Transform) -> str | None:
     """Return the name of a transform in Iceberg; None for one that is not plain."""
-    return _ICEBERG.get(transform.function)
+    kind = ICEBERG_TRANSFORMS.get(transform.function, transform.function) or "identity"
+    return kind if kind in SUFFIXES else None
 
 
 def source_of(transform: Transform, fields: Fields) -> tuple[tuple[str, ...], TypeTree] | None:
@@ -192,13 +190,20 @@ def _column_reasons(columns: Sequence[ColumnClause]) -> Iterator[str]:
         yield "two columns of one name"
 
 
-def _all_paths(columns: Iterable[ColumnClause]) -> Iterator[tuple[tuple[str, ...], TypeTree]]:
-    """Yield the columns and all fields inside, also those of elements, keys and values."""
+def _all_paths(
+    columns: Iterable[ColumnClause], inside: Sequence[str] = ("struct", "array", "map")
+) -> Iterator[tuple[_Path, TypeTree]]:
+    """Yield the columns and all fields inside, also those of elements, keys and values.
+
+    Args:
+        inside: the types whose fields are yielded.
+    """
     left: list[tuple[_Path, TypeTree]] = [((column.path[0],), type_tree(column.type or "")) for column in columns]
     while left:
         path, tree = left.pop()
         yield path, tree
-        left += [((*path, field.name), field.type) for field in tree.fields]
+        if tree.name in inside:
+            left += [((*path, field.name), field.type) for field in tree.fields]
 
 
 def _partition_reasons(clauses: Sequence[PartitionClause], columns: Sequence[ColumnClause]) -> Iterator[str]:
