@@ -7,7 +7,7 @@ its tables: the files that declare them are read again.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from importlib.metadata import version
@@ -24,6 +24,7 @@ from glacierbase.review.lint import context_facts
 from glacierbase.review.statements import DECLARE, SUMMARIZE, FileSummary, ReadFile
 from glacierbase.run.cache import digest
 from glacierbase.run.sealed import SealedFolder
+from glacierbase.sql.dialects import DIALECTS
 
 # The version of the content of an entry.
 _FORMAT = 1
@@ -55,18 +56,18 @@ def read_files(sandbox: Sandbox, catalog: Catalog, files: Sequence[FileToRead]) 
     kept = _KeptAnswers(catalog)
     summaries = {number: known for number, file in enumerate(files) if (known := kept.summary(file))}
     reading = _Reading(sandbox, catalog, files)
-    is_whole = not summaries
     errors: list[GlacierbaseError] = []
-    with collected(errors):
-        for number, answer in reading.answers([number for number in range(len(files)) if number not in summaries]):
-            summaries[number] = _summary(files[number].migration, answer)
-            kept.add(files[number], answer)
-    declaring = [] if is_whole else _declaring(files, summaries)
-    with collected(errors):
-        for number, answer in reading.answers(
-            [n for n in summaries if files[n].is_new] if declaring else [], declaring
-        ):
-            summaries[number] = _summary(files[number].migration, answer)
+
+    def read(numbers: Collection[int], declaring: Collection[int] = ()) -> None:
+        with collected(errors):
+            for number, answer in reading.answers(numbers, declaring):
+                summaries[number] = _summary(files[number].migration, answer)
+                kept.add(files[number], answer)
+
+    is_whole = not summaries
+    read([number for number in range(len(files)) if number not in summaries])
+    if not is_whole and (declaring := _declaring(files, summaries)):
+        read([number for number in summaries if files[number].is_new], declaring)
     kept.write()
     yield from ((summaries[number], files[number].is_new) for number in sorted(summaries))
     raise_all(errors)
@@ -80,23 +81,24 @@ class _Reading:
         self._catalog = catalog
         self._files = files
 
-    def answers(self, numbers: Sequence[int], declaring: Sequence[int] = ()) -> Iterator[tuple[int, _Answer]]:
+    def answers(self, numbers: Collection[int], declaring: Collection[int]) -> Iterator[tuple[int, _Answer]]:
         """Yield the worker's answers for files, after reading the declarations of others.
 
         Raises:
             MigrationFileError, SeveralErrors: as `Sandbox.examine_all`.
         """
         facts = {
-            "chain": [self._catalog.name, self._catalog.environment, list(declaring)],
+            "chain": [self._catalog.name, self._catalog.environment, bool(declaring)],
             "context": context_facts(self._catalog),
         }
+        wanted = set(numbers)
         to_examine: dict[int, tuple[int, Examiner]] = {}
         migrations: list[Migration] = []
-        for number in sorted({*numbers, *declaring}):
+        for number in sorted(wanted.union(declaring)):
             file = self._files[number]
             own = {} if file.is_template else {"text": file.migration.text}
             migrations.append(file.migration if file.is_template else replace(file.migration, text=""))
-            function = SUMMARIZE if number in numbers else DECLARE
+            function = SUMMARIZE if number in wanted else DECLARE
             to_examine[id(migrations[-1])] = number, Examiner(function, {**facts, **own})
         for migration, answer in self._sandbox.examine_all(
             migrations, self._catalog, self._catalog.dialect, lambda migration: to_examine[id(migration)][1]
@@ -130,7 +132,9 @@ class _KeptAnswers:
         what = [catalog.dialect, context_facts(catalog)]
         self._key = digest([_FORMAT, __version__, version("jinja2"), names, what])
         self._entries = SealedFolder("summaries", _MOST_KEPT)
-        self._before = self._read()
+        # The package that adds a dialect may read statements otherwise in its next version.
+        self._is_kept = catalog.dialect in DIALECTS
+        self._before = self._read() if self._is_kept else {}
         self._answers: dict[str, _Answer] = {}
         self._is_changed = False
 
@@ -158,7 +162,7 @@ class _KeptAnswers:
 
     def write(self) -> None:
         """Write the answers, if there are new ones."""
-        if self._is_changed:
+        if self._is_kept and self._is_changed:
             self._entries.write(self._key, json.dumps(self._answers).encode())
 
 

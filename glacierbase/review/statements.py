@@ -160,8 +160,8 @@ def summarize(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]
     """Return a `ReadFile`, in JSON's types.
 
     Args:
-        facts: `chain`, which names a catalog, an environment and the files that are read before; the attributes of `Context`; the
-            `text` of a file that is not a template.
+        facts: `chain`, which names files that are read one after the other; the attributes of `Context`; the `text` of a file that
+            is not a template.
         kept: holds the declarations of the files before, of the same chain.
     """
     compiled, effects = _read(compiled, facts, kept)
