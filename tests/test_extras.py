@@ -20,7 +20,7 @@ def resolved(extras: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.long
+@pytest.mark.full
 def test_the_stores_of_every_cloud_are_installed_beside_spark_and_the_tests() -> None:
     """No extra has a requirement that excludes that of another: s3fs had, and PyArrow reads S3 without it."""
     done = resolved("test,glue,hive,postgres,s3,gcs,azure")

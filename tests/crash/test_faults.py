@@ -63,7 +63,7 @@ def break_at_every(
 @pytest.mark.parametrize(
     ("store", "every"),
     [
-        ("iceberg", 31),
+        ("iceberg", 62),
         *(pytest.param(*each, marks=pytest.mark.full) for each in (("iceberg", 1), ("sql", 31), ("sql", 1))),
     ],
 )

@@ -50,8 +50,7 @@ KILLS_SAMPLED: list[Kill] = [
     *(("snowflake", str(step), "python") for step in range(1, STEPS["snowflake"], 8)),
     *(("snowflake", at, "python") for at in ("inside:2", "inside:6")),
     ("repeatable", "23", "python"), ("repeatable", "31", "python"), ("repeatable", "inside:6", "python"),
-    ("sql", "inside:4", "python"),
-    ("iceberg", "21", "both"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
+    ("sql", "inside:4", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
 ]  # fmt: skip
 
 KILLS_QUICK: list[Kill] = [
@@ -63,7 +62,7 @@ KILLS_QUICK: list[Kill] = [
 # after the last.
 STOPS = [(bed, at) for bed in STEPS for at in places(bed)]
 STOPS_SAMPLED = [
-    ("snowflake", "11"), ("snowflake", "inside:5"), ("repeatable", "inside:5"), ("sql", "6"), ("iceberg", "16"),
+    ("snowflake", "11"), ("snowflake", "inside:5"), ("repeatable", "inside:5"), ("iceberg", "16"),
 ]  # fmt: skip
 
 

@@ -111,7 +111,7 @@ MIXED = ("iceberg", "sql")
 @pytest.mark.parametrize(
     ("racers", "stores"),
     [
-        ("lake", MIXED),
+        pytest.param("lake", MIXED, marks=pytest.mark.full),
         ("lake", ("iceberg",)),
         pytest.param("lake", ("sql",), marks=pytest.mark.full),
         pytest.param("web", MIXED, marks=pytest.mark.full),

@@ -168,6 +168,7 @@ DELTA = (
 )
 
 
+@pytest.mark.full
 @pytest.mark.delta
 def test_delta_tables(project: ProjectFolder) -> None:
     """The tables of Spark's session catalog, which only the engine lists and reads."""
