@@ -125,7 +125,6 @@ def test_what_fails_is_failed_in_delta_and_unknown_in_a_table_of_files_beside_it
     assert not list(files.glob("*.parquet"))
 
 
-@pytest.mark.full
 def test_the_catalog_file_of_init_works_as_it_is_written(project: ProjectFolder) -> None:
     """The metastore is kept: a second run alters the table of the first by its name. History and lock need no Spark."""
     assert project.run("init", "--type", "delta", "web").code == 0

@@ -112,7 +112,6 @@ def test_the_known_properties_are_those_of_the_jars(glacierbase: Path, project: 
     assert {key for key in iceberg if is_later(key, "iceberg", "1.10.0")} == iceberg.keys() - of_jars["iceberg"].keys()
 
 
-@pytest.mark.full
 def test_the_catalog_file_of_init_works_as_it_is_written(glacierbase: Path, project: ProjectFolder) -> None:
     """The metastore is kept: a second run writes into the table of the first by its name.
 

@@ -166,8 +166,8 @@ def test_an_edited_file_of_the_base_is_read_again(branch: ProjectFolder) -> None
     assert [number for _, number in read(branch)] == ["0002", "0005", "0006"]
 
 
+def test_fixtures_are_files_of_the_base(branch: ProjectFolder) -> None:
     """Fixtures are read without a template, declare tables, and have a summary that is kept."""
-    """They are not templates, and declare tables too."""
     branch.catalog(CATALOG + "review: {fixtures: tables.sql}\n")
     (branch.root / "tables.sql").write_text(
         "CREATE TABLE lake.sleep.fixed (id INT) USING iceberg TBLPROPERTIES ('a' = '{{ no }}')"
