@@ -44,7 +44,7 @@ class Examiner:
 
     Attributes:
         function: its name, as `package.module:function`. Its arguments are the compiled file, `facts`, and a dictionary in which
-            it can keep values for later files in the same process; it returns a value of JSON types.
+            the functions of its module can keep values for later files in the same process; it returns a value of JSON types.
         facts: values of JSON types.
     """
 
@@ -92,7 +92,7 @@ def _answer(request: Mapping[str, Any], names: _Names, kept: dict[str, Any]) -> 
     """Return the answer to a request.
 
     Args:
-        kept: what examiners keep from one file to the next.
+        kept: what examiners keep from one file to the next, by their module.
     """
     migration = Migration(**{**request["migration"], "path": Path(request["migration"]["path"])})
     errors: list[GlacierbaseError] = []
@@ -101,7 +101,8 @@ def _answer(request: Mapping[str, Any], names: _Names, kept: dict[str, Any]) -> 
             compiled = compile_migration(migration, names, request["dialect"])
             if examiner := request.get("examiner"):
                 examine = _function(examiner["function"])
-                return {"examined": examine(compiled, examiner["facts"], kept)}
+                own = kept.setdefault(examine.__module__, {})
+                return {"examined": examine(compiled, examiner["facts"], own)}
             marks = [astuple(mark) for mark in compiled.substituted]
             return {
                 "text": compiled.text,

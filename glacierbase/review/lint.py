@@ -48,7 +48,8 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
     Raises:
         GlacierbaseError: a file does not render, or has an error that is not allowed. Its `results` have an entry per catalog.
     """
-    compared = read_base(root, base, {file.name: file.stem for file in choice.files}, read_name) if base else None
+    names = {file.name: file.stem for file in choice.files}
+    compared = None if base is None else read_base(root, base, names, read_name)
     linting = Linting(root, choice.in_every_environment(catalogs), compared)
     outcomes, _ = in_environments(root, linting.chosen, False, linting.examine)
     at = origin(root, "lint", catalogs, base)

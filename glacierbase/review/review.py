@@ -7,6 +7,7 @@ from contextlib import closing
 from dataclasses import dataclass, fields, replace
 from functools import cached_property
 from pathlib import Path
+from threading import Thread
 from types import MappingProxyType
 
 from glacierbase.catalogs.catalogfile import read_name
@@ -105,18 +106,18 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     """
     compared = read_base(root, base, {file.name: file.stem for file in choice.files}, read_name)
     configurations: dict[tuple[str, str], Catalog] = {}
-
     linting = Linting(root, choice.in_every_environment(catalogs), compared)
     linted: list[InEnvironment[Examined]] = []
-    # While the sandbox's process reads the files.
-    importing = start_thread(import_plain, "glacierbase-import")
+    importing: list[Thread] = []
 
     def read(sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterable[tuple[FileSummary, bool]]:
         configurations[catalog.name, catalog.environment] = catalog
-        linted.append(_linted(linting, sandbox, catalog, migrations))
         beside = compared.compared(catalog.name, migrations)
         changed = beside.changed_repeatables()
         new = {migration.location for migration in (*beside.new(), *beside.new_squashes(), *changed)}
+        if new and not importing and type_of(catalog).has_copies:  # While the sandbox's process reads the files.
+            importing.append(start_thread(import_plain, "glacierbase-import"))
+        linted.append(_linted(linting, sandbox, catalog, migrations))
         if not new:
             return ()
         fixtures = fixtures_of(catalog, root)
@@ -133,7 +134,8 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
         )
 
     outcomes, _ = in_environments(root, linting.chosen, False, read)
-    importing.join()
+    for thread in importing:
+        thread.join()
     at = origin(root, "review", catalogs, base)
     groups = _grouped(outcomes, configurations)
     ruled = {result.catalog: result for result in linting.results(linted)}

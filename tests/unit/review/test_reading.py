@@ -123,6 +123,25 @@ def test_after_a_statement_that_is_not_understood_nothing_is_known_of_a_table(br
     assert asked == [("summarize", "0006"), ("declare", "0001"), ("declare", "0005"), ("summarize", "0006")]
 
 
+def test_the_first_files_of_a_project_are_reviewed_in_every_environment(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """One process applies the rules and reads the summaries, each with what it knows of the tables."""
+    monkeypatch.setenv("XDG_CACHE_HOME", str(project.root.parent / "cache"))
+    sizes = "{dev: {variables: {size: 4}}, test: {variables: {size: 8}}, prod: {variables: {size: 16}}}"
+    project.catalog(f"{CATALOG}environments: {sizes}\ndefaultEnvironment: dev\n")
+    commit_all(project.root)
+    project.file("0001_create.sql", BASE[0].replace("id", "id{{ variables.size }}"))
+    project.file("0002_set.sql", f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('a' = '2'); DROP TABLE lake.sleep.absent")
+    results = reviewed_on_a_copy(project, FakeCopy())
+    for result in results:
+        [_, second] = result.files
+        [undo, _] = [statement.undo for statement in second.statements]
+        assert undo
+        assert undo.sql == f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('a' = '1')"
+    assert [result.environments for result in results] == [("dev",), ("test",), ("prod",)]
+
+
 def test_a_file_of_another_branch_is_not_of_the_base(branch: ProjectFolder) -> None:
     """A new file is read each time; after its merge, only it is read, once more."""
     branch.file("0005_new.sql", "CREATE TABLE lake.sleep.fresh (id INT) USING iceberg")
