@@ -209,6 +209,10 @@ ENGINES = {
 }
 # The quick command has real Spark on Iceberg and the genuine connector; all other engines are left to the long one.
 LONG_ENGINES = {"connect", "postgres", "delta", "hudi"}
+# Its files with Spark, so that few of its workers start one; all other tests with Spark are left to the long one.
+QUICK_SPARK = {
+    "test_executor_contract.py", "test_store_contract.py", "test_migrate_iceberg.py", "test_published_examples.py",
+}  # fmt: skip
 # Fixtures that install the package, or start Spark with an empty cache.
 LONG_FIXTURES = {"clone", "warmed"}
 
@@ -236,7 +240,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("crash")
         for engine in {ENGINES[bed] for bed in fixtures_of(item) if bed in ENGINES}:
             item.add_marker(engine)
-        if LONG_FIXTURES & fixtures_of(item) or any(item.get_closest_marker(engine) for engine in LONG_ENGINES):
+        is_of_long_engine = any(item.get_closest_marker(engine) for engine in LONG_ENGINES)
+        is_of_long_file = item.get_closest_marker("spark") and item.path.name not in QUICK_SPARK
+        if LONG_FIXTURES & fixtures_of(item) or is_of_long_engine or is_of_long_file:
             item.add_marker("long")
     without = [item for item in items if item.get_closest_marker("account") and not os.environ.get(ACCOUNT)]
     if without:

@@ -50,7 +50,7 @@ def worlds(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> dict[str,
 
 
 @pytest.fixture
-def lake(worlds: dict[str, World], project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def lake_module(worlds: dict[str, World], project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module that both examples import, on the project of this test."""
     module = loaded("lake", "lake.py")
     monkeypatch.setattr(module, "ROOT", str(project.root))
@@ -61,7 +61,7 @@ def lake(worlds: dict[str, World], project: ProjectFolder, monkeypatch: pytest.M
 class Airflow:
     """What the DAGs of the page made: what its tasks do and what its sensors check, by their ids."""
 
-    def __init__(self, lake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    def __init__(self, lake_module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
         self.tasks: dict[str, Callable[[], Any]] = {}
         self.sensors: dict[str, Callable[[], Any]] = {}
         airflow = self
@@ -87,9 +87,9 @@ class Airflow:
 
 
 @pytest.fixture
-def airflow(lake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Airflow:
+def airflow(lake_module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Airflow:
     """The operators and sensors of the page."""
-    return Airflow(lake, monkeypatch)
+    return Airflow(lake_module, monkeypatch)
 
 
 @pytest.fixture
@@ -99,7 +99,7 @@ def airflow_tasks(airflow: Airflow) -> dict[str, Callable[[], Any]]:
 
 
 @pytest.fixture
-def prefect_flows(lake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+def prefect_flows(lake_module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     """The module with the flow of the page."""
 
     def task(**options: Any) -> Callable[[Any], Any]:
@@ -112,13 +112,13 @@ def prefect_flows(lake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> ModuleTy
 
 
 @pytest.fixture
-def prefect_tasks(prefect_flows: ModuleType, lake: ModuleType) -> dict[str, Callable[[], Any]]:
+def prefect_tasks(prefect_flows: ModuleType, lake_module: ModuleType) -> dict[str, Callable[[], Any]]:
     """The runs of the flow for each catalog."""
-    return {f"migrate_{name}": partial(prefect_flows.migrate_catalog, name) for name in lake.catalogs()}
+    return {f"migrate_{name}": partial(prefect_flows.migrate_catalog, name) for name in lake_module.catalogs()}
 
 
 @pytest.fixture
-def dagster_tasks(lake: ModuleType, monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], Any]]:
+def dagster_tasks(lake_module: ModuleType, monkeypatch: pytest.MonkeyPatch) -> dict[str, Callable[[], Any]]:
     """The ops of the job, by their names."""
     tasks: dict[str, Callable[[], Any]] = {}
 
@@ -180,14 +180,14 @@ def test_a_failed_statement_is_not_retried(tasks: dict[str, Callable[[], Any]], 
 
 
 def test_a_held_lock_is_retried(
-    tasks: dict[str, Callable[[], Any]], lake: ModuleType, monkeypatch: pytest.MonkeyPatch
+    tasks: dict[str, Callable[[], Any]], lake_module: ModuleType, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Airflow retries what is raised; Dagster retries what asks for it."""
 
     def held(*_: Any) -> None:
         raise LockHeld("LOCK_HELD", "another run holds the lock")
 
-    monkeypatch.setattr(lake, "migrate", held)
+    monkeypatch.setattr(lake_module, "migrate", held)
     with pytest.raises(Exception) as caught:  # noqa: PT011 (the classes are those of the stand-ins)
         tasks["migrate_shop"]()
     assert isinstance(caught.value, GlacierbaseError) or type(caught.value).__name__ == "RetryRequested"
@@ -229,14 +229,18 @@ def test_the_sensor_waits_until_a_version_is_applied(airflow: Airflow) -> None:
 
 @pytest.mark.parametrize(("error", "fails"), [(EngineUnavailable, False), (HistoryDisagrees, True)])
 def test_the_sensor_waits_for_a_catalog_that_is_away_and_fails_on_other_errors(
-    error: type[GlacierbaseError], fails: bool, airflow: Airflow, lake: ModuleType, monkeypatch: pytest.MonkeyPatch
+    error: type[GlacierbaseError],
+    fails: bool,
+    airflow: Airflow,
+    lake_module: ModuleType,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A catalog that is unreachable for some minutes ends no job; an edited file needs a person."""
 
     def refuse(*_: Any) -> None:
         raise error("A_CODE", "no")
 
-    monkeypatch.setattr(lake, "is_applied", refuse)
+    monkeypatch.setattr(lake_module, "is_applied", refuse)
     if fails:
         with pytest.raises(Exception, match="A_CODE"):
             airflow.sensors["wait_for_shop"]()
