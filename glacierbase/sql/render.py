@@ -337,19 +337,26 @@ class ColumnAlters:
                 yield f"{alter} COMMENT {literal(after.comment or '')}"
 
     def _add(self) -> Iterator[str]:
+        names = {name for key in self._kept for name in self.after.dotted(key)}
         for key, column in self.after.by_key.items():
-            parent = self.after.parent(key)
-            if key in self.before.by_key or (parent is not None and parent not in self.before.by_key):
+            parent, dotted = self.after.parent(key), self.after.dotted(key)
+            if key in self.before.by_key:
+                continue
+            if parent is not None and parent not in self.before.by_key:
+                names.update(dotted)  # Added with the column around it.
                 continue
             self._name[key] = self.after.last(key)
             if self.after.is_part(key):
                 continue  # `_drop` has reported its counterpart as impossible.
             if column.required or column.default is not None:
                 self.impossible.append(f"{column.name} cannot be added as a column that refuses nulls or has a default")
+            elif dotted[0] in names:
+                self.impossible.append(f"{column.name} cannot be added: Iceberg finds another column by this name")
             else:
                 comment = f" COMMENT {literal(column.comment)}" if column.comment else ""
                 yield f"ADD COLUMN {self._path(key)} {type_of(column, self._inside)}{comment}"
                 self._order.setdefault(parent, []).append(key)
+                names.update(dotted)
 
     def _arrange(self) -> Iterator[str]:
         """Yield the moves after which all columns are in order."""

@@ -90,6 +90,20 @@ def test_a_column_does_not_get_the_name_of_a_partition_field_of_another_one() ->
     assert alter_statements(before, after).impossible == ("name cannot have the name of a partition field of label",)
 
 
+def test_a_field_that_iceberg_would_take_for_another_one_is_not_added() -> None:
+    """A name may leave out the value of a map, so that `m.value.a` is also that of the field `a` of the field `value`."""
+    column = Column(5, "m", "map<string,struct<value:struct<a:int>>>")
+    inside = (
+        Column(6, "m.key", "string"), Column(7, "m.value", "struct<value:struct<a:int>>"),
+        Column(8, "m.value.value", "struct<a:int>"), Column(9, "m.value.value.a", "int"),
+    )  # fmt: skip
+    before, added = replace(SHAPE, columns=(ID, column, *inside)), Column(None, "m.value.a", "int")
+    alters = alter_statements(before, replace(before, columns=(*before.columns, added)))
+    assert alters.impossible == ("m.value.a cannot be added: Iceberg finds another column by this name",)
+    other = alter_statements(before, replace(before, columns=(*before.columns, replace(added, name="m.value.b"))))
+    assert other.statements == ("ALTER TABLE lake.a.t ADD COLUMN `m`.`value`.`b` int",)
+
+
 def test_equal_shapes_need_no_statement() -> None:
     """Equal shapes need no statement, nor do other owners and a comment of no characters."""
     same = replace(SHAPE, properties={"owner": "ann"}, columns=(replace(ID, comment=""), NAME, *TAGS))
