@@ -37,7 +37,9 @@ class SealedFolder:
         return b""
 
     def write(self, key: str, content: bytes) -> None:
-        """Write an entry, and remove the oldest ones. A cache that cannot be written is not an error."""
+        """Write an entry, unless it is too large to be read, and remove the oldest ones. A cache need not be writable."""
+        if len(content) > MOST_BYTES:
+            return
         with suppress(OSError, ConfigurationError):
             make_folder(self._folder)
             with replacing(self._folder / key) as draft:
