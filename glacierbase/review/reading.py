@@ -55,12 +55,11 @@ def read_files(sandbox: Sandbox, catalog: Catalog, files: Sequence[FileToRead]) 
     """
     kept = _KeptAnswers(catalog)
     summaries = {number: known for number, file in enumerate(files) if (known := kept.summary(file))}
-    reading = _Reading(sandbox, catalog, files)
     errors: list[GlacierbaseError] = []
 
     def read(numbers: Collection[int], declaring: Collection[int] = ()) -> None:
         with collected(errors):
-            for number, answer in reading.answers(numbers, declaring):
+            for number, answer in _answers(sandbox, catalog, files, numbers, declaring):
                 summaries[number] = _summary(files[number].migration, answer)
                 kept.add(files[number], answer)
 
@@ -73,38 +72,33 @@ def read_files(sandbox: Sandbox, catalog: Catalog, files: Sequence[FileToRead]) 
     raise_all(errors)
 
 
-class _Reading:
-    """The files of a catalog in one environment, by their numbers."""
+def _answers(
+    sandbox: Sandbox,
+    catalog: Catalog,
+    files: Sequence[FileToRead],
+    numbers: Collection[int],
+    declaring: Collection[int],
+) -> Iterator[tuple[int, _Answer]]:
+    """Yield the worker's answers for the files of these numbers, after reading the declarations of others.
 
-    def __init__(self, sandbox: Sandbox, catalog: Catalog, files: Sequence[FileToRead]) -> None:
-        self._sandbox = sandbox
-        self._catalog = catalog
-        self._files = files
-
-    def answers(self, numbers: Collection[int], declaring: Collection[int]) -> Iterator[tuple[int, _Answer]]:
-        """Yield the worker's answers for files, after reading the declarations of others.
-
-        Raises:
-            MigrationFileError, SeveralErrors: as `Sandbox.examine_all`.
-        """
-        facts = {
-            "chain": [self._catalog.name, self._catalog.environment, bool(declaring)],
-            "context": context_facts(self._catalog),
-        }
-        wanted = set(numbers)
-        to_examine: dict[int, tuple[int, Examiner]] = {}
-        migrations: list[Migration] = []
-        for number in sorted(wanted.union(declaring)):
-            file = self._files[number]
-            own = {} if file.is_template else {"text": file.migration.text}
-            migrations.append(file.migration if file.is_template else replace(file.migration, text=""))
-            function = SUMMARIZE if number in wanted else DECLARE
-            to_examine[id(migrations[-1])] = number, Examiner(function, {**facts, **own})
-        for migration, answer in self._sandbox.examine_all(
-            migrations, self._catalog, self._catalog.dialect, lambda migration: to_examine[id(migration)][1]
-        ):
-            if answer is not None:
-                yield to_examine[id(migration)][0], answer
+    Raises:
+        MigrationFileError, SeveralErrors: as `Sandbox.examine_all`.
+    """
+    facts = {"chain": [catalog.name, catalog.environment, bool(declaring)], "context": context_facts(catalog)}
+    wanted = set(numbers)
+    to_examine: dict[int, tuple[int, Examiner]] = {}
+    migrations: list[Migration] = []
+    for number in sorted(wanted.union(declaring)):
+        file = files[number]
+        own = {} if file.is_template else {"text": file.migration.text}
+        migrations.append(file.migration if file.is_template else replace(file.migration, text=""))
+        function = SUMMARIZE if number in wanted else DECLARE
+        to_examine[id(migrations[-1])] = number, Examiner(function, {**facts, **own})
+    for migration, answer in sandbox.examine_all(
+        migrations, catalog, catalog.dialect, lambda migration: to_examine[id(migration)][1]
+    ):
+        if answer is not None:
+            yield to_examine[id(migration)][0], answer
 
 
 def _declaring(files: Sequence[FileToRead], summaries: Mapping[int, FileSummary]) -> list[int]:
@@ -172,4 +166,4 @@ def _identity(file: FileToRead) -> str:
 
 def _summary(migration: Migration, answer: _Answer) -> FileSummary:
     read = from_json(ReadFile, answer, "answer")
-    return FileSummary(migration, read.checksum, read.steps)
+    return FileSummary(read.checksum, read.steps, migration)

@@ -124,16 +124,10 @@ class ReadFile:
 
 
 @dataclass(frozen=True, slots=True)
-class FileSummary:
-    """A file as an environment renders it.
-
-    Attributes:
-        checksum: the checksum of the rendered text.
-    """
+class FileSummary(ReadFile):
+    """A file as an environment renders it."""
 
     migration: Migration
-    checksum: str
-    steps: tuple[ReplayStep, ...]
 
     @property
     def is_plain(self) -> bool:
