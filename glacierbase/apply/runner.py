@@ -56,6 +56,11 @@ class _RunningFile:
     started_at: datetime
     has_plan_file: bool
 
+    def close(self) -> None:
+        """Close the session after the reads that use it, which a lost lock leaves behind: a library need not survive less."""
+        with closing(self.session):
+            self.tables.wait_for_session()
+
 
 class _OtherEngine(Exception):
     """A statement needs another engine than the one in which its file runs. It had no effect.
@@ -135,7 +140,7 @@ class Runner:
         why = (plan.jumped_over, plan.selection.reason, plan.digest)
         announcement = entries.started(compiled, planned.resumes_at, started_at, process, *why)
         file = self._begin(engine, planned, compiled, started_at, has_plan_file=plan.selection.has_file)
-        with closing(file.session):
+        with closing(file):
             for step in remaining:
                 self._announce(announcement, file, step[0])
                 announcement = self._run_step(file, step)

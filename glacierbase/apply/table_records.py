@@ -274,8 +274,9 @@ class FileRecord:
 
     def wait_for_session(self) -> None:
         """Wait until no snapshot needs the session any more."""
-        with suppress(Exception):  # `complete` reports it.
-            self._run.reader.wait_for_session(self.pending_after)
+        for pending in (self._pending_before or {}, self.pending_after):
+            with suppress(Exception):  # `complete` reports it.
+                self._run.reader.wait_for_session(pending)
 
     def complete(self) -> Documents:
         """Complete the snapshots after the file, and return its records; none after a defect.

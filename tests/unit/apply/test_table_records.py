@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -17,14 +19,14 @@ from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import Decision, repair
 from glacierbase.apply.table_records import _DEPENDS, FileRecord
 from glacierbase.apply.transitions import Resolution
-from glacierbase.errors import MigrationFailed, NeedsRepair, StatementRefused
+from glacierbase.errors import LockLost, MigrationFailed, NeedsRepair, StatementRefused
 from glacierbase.history.records import fold
 from glacierbase.history.shapes import TableRecord, as_recorded, last_shapes, table_records, to_document
 from glacierbase.history.timeline import timelines
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import register
 from tests.support.fakes import FakeSession, lost_answer
-from tests.support.world import World
+from tests.support.world import World, held_row
 
 CREATE = "CREATE TABLE t (a INT)"
 ADD_B = "ALTER TABLE t ADD COLUMN b INT"
@@ -343,6 +345,33 @@ def test_an_interrupt_while_a_snapshot_is_awaited_loses_no_outcome(
     with pytest.raises(KeyboardInterrupt):
         world.migrate()
     assert world.kinds == [("started", "1"), ("applied", "1")]
+
+
+def test_a_session_is_not_closed_while_a_read_uses_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock is lost while the second file's table is read. SQLite's library, for one, would crash the process."""
+    events: list[str] = []
+    close = FakeSession.close
+
+    def lose(_: object) -> None:
+        world.tables.locks["shop"] = replace(held_row("thief"), fence=2)
+        monkeypatch.setattr("glacierbase.run.clock.seconds", lambda: math.inf)
+
+    def read(_: FakeSession, table: str) -> None:
+        time.sleep(0.2)
+        events.append(table)
+
+    def closed(session: FakeSession) -> None:
+        events.append("closed")
+        close(session)
+
+    monkeypatch.setattr(FakeSession, "shape", read)
+    monkeypatch.setattr(FakeSession, "close", closed)
+    world.file("1_a.sql", CREATE)
+    world.file("2_b.sql", "CREATE TABLE u (a INT)")
+    world.break_at(CREATE, lose)
+    with pytest.raises(LockLost):
+        world.migrate()
+    assert events[-2:] == ["spark_catalog.default.u", "closed"]
 
 
 def test_with_record_off_no_table_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
