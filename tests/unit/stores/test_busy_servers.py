@@ -223,7 +223,8 @@ def test_tokens_that_expire_are_replaced_while_the_lock_is_held(
         lock.prove()
     lock.finish()
     assert proxy.statuses(TOKENS).count(200) >= 8
-    assert {status for request, status in proxy.log if request != TOKENS} == {200, 401}
+    # 409: where the lease has expired, the run renews it itself, perhaps at the same time as the heartbeat.
+    assert {status for request, status in proxy.log if request != TOKENS} - {409} == {200, 401}
     assert len(store.read_history()) == 4
     assert lock._heartbeat.is_stopped
 
