@@ -7,6 +7,7 @@ import shutil
 import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 from weakref import WeakSet
 
 import pytest
@@ -209,10 +210,8 @@ ENGINES = {
 }
 # The quick command has real Spark on Iceberg and the genuine connector; all other engines are left to the long one.
 LONG_ENGINES = {"connect", "postgres", "delta", "hudi"}
-# Its files with Spark, so that few of its workers start one; all other tests with Spark are left to the long one.
-QUICK_SPARK = {
-    "test_executor_contract.py", "test_store_contract.py", "test_migrate_iceberg.py", "test_published_examples.py",
-}  # fmt: skip
+# Its files with Spark, which one of its workers runs; all other tests with Spark are left to the long one.
+QUICK_SPARK = {"test_executor_contract.py", "test_migrate_iceberg.py", "test_published_examples.py"}
 # Fixtures that install the package, or start Spark with an empty cache.
 LONG_FIXTURES = {"clone", "warmed"}
 
@@ -263,3 +262,16 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     if any(".py" in argument for argument in config.args):
         return 0
     return min(4, (os.cpu_count() or 1) + 1)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
+    """Give the files of the quick command that use Spark to one worker, which starts one Spark for all of them."""
+    from xdist.scheduler import LoadFileScheduling  # Without it, pytest does not call this.
+
+    class OneSpark(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = super()._split_scope(nodeid)
+            return "spark" if Path(file).name in QUICK_SPARK else file
+
+    return OneSpark(config, log)

@@ -53,10 +53,7 @@ KILLS_SAMPLED: list[Kill] = [
     ("sql", "inside:4", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
 ]  # fmt: skip
 
-KILLS_QUICK: list[Kill] = [
-    ("snowflake", "inside:2", "python"),
-    ("repeatable", "inside:6", "python"),
-]
+KILLS_QUICK: list[Kill] = [("repeatable", "inside:6", "python")]
 
 # Before the first read under the lock; between an append and its proof; between a proof and its statement; inside a statement;
 # after the last.
