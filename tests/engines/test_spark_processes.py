@@ -43,7 +43,7 @@ def stop_inside_a_statement(project: ProjectFolder, milliseconds: int, number: s
 @pytest.mark.spark
 def test_stopped_a_run_lets_a_short_statement_end(lake_project: ProjectFolder) -> None:
     """The statement is finished and recorded, the lock is released, and the next run resumes after it."""
-    code, stderr = stop_inside_a_statement(lake_project, 500, signal.SIGINT)
+    code, stderr = stop_inside_a_statement(lake_project, 100, signal.SIGINT)
     assert code == 130, stderr
     assert "error: INTERRUPTED: stopped before statement 2 of migrations/shop/2_slow.sql" in stderr
     status = lake_project.ask("status").entry()
