@@ -57,7 +57,7 @@ class _RunningFile:
     has_plan_file: bool
 
     def close(self) -> None:
-        """Close the session after the reads that use it, which a lost lock leaves behind: a library need not survive less."""
+        """Close the session once no read uses it: where the lock is lost, one may still run, and a library may crash."""
         with closing(self.session):
             self.tables.wait_for_session()
 

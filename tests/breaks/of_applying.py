@@ -41,6 +41,13 @@ BREAKS = (
         "unit/sql/test_delta_alters.py::test_without_column_mapping_a_column_is_added_and_never_dropped",
     ),
     Break(
+        "a session is closed while a read of a table uses it",
+        "apply/runner.py",
+        "with closing(file):",
+        "with closing(file.session):",
+        "unit/apply/test_table_records.py::test_a_session_is_not_closed_while_a_read_uses_it",
+    ),
+    Break(
         "the lock is proven before the announcement is appended",
         "apply/runner.py",
         (
