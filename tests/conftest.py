@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -15,6 +17,9 @@ import pytest
 from glacierbase import secrets
 from glacierbase.model.catalog import Catalog
 from glacierbase.secrets import Secrets
+from tests.costs.fixtures import fixtures_of
+from tests.costs.forms import Form, form, is_left_out
+from tests.costs.table import costs, function_of
 from tests.support.beds import CatalogBed, LakeBed, RemoteLake, SnowBed, WebBed, catalog_bed, lake_bed, opened, snow_bed
 from tests.support.catalog_files import (
     LAKE,
@@ -208,12 +213,8 @@ ENGINES = {
     "snowflake_server": "snowflake",
     "emulated": "snowflake",
 }
-# The quick command has real Spark on Iceberg and the genuine connector; all other engines are left to the long one.
-LONG_ENGINES = {"connect", "postgres", "delta", "hudi"}
-# Its files with Spark, which one of its workers runs; all other tests with Spark are left to the long one.
-QUICK_SPARK = {"test_executor_contract.py", "test_migrate_iceberg.py", "test_published_examples.py"}
-# Fixtures that install the package, or start Spark with an empty cache.
-LONG_FIXTURES = {"clone", "warmed"}
+# The fixture of the shared Spark in the recorded costs.
+LAKE_FIXTURE = "tests::lake"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -229,31 +230,54 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-@pytest.hookimpl(tryfirst=True)
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Mark each test with its engines. Without an account, deselect its tests: pytest reports that, unlike a pass."""
-    # README's installations take as long as a whole folder: they begin first.
-    items.sort(key=lambda item: item.path.parent != Path(__file__).parent)
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import no file that holds no selected test."""
+    if collection_path.name.startswith("test_") and collection_path.suffix == ".py":
+        path = collection_path.relative_to(config.rootpath).as_posix()
+        selects = {form: is_selected(form, config.getoption("markexpr")) for form in Form}
+        return is_left_out(collection_path, path, selects, costs()) or None
+    return None
+
+
+def is_selected(form: Form, expression: str) -> bool:
+    """Return whether `-m` may select a test of a form, whatever its other marks are."""
+    names = set(re.findall(r"\w+", expression)) - {"not", "and", "or"}
+    if names <= {form.value for form in Form}:
+        return not expression or bool(eval(expression, {name: name == form.value for name in names}))
+    return True
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
+    """Mark each test with its engines and its form; of those selected, the dearest files begin first.
+
+    Without an account, deselect its tests: pytest reports that, unlike a pass.
+    """
+    before: set[tuple[str, frozenset[str]]] = set()
     for item in items:
         if item.path.is_relative_to(Path(__file__).parent / "crash"):
             item.add_marker("crash")
         for engine in {ENGINES[bed] for bed in fixtures_of(item) if bed in ENGINES}:
             item.add_marker(engine)
-        is_of_long_engine = any(item.get_closest_marker(engine) for engine in LONG_ENGINES)
-        is_of_long_file = item.get_closest_marker("spark") and item.path.name not in QUICK_SPARK
-        if LONG_FIXTURES & fixtures_of(item) or is_of_long_engine or is_of_long_file:
-            item.add_marker("long")
+        kind = function_of(item.nodeid), frozenset(mark.name for mark in item.iter_markers())
+        item.add_marker(form(item.nodeid, costs(), kind not in before).value)
+        before.add(kind)
     without = [item for item in items if item.get_closest_marker("account") and not os.environ.get(ACCOUNT)]
     if without:
         config.hook.pytest_deselected(items=without)
         items[:] = [item for item in items if item not in without]
+    yield
+    seconds: dict[str, float] = defaultdict(float)
+    for item in items:
+        seconds[scope(item.nodeid)] += costs().seconds(item.nodeid) or 0.0
+    items.sort(key=lambda item: -seconds[scope(item.nodeid)])
 
 
-def fixtures_of(item: pytest.Item) -> set[str]:
-    """Return the fixtures that a test uses: by its arguments, its parameters, or its marker `bed`."""
-    callspec = getattr(item, "callspec", None)
-    values = {value for value in callspec.params.values() if isinstance(value, str)} if callspec else set()
-    return {*getattr(item, "fixturenames", ()), *values, *(mark.args[0] for mark in item.iter_markers("bed"))}
+def scope(node: str) -> str:
+    """Return the group of tests that one worker runs: those of a file, or the quick ones on the shared Spark."""
+    cost = costs().of(node)
+    shares_spark = cost and LAKE_FIXTURE in cost.shares and form(node, costs(), is_first=False) is Form.QUICK
+    return "spark" if shares_spark else node.partition("::")[0]
 
 
 @pytest.hookimpl(optionalhook=True)
@@ -266,12 +290,11 @@ def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> object:
-    """Give the files of the quick command that use Spark to one worker, which starts one Spark for all of them."""
+    """Give each file to one worker, and to one of them all quick tests with Spark, so that one Spark starts for them."""
     from xdist.scheduler import LoadFileScheduling  # Without it, pytest does not call this.
 
     class OneSpark(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
-            file = super()._split_scope(nodeid)
-            return "spark" if Path(file).name in QUICK_SPARK else file
+            return scope(nodeid)
 
     return OneSpark(config, log)

@@ -10,7 +10,6 @@ import pytest
 from tests.support.project_folder import REPOSITORY
 
 
-@pytest.mark.full
 @pytest.mark.spark
 def test_one_command_prints_a_table_of_ratios() -> None:
     """Each row has its figures; no bound on their values is asserted."""

@@ -7,8 +7,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 REPOSITORY = Path(__file__).parents[1]
 
 
@@ -20,14 +18,12 @@ def resolved(extras: str) -> subprocess.CompletedProcess[str]:
     )
 
 
-@pytest.mark.full
 def test_the_stores_of_every_cloud_are_installed_beside_spark_and_the_tests() -> None:
     """No extra has a requirement that excludes that of another: s3fs had, and PyArrow reads S3 without it."""
     done = resolved("test,glue,hive,postgres,s3,gcs,azure")
     assert done.returncode == 0, done.stderr
 
 
-@pytest.mark.long
 def test_two_versions_of_spark_are_refused() -> None:
     """A catalog that needs another Spark has an environment of its own."""
     done = resolved("spark35,spark")

@@ -132,7 +132,6 @@ def small(clone: Clone) -> Output:
     return clone.run(block("<!-- command without java -->"))
 
 
-@pytest.mark.long
 def test_a_new_project_runs_without_java_and_without_spark(clone: Clone, small: Output) -> None:
     """The table is in the catalog, with the buckets of dev."""
     assert small.code == 0, small.stderr
@@ -145,7 +144,6 @@ def test_a_new_project_runs_without_java_and_without_spark(clone: Clone, small: 
     lake.close()
 
 
-@pytest.mark.long
 def test_the_service_of_the_reference_migrates_without_java(clone: Clone, small: Output) -> None:
     """The function runs in the installation without Spark, once with a file to apply and once without."""
     assert small.code == 0, small.stderr
@@ -156,7 +154,6 @@ def test_the_service_of_the_reference_migrates_without_java(clone: Clone, small:
     assert done.stdout.splitlines() == ["{'applied': [('0001', 'direct')]}", "{'applied': []}"], done.stderr
 
 
-@pytest.mark.long
 def test_what_it_installs_fits_into_a_function(clone: Clone, small: Output) -> None:
     """AWS Lambda allows 250 MiB, unpacked; neither pip nor compiled files have to be in it."""
     assert small.code == 0, small.stderr

@@ -18,7 +18,6 @@ def test_every_break_applies_to_the_code_and_names_a_test() -> None:
     assert len({(each.file, each.old, each.new) for each in BREAKS}) == len(BREAKS)
 
 
-@pytest.mark.long
 def test_what_is_not_noticed_is_named(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -33,11 +32,10 @@ def test_what_is_not_noticed_is_named(
     assert [why is None for _, why in run(breaks, tmp_path)] == [False, False, True]
     assert (REPOSITORY / "glacierbase/model/names.py").read_text().count(old) == 1
     monkeypatch.setattr(program, "BREAKS", breaks)
-    assert program.main("gone") == 1
+    assert program.main(["gone"]) == 1
     assert "NOT NOTICED: model/names.py: gone (its old text occurs 0 times" in capsys.readouterr().out
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("each", BREAKS, ids=str)
 def test_the_break_is_noticed(each: Break, tmp_path: Path) -> None:
     """The break's test fails with it, and passes without it."""

@@ -58,13 +58,14 @@ def break_at_every(
     assert {said["fault"] for said in told if said["code"]} == faults
 
 
-@pytest.mark.long
 @pytest.mark.spark
 @pytest.mark.parametrize(
     ("store", "every"),
     [
         ("iceberg", 62),
-        *(pytest.param(*each, marks=pytest.mark.full) for each in (("iceberg", 1), ("sql", 31), ("sql", 1))),
+        ("iceberg", 1),
+        ("sql", 31),
+        ("sql", 1),
     ],
 )
 def test_storage_that_fails_at_any_step_on_spark(store: str, every: int, tmp_path: Path) -> None:
@@ -73,8 +74,7 @@ def test_storage_that_fails_at_any_step_on_spark(store: str, every: int, tmp_pat
     break_at_every(every, {"full", "read-only", "unreachable"}, store, tmp_path, prefix=isolated)
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("every", [17, pytest.param(1, marks=pytest.mark.full)])
+@pytest.mark.parametrize("every", [17, 1])
 def test_a_server_that_is_gone_at_any_step_on_snowflake(
     every: int, snowflake_server: SnowflakeServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -92,13 +92,7 @@ def stories(seed: int) -> tuple[str, str]:
     return ";\n".join(chance.sample(OWN, chance.randint(1, 3))), chance.choice(FOREIGN)
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [
-        pytest.param(5, marks=pytest.mark.long),
-        *(pytest.param(each, marks=pytest.mark.full) for each in range(_MANY) if each != 5),
-    ],
-)
+@pytest.mark.parametrize("seed", [5, *range(5), *range(6, _MANY)])
 def test_a_change_of_another_client_is_never_that_of_the_file_that_ran(seed: int, tmp_path: Path) -> None:
     """At each step of a run, and after it: before the first statement, between two; on parts of the file, and on others."""
     own, foreign = stories(seed)
@@ -110,10 +104,7 @@ def test_a_change_of_another_client_is_never_that_of_the_file_that_ran(seed: int
     assert step > 8
 
 
-@pytest.mark.parametrize(
-    "seed",
-    [pytest.param(each, marks=pytest.mark.long if each == 6 else pytest.mark.full) for each in range(_MANY)],
-)
+@pytest.mark.parametrize("seed", [6, *range(6), *range(7, _MANY)])
 def test_without_a_list_of_commits_no_file_gets_a_part_that_it_does_not_name(
     seed: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,7 +10,6 @@ import signal
 import subprocess
 import time
 from contextlib import suppress
-from typing import Any
 
 import pytest
 
@@ -41,38 +40,14 @@ def moments(bed: str) -> list[Kill]:
 
 
 KILLS: list[Kill] = [
-    *((bed, at, "python") for bed in ("snowflake", "repeatable") for at in places(bed)),
-    *((bed, at, whom) for bed in ("sql", "iceberg") for at in places(bed) for whom in WHOM),
+    *((bed, at, "python") for bed in ("snowflake", "repeatable") for at in reversed(places(bed))),
+    *((bed, at, whom) for bed in ("sql", "iceberg") for at in reversed(places(bed)) for whom in WHOM),
     *moments("sql"),
     *moments("iceberg"),
 ]
-KILLS_SAMPLED: list[Kill] = [
-    *(("snowflake", str(step), "python") for step in range(1, STEPS["snowflake"], 8)),
-    *(("snowflake", at, "python") for at in ("inside:2", "inside:6")),
-    ("repeatable", "23", "python"), ("repeatable", "31", "python"), ("repeatable", "inside:6", "python"),
-    ("sql", "inside:4", "python"), ("iceberg", "inside:2", "jvm"), ("iceberg", "inside:3", "python"),
-]  # fmt: skip
-
-KILLS_QUICK: list[Kill] = [("repeatable", "inside:6", "python")]
-
 # Before the first read under the lock; between an append and its proof; between a proof and its statement; inside a statement;
 # after the last.
-STOPS = [(bed, at) for bed in STEPS for at in places(bed)]
-STOPS_SAMPLED = [
-    ("snowflake", "11"), ("snowflake", "inside:5"), ("repeatable", "inside:5"), ("iceberg", "16"),
-]  # fmt: skip
-
-
-STOPS_QUICK = [("snowflake", "11")]
-
-
-def sampled(matrix: list[Any], sample: list[Any], quick: list[Any]) -> list[Any]:
-    """Return the matrix as parameters, all but the sample marked `full`, and of the sample all but the quick ones `long`."""
-    assert set(quick) <= set(sample) <= set(matrix)
-    form = {
-        each: [] if each in quick else [pytest.mark.long] if each in sample else [pytest.mark.full] for each in matrix
-    }
-    return [pytest.param(*each, marks=[*form[each], on(each[0])]) for each in matrix]
+STOPS = [(bed, at) for bed in STEPS for at in reversed(places(bed))]
 
 
 def on(bed: str) -> pytest.MarkDecorator:
@@ -87,10 +62,7 @@ def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, l
 
 @pytest.mark.parametrize(
     "bed",
-    [
-        *(pytest.param(bed, marks=[pytest.mark.long, on(bed)]) for bed in ("repeatable", "snowflake")),
-        *(pytest.param(bed, marks=[pytest.mark.full, on(bed)]) for bed in ("sql", "iceberg")),
-    ],
+    [pytest.param(bed, marks=on(bed)) for bed in ("repeatable", "snowflake", "sql", "iceberg")],
 )
 def test_the_path_has_as_many_steps_as_the_matrix(
     bed: str, project: ProjectFolder, request: pytest.FixtureRequest
@@ -101,7 +73,7 @@ def test_the_path_has_as_many_steps_as_the_matrix(
     assert (run.returncode, int(stdout.splitlines()[-1])) == (0, STEPS[bed]), stderr
 
 
-@pytest.mark.parametrize(("bed", "at", "whom"), sampled(KILLS, KILLS_SAMPLED, KILLS_QUICK))
+@pytest.mark.parametrize(("bed", "at", "whom"), [pytest.param(*kill, marks=on(kill[0])) for kill in KILLS])
 def test_killed_anywhere_each_effect_is_there_once_in_the_end(
     bed: str, at: str, whom: str, project: ProjectFolder, request: pytest.FixtureRequest
 ) -> None:
@@ -146,7 +118,7 @@ def stopped(
     raise AssertionError("it lost every lease")
 
 
-@pytest.mark.parametrize(("bed", "at"), sampled(STOPS, STOPS_SAMPLED, STOPS_QUICK))
+@pytest.mark.parametrize(("bed", "at"), [pytest.param(*stop, marks=on(stop[0])) for stop in STOPS])
 def test_stopped_past_its_lease_a_run_leaves_the_rest_to_the_one_that_took_over(
     bed: str, at: str, project: ProjectFolder, request: pytest.FixtureRequest
 ) -> None:

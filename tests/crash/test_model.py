@@ -295,7 +295,6 @@ def test_wherever_two_runs_are_paused_each_statement_runs_once_or_is_unknown(rul
     assert {len(end.effects) for end in unknown} == set(range(len(STATEMENTS) + 1))
 
 
-@pytest.mark.long
 def test_three_runs_are_as_safe_as_two() -> None:
     """A run may have read what another had not, and append what a third had not read; the first lock holder is dead."""
     found = explore(Rules(renewals=0, kills=False), runs=3, row=Row(held=True, fence=1, over=True))

@@ -106,17 +106,16 @@ def racers(request: pytest.FixtureRequest, stable: dict[str, Racers]) -> Racers:
 MIXED = ("iceberg", "sql")
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("rounds", [2, pytest.param(20, marks=pytest.mark.full)])
+@pytest.mark.parametrize("rounds", [2, 20])
 @pytest.mark.parametrize(
     ("racers", "stores"),
     [
-        pytest.param("lake", MIXED, marks=pytest.mark.full),
+        ("lake", MIXED),
         ("lake", ("iceberg",)),
-        pytest.param("lake", ("sql",), marks=pytest.mark.full),
-        pytest.param("web", MIXED, marks=pytest.mark.full),
-        pytest.param("postgres", MIXED, marks=pytest.mark.full),
-        pytest.param("remote_lake", ("sql",), marks=pytest.mark.full),
+        ("lake", ("sql",)),
+        ("web", MIXED),
+        ("postgres", MIXED),
+        ("remote_lake", ("sql",)),
         ("emulated", ("sql",)),
     ],
     indirect=["racers"],
@@ -163,7 +162,6 @@ def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ..
     assert table.is_certain
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("rounds", [2, 20])
 @pytest.mark.parametrize(
     ("racers", "stores"),

@@ -245,7 +245,7 @@ def no_waits(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.mark.usefixtures("no_waits")
-@pytest.mark.parametrize("seed", [6, 7, *(pytest.param(seed, marks=pytest.mark.full) for seed in range(8, 300))])
+@pytest.mark.parametrize("seed", range(6, 300))
 def test_whatever_happens_to_runs_a_change_is_blamed_on_nobody_else(seed: int, project: ProjectFolder) -> None:
     """Killed, robbed of the lock, refused, repaired and abandoned: `blame` and `drift` name who it was, or say not recorded."""
     tell(Story(project, seed), 10)
@@ -265,7 +265,6 @@ def test_of_runs_that_end_well_every_change_has_its_maker(project: ProjectFolder
     assert (story.exact > 20, story.unknown) == (True, 0)
 
 
-@pytest.mark.long
 def test_killed_at_any_step_a_run_leaves_a_true_record_or_none(tmp_path: Path, no_waits: None) -> None:
     """The first files are applied; the steps of the run of the others end it one by one, and a person settles what is open."""
     step, exact, unknown, was_killed = 0, 0, 0, True

@@ -104,7 +104,6 @@ def lost(web: WebBed, project: ProjectFolder) -> Iterator[Lost]:
     web.server.loses.clear()
 
 
-@pytest.mark.long
 def test_a_commit_that_was_dropped_is_not_done(lost: Lost) -> None:
     """The second look is after the grace, and finds the table as it was; the statement runs again."""
     lost.kill(lands=lambda: False)
@@ -116,7 +115,6 @@ def test_a_commit_that_was_dropped_is_not_done(lost: Lost) -> None:
     assert (done.code, lost.rows) == (0, [1]), done.stderr
 
 
-@pytest.mark.long
 def test_a_commit_whose_answer_was_lost_is_done(lost: Lost) -> None:
     """Nothing waits for what is there."""
     lost.kill(lands=lambda: True)
@@ -125,7 +123,6 @@ def test_a_commit_whose_answer_was_lost_is_done(lost: Lost) -> None:
     assert lost.rows == [1]
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(("waits", "verdict"), [(True, "applied"), (False, "interrupted")])
 def test_a_commit_that_lands_after_the_first_look_is_done_only_because_of_the_second(
     waits: bool, verdict: str, lost: Lost, monkeypatch: pytest.MonkeyPatch
@@ -146,7 +143,6 @@ def test_a_commit_that_lands_after_the_first_look_is_done_only_because_of_the_se
     wait_until(lambda: lost.rows == [1])
 
 
-@pytest.mark.long
 def test_a_commit_of_another_writer_leaves_the_outcome_to_a_person(lost: Lost, web: WebBed) -> None:
     """The killed run's commit was dropped, but the table cannot prove that."""
     lost.kill(lands=lambda: False)

@@ -56,16 +56,11 @@ class _SparkTables(_TwoTables, SparkShop):
     pass
 
 
-KILLS = [(bed, str(step)) for bed in STEPS for step in range(1, STEPS[bed] + 1)]
-KILLS += [(bed, f"inside:{number}") for bed in STEPS for number in (2, 4, 5, 7)]
-LONG = [("snowflake", "inside:5"), ("snowflake", "14"), ("sql", "20"), ("iceberg", "inside:4")]
+KILLS = [(bed, f"inside:{number}") for bed in STEPS for number in (5, 4, 2, 7)]
+KILLS += [(bed, str(step)) for bed in STEPS for step in range(1, STEPS[bed] + 1)]
 
 
-def _form(kill: tuple[str, str]) -> list[pytest.MarkDecorator]:
-    return [pytest.mark.long] if kill in LONG else [pytest.mark.full]
-
-
-@pytest.mark.parametrize(("bed", "at"), [pytest.param(*kill, marks=[*_form(kill), on(kill[0])]) for kill in KILLS])
+@pytest.mark.parametrize(("bed", "at"), [pytest.param(*kill, marks=on(kill[0])) for kill in KILLS])
 def test_killed_anywhere_each_row_goes_to_the_table_that_the_file_means(
     bed: str, at: str, project: ProjectFolder, request: pytest.FixtureRequest
 ) -> None:

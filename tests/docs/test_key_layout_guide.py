@@ -16,7 +16,6 @@ _PAGE = DOCS / "guides" / "key-layout.md"
 _COLUMNS = ("date-first", "id-first", "hash", "base2", "reversed-id")
 
 
-@pytest.mark.long
 def test_the_guide_works_as_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Every command of the page exits with 0 and prints what the page shows, and the picture is drawn."""
     (tmp_path / "logs").mkdir()

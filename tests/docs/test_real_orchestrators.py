@@ -15,8 +15,6 @@ from tests.support.environments import environment
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 from tests.support.sqlite_engine import SQLITE_ENGINE
 
-pytestmark = pytest.mark.full
-
 REQUIREMENTS = {
     "airflow": ["apache-airflow-core==3.3.2"],
     "dagster": ["dagster==1.13.28"],

@@ -8,8 +8,6 @@ import subprocess
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.docs.pages import DOCS, Block, blocks
 
 _TUTORIAL = DOCS / "tutorial.md"
@@ -54,13 +52,11 @@ def run_page(page: Path, tmp_path: Path) -> int:
     return outputs
 
 
-@pytest.mark.long
 def test_the_first_page_works_as_written(tmp_path: Path) -> None:
     """The example of the start page runs from an empty folder."""
     assert run_page(DOCS / "index.md", tmp_path) == 1
 
 
-@pytest.mark.long
 def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
     """The page runs from an empty folder, and shows the first migration as `init` writes it."""
     assert run_page(_TUTORIAL, tmp_path) == 3

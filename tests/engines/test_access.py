@@ -116,7 +116,6 @@ def test_what_was_not_shown_is_unknown(problem: str, web: WebBed, authorizer: Au
     assert probed(web, authorizer, where, token=token)[0] is Protection.UNKNOWN
 
 
-@pytest.mark.long
 def test_on_snowflake_doctor_names_the_roles_that_may_change_tables(emulated: SnowBed, project: ProjectFolder) -> None:
     """The bed emulates SHOW GRANTS by Snowflake's documentation. A granted right is shown, a revoked one is not."""
     schema = emulated.schema()

@@ -97,7 +97,6 @@ def test_the_answers_are_right_for_tables_that_were_changed_in_every_way(
     assert comparable(made) == comparable(recorded.shape)
 
 
-@pytest.mark.long
 def test_the_ids_of_a_table_are_the_same_through_pyiceberg_and_through_spark(
     project: ProjectFolder, lake: LakeBed, monkeypatch: pytest.MonkeyPatch
 ) -> None:

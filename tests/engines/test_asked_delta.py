@@ -44,7 +44,6 @@ BY_HAND = (
 DRIFT = ("drift", "--format", "json")
 
 
-@pytest.mark.full
 def test_the_answers_are_right_for_delta_tables_that_were_changed_in_every_way(project: ProjectFolder) -> None:
     """Renames, a column dropped and added again, nested fields, clustering, new tables under an old name, changes by hand."""
     place = f"      spark.sql.warehouse.dir: {project.root / 'spark'}\n"

@@ -42,7 +42,6 @@ def python(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return hudi_programs(tmp_path_factory) / "python"
 
 
-@pytest.mark.full
 def test_the_answers_are_right_for_hudi_tables_that_were_changed_in_every_way(
     python: Path, project: ProjectFolder
 ) -> None:

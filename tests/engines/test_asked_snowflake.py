@@ -79,7 +79,6 @@ def test_the_answers_are_right_for_tables_of_snowflake_that_were_changed_in_ever
     assert (without.code, "in the format snowflake" in without.stderr) == (2, True)
 
 
-@pytest.mark.long
 def test_what_is_changed_by_hand_on_snowflake_is_found_and_no_statement_is_guessed(
     folder: ProjectFolder, emulated: SnowBed
 ) -> None:
@@ -118,7 +117,6 @@ CREATE TABLE SNOWFLAKE.ACCOUNT_USAGE.QUERY_HISTORY (QUERY_ID VARCHAR, QUERY_TYPE
 USER_NAME VARCHAR, QUERY_TEXT VARCHAR, DATABASE_NAME VARCHAR, SCHEMA_NAME VARCHAR, QUERY_TAG VARCHAR, EXECUTION_STATUS VARCHAR)"""
 
 
-@pytest.mark.long
 def test_drift_on_snowflake_names_who_ran_the_statement_and_when(folder: ProjectFolder, emulated: SnowBed) -> None:
     """A table of the emulator takes the place of the account's history; without it there is no time, and the text has the grant."""
     schema = str(Project.load(folder.root).blame("U")[0].table).removesuffix(".U")
@@ -176,7 +174,6 @@ def test_a_file_on_snowflake_costs_at_most_two_requests_more(
     assert requests("") - requests("record: off\n") == looks <= 3 * 2
 
 
-@pytest.mark.long
 def test_the_ids_of_a_table_are_read_by_a_query(emulated: SnowBed, project: ProjectFolder) -> None:
     """`layout profile` folds an unquoted name of a table as Snowflake does, and reads a column by its exact name."""
     schema = emulated.schema()

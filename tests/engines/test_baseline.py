@@ -18,7 +18,6 @@ from tests.support.one_engine import steps_of
 from tests.support.project_folder import ProjectFolder
 
 
-@pytest.mark.long
 def test_on_iceberg_by_the_command_line(lake_project: ProjectFolder, lake: LakeBed) -> None:
     """`baseline` finds a table, a view and a name that USE completes, and requires a confirmation."""
     create = "CREATE TABLE t (a INT) USING iceberg"
@@ -145,7 +144,6 @@ BY_HAND = {
 }
 
 
-@pytest.mark.long
 def test_each_part_of_a_table_is_compared(project: ProjectFolder, lake: LakeBed) -> None:
     """A table that was made by hand as the files say is baselined; each difference is refused by its name, and accepted by it."""
     name = f"parts_{uuid.uuid4().hex[:8]}"
@@ -210,7 +208,6 @@ def test_a_file_without_a_clause_declares_that_there_is_none(project: ProjectFol
     ]
 
 
-@pytest.mark.full
 @pytest.mark.delta
 def test_on_delta_what_files_made_is_as_they_declare_it(project: ProjectFolder) -> None:
     """Renamed, nested, clustered and altered columns included; then each change by hand is refused by its name."""

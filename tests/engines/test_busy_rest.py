@@ -15,7 +15,7 @@ from tests.support.catalog_files import WEB, WEB_TOKEN
 from tests.support.checkingproxy import LOGIN, TOKENS, CheckingProxy, Fault, checking_proxy
 from tests.support.project_folder import Output, ProjectFolder
 
-pytestmark = [pytest.mark.full, pytest.mark.spark]
+pytestmark = pytest.mark.spark
 
 BUSY = ("GET .*/t$", "GET .*_shop$", "POST .*/t$", "POST .*_shop$")
 SLEEP = "IF(java_method('java.lang.Thread', 'sleep', 20000L) = 'slept', 0, 1)"

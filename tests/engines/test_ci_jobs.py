@@ -13,7 +13,7 @@ from tests.support.ci import Machine, workflow
 from tests.support.project_folder import migration
 from tests.support.repository import commit_all
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 # Added, dropped, and made the source of a partition.
 CHANGE = """\
 ALTER TABLE lake.web.events ADD COLUMN quality INT;

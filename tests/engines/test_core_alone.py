@@ -27,7 +27,6 @@ def run(lake_project: ProjectFolder, tmp_path: Path) -> Callable[..., Output]:
     return lambda *arguments: lake_project.ask(*arguments, environ={"PYTHONPATH": str(tmp_path / "core")})
 
 
-@pytest.mark.long
 def test_the_core_works_without_the_capabilities(lake_project: ProjectFolder, run: Callable[..., Output]) -> None:
     """`migrate` and the read-only commands give their results; `lint`, which is absent, is an internal error."""
     lake_project.file("0001_create_events.sql", "CREATE TABLE lake.a.t (id bigint) USING iceberg", author="Ada")

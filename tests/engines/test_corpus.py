@@ -12,7 +12,7 @@ from tests.corpus.cases import cases
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 _NAMES = "(?:crm|fin|gdpr|iot|mart|ops|shop|staging|web)"
 _NAMESPACES = re.compile(rf"\b{_NAMES}(?=\.)|(?<=lake\.){_NAMES}\b")

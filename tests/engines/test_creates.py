@@ -156,7 +156,6 @@ def test_every_table_of_the_sample_is_made_anew(
             assert comparable(made) == comparable(recorded.shape)
 
 
-@pytest.mark.full
 def test_two_hundred_tables_are_made_anew(make: Make) -> None:
     """The shapes are those of any types, names, texts, partitions, orders, identifiers, properties and format versions."""
     seen: list[Shape] = []

@@ -39,7 +39,7 @@ class Bed:
             return tuple(store.lock_rows())
 
 
-@pytest.fixture(params=[pytest.param("lake", marks=pytest.mark.long), "emulated"])
+@pytest.fixture(params=["lake", "emulated"])
 def bed(request: pytest.FixtureRequest) -> Bed:
     """On Spark both stores on the same tables, which have a history of one event and a free lock."""
     lake: LakeBed | SnowBed = request.getfixturevalue(request.param)
@@ -109,7 +109,6 @@ def test_several_that_add_the_row_at_once_add_one(bed: Bed) -> None:
             assert bed.rows() == (row,)
 
 
-@pytest.mark.long
 def test_of_both_stores_one_adds_the_first_row_of_a_lock_table(lake: LakeBed) -> None:
     """The creator of the table died before it added the row, so that the table has no snapshot to compare with."""
     for number in range(ROUNDS):
@@ -189,7 +188,6 @@ def test_of_several_that_replace_the_rows_at_once_at_most_one_is_told_so(bed: Be
         assert won <= 2  # The second one took it over from the first, with a higher fence.
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("bed", ["lake"], indirect=True)
 @pytest.mark.parametrize("column", ["reason", "fence", "recorded_at", "details"])
 def test_a_dropped_column_of_the_history_is_named(column: str, bed: Bed) -> None:
@@ -201,7 +199,6 @@ def test_a_dropped_column_of_the_history_is_named(column: str, bed: Bed) -> None
         assert (caught.value.code, caught.value.data["columns"]) == ("HISTORY_DAMAGED", [column])
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("bed", ["lake"], indirect=True)
 @pytest.mark.parametrize("column", ["beat", "holder"])
 def test_a_dropped_column_of_the_lock_is_named_with_the_way_out(column: str, bed: Bed) -> None:

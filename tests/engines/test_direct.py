@@ -9,7 +9,7 @@ from tests.support.chains import chain
 from tests.support.direct_tables import TABLES
 from tests.support.twins import Outcome, Twins
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 # Chains of the long tests, and of the full form.
 FEW, MANY = range(2), range(2, 500)
@@ -27,15 +27,13 @@ CASES = {
 }
 
 
-@pytest.mark.parametrize("case", ["properties", *(pytest.param(case, marks=pytest.mark.full) for case in TABLES)])
+@pytest.mark.parametrize("case", ["properties", *(case for case in TABLES)])
 def test_both_ways_make_the_same_metadata(lake: LakeBed, case: str) -> None:
     """Each statement is refused on both for the same reason, or leaves the same metadata."""
     assert different(Twins(lake).run(CASES[case])) == []
 
 
-@pytest.mark.parametrize(
-    "seed", [*FEW, *(pytest.param(seed, marks=pytest.mark.full) for seed in MANY)], ids=lambda seed: f"seed {seed}"
-)
+@pytest.mark.parametrize("seed", [*FEW, *(seed for seed in MANY)], ids=lambda seed: f"seed {seed}")
 def test_a_generated_chain_makes_the_same_metadata(lake: LakeBed, seed: int) -> None:
     """After each of twenty statements, whatever came before it."""
     assert different(Twins(lake).run(chain(seed))) == []

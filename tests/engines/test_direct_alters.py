@@ -12,7 +12,6 @@ from tests.support.twins import Twins
 pytestmark = pytest.mark.spark
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("case", ALTERS)
 def test_both_ways_make_the_same_metadata(lake: LakeBed, case: str) -> None:
     """Each statement is refused on both for the same reason, or leaves the same metadata."""

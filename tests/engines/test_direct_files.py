@@ -232,7 +232,6 @@ def died(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[str, DirectPro
     return request.param, project
 
 
-@pytest.mark.long
 @pytest.mark.usefixtures("without_spark")
 def test_a_run_that_is_killed_at_a_commit_is_settled_and_goes_on(died: tuple[str, DirectProject]) -> None:
     """The table proves whether the commit took effect: by its version, and by the name of its metadata file."""
@@ -247,7 +246,6 @@ def test_a_run_that_is_killed_at_a_commit_is_settled_and_goes_on(died: tuple[str
 
 
 @pytest.mark.spark
-@pytest.mark.long
 def test_plain_files_run_beside_those_that_need_spark(tmp_path: Path, warm_cache: None) -> None:
     """In order, in one run: a table that PyIceberg would change, and only that, leads a plain file to Spark."""
     direct = DirectProject(tmp_path / "project", runtime=RUNTIME)
@@ -280,7 +278,6 @@ def test_plain_files_run_beside_those_that_need_spark(tmp_path: Path, warm_cache
 
 
 @pytest.mark.spark
-@pytest.mark.long
 def test_each_engine_works_on_what_the_other_has_just_done(tmp_path: Path, warm_cache: None) -> None:
     """In one run, with Iceberg's cache of tables in Spark: columns, a partition spec, and a table with the name of a former one."""
     direct = DirectProject(tmp_path / "project", runtime=RUNTIME)

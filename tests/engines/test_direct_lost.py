@@ -61,14 +61,12 @@ STATEMENTS: dict[str, tuple[str, Callable[[ProjectFolder], bool]]] = {
     ),
     "drop": ("DROP TABLE lake.a.t", lambda project: columns(project, "t") is None),
 }  # fmt: skip
-# Those of the quick tests.
-QUICK = ("create", "rename", "drop")
 # Catalogs and statements.
 EVERY = [
-    *(pytest.param("sqlite", name, marks=() if name in QUICK else pytest.mark.long) for name in STATEMENTS),
-    *(pytest.param("postgresql", name, marks=pytest.mark.long) for name in ("create", "rename", "alter")),
+    *(("sqlite", name) for name in STATEMENTS),
+    *(("postgresql", name) for name in ("create", "rename", "alter")),
 ]
-PROVEN = [case for case in EVERY if "drop" not in case.values]
+PROVEN = [case for case in EVERY if "drop" not in case]
 POSTGRESQL = """\
 migrationExecutor:
   type: iceberg
@@ -224,7 +222,6 @@ def settle_drop(project: ProjectFolder) -> None:
     assert tables(project).keys() == {FIRST, LAST}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("when", ["before", "after"])
 @pytest.mark.parametrize(
     ("direct", "statement"),
@@ -248,7 +245,7 @@ def test_a_run_that_is_killed_at_a_commit_is_settled(
     assert ("recorded as done" if when == "after" else "recorded as not-done") in done.stdout
 
 
-@pytest.mark.parametrize("statement", ["create", pytest.param("alter", marks=pytest.mark.long)])
+@pytest.mark.parametrize("statement", ["create", "alter"])
 def test_metadata_that_cannot_be_written_is_a_failed_statement(
     direct: SqliteProject | PostgresProject, statement: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -305,7 +302,6 @@ def write_one(project: ProjectFolder, statement: str) -> Callable[[ProjectFolder
     return took_effect
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("statement", ["alter", "create", "drop"])
 def test_a_request_that_a_server_did_not_execute_is_a_failed_statement(
     server: tuple[CheckingProxy, ProjectFolder], statement: str
@@ -323,7 +319,6 @@ def test_a_request_that_a_server_did_not_execute_is_a_failed_statement(
     assert took_effect(project)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("status", "statement"), [(RESET, "alter"), (503, "create"), (500, "drop")])
 def test_a_request_that_a_server_executed_without_an_answer_needs_a_person(
     server: tuple[CheckingProxy, ProjectFolder], status: int, statement: str
@@ -362,7 +357,6 @@ def test_a_request_that_a_server_refuses_is_a_failed_statement(
     assert took_effect(project)
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(("statement", "when"), [("alter", "before"), ("create", "before"), ("alter", "after")])
 def test_a_run_that_is_killed_while_its_request_is_under_way_is_settled_unless_it_was_executed(
     server: tuple[CheckingProxy, ProjectFolder], statement: str, when: str

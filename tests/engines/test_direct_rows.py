@@ -15,7 +15,7 @@ from glacierbase.executors.iceberg.executor import IcebergExecutor
 from tests.support.beds import LakeBed
 from tests.support.world import wait_until
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 COLUMNS = 40
 

@@ -14,7 +14,7 @@ from tests.support.program import ask_here
 from tests.support.project_folder import ProjectFolder
 from tests.support.twins import Twins
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 STATEMENTS = (
     "CREATE TABLE lake.NS.t (id BIGINT NOT NULL COMMENT 'the id', s STRUCT<a: INT, b: STRING>, l ARRAY<STRUCT<x: INT>>,"

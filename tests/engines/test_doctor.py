@@ -23,7 +23,6 @@ LEFT JOIN DEMO.information_schema.tables ON table_schema = schema_name ORDER BY 
 ALL = ["configuration", "store", "files", "connection", "history", "rights", "lock"]
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_on_spark_all_is_well_and_nothing_stays(lake_project: ProjectFolder) -> None:
     """Of four sessions exactly one acquires the lock; namespace, tables and files are removed afterwards."""
@@ -87,7 +86,7 @@ def test_a_role_without_create_rights_gets_a_hint_who_should_create(emulated: Sn
     assert "both exist" in done.entry()["checks"][-1]["detail"]
 
 
-@pytest.mark.parametrize("engine", [pytest.param("spark", marks=[pytest.mark.spark, pytest.mark.long]), "snowflake"])
+@pytest.mark.parametrize("engine", [pytest.param("spark", marks=pytest.mark.spark), "snowflake"])
 def test_the_printed_ddl_makes_tables_that_a_run_works_on(
     engine: str,
     emulated: SnowBed,

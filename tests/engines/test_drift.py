@@ -51,7 +51,6 @@ def columns(lake: LakeBed) -> list[str]:
     return [f"{name} {kind}" for name, kind, *_ in lake.rows(f"DESCRIBE {TABLE}")]
 
 
-@pytest.mark.long
 def test_what_is_adopted_here_runs_elsewhere_and_what_is_reverted_is_undone(
     folder: ProjectFolder, lake: LakeBed
 ) -> None:

@@ -266,7 +266,6 @@ def test_one_fails_and_the_process_of_one_is_killed_while_the_others_are_applied
 
 
 # By design, the next run waits a minute for a commit of an engine that was killed.
-@pytest.mark.full
 def test_no_engine_outlives_a_killed_command_and_the_next_one_goes_on(four: Four) -> None:
     """The first run settles what the run before lost. It is killed while the statements of three Sparks are running."""
     for name in ("delta", "snow"):

@@ -147,7 +147,6 @@ def test_a_flyway_history_that_is_not_that_of_the_files_is_refused(
     assert refused().data["files"] == [f"migrations/{name}/0002_mine.sql"]
 
 
-@pytest.mark.long
 def test_histories_in_snowflake_become_a_baseline(project: ProjectFolder, emulated: SnowBed, tmp_path: Path) -> None:
     """The tables of schemachange, Liquibase and Alembic, and that of Flyway, whose names are quoted in lower case."""
     schema = emulated.schema()

@@ -89,7 +89,6 @@ def test_the_whole_shape_is_imported(project: ProjectFolder, lake: LakeBed) -> N
     assert (drift.drifts, drift.compared) == ((), 1)
 
 
-@pytest.mark.long
 def test_requests_to_a_rest_catalog(project: ProjectFolder, web: WebBed) -> None:
     """Each table is loaded once to be written, and without an engine; its namespace is listed by two requests."""
     namespace, count = f"r{uuid.uuid4().hex[:8]}", 12
@@ -113,7 +112,6 @@ def test_requests_to_a_rest_catalog(project: ProjectFolder, web: WebBed) -> None
     assert len(loads) <= 3 * count
 
 
-@pytest.mark.long
 def test_views_get_files_that_replace_them(project: ProjectFolder, lake: LakeBed) -> None:
     """The statements of the file make the same view, also where its query has names without a catalog."""
     namespace = f"v{uuid.uuid4().hex[:8]}"
@@ -168,7 +166,6 @@ DELTA = (
 )
 
 
-@pytest.mark.full
 @pytest.mark.delta
 def test_delta_tables(project: ProjectFolder) -> None:
     """The tables of Spark's session catalog, which only the engine lists and reads."""

@@ -43,7 +43,6 @@ def lost(lake: LakeBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch)
     return make
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("store", ["iceberg", "sql"])
 def test_without_history_and_lock_the_first_table_of_the_files_stops_the_run(
     store: str, lost: Callable[[str, str], ProjectFolder], lake: LakeBed
@@ -63,7 +62,6 @@ def test_without_history_and_lock_the_first_table_of_the_files_stops_the_run(
     assert loaded.migrate(spark=lake.spark)[0].applied == ()
 
 
-@pytest.mark.long
 def test_a_file_that_creates_its_table_if_it_does_not_exist_runs_with_a_warning(
     lost: Callable[[str, str], ProjectFolder], lake: LakeBed
 ) -> None:

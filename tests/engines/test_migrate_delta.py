@@ -99,7 +99,6 @@ def test_the_columns_of_a_delta_table_keep_their_ids(project: ProjectFolder) -> 
     assert second.properties["delta.columnMapping.mode"] == "name"
 
 
-@pytest.mark.full
 def test_what_fails_is_failed_in_delta_and_unknown_in_a_table_of_files_beside_it(project: ProjectFolder) -> None:
     """Delta shows no part of a failed statement. An INSERT OVERWRITE of parquet deletes the rows before it fails."""
     project.catalog(with_delta(project.root / "warehouse"))
@@ -186,7 +185,6 @@ def metadata_of(table: Path) -> list[str | None]:
     return [json.loads(line)["commitInfo"].get("userMetadata") for line in lines if "commitInfo" in line]
 
 
-@pytest.mark.full
 def test_of_a_lost_answer_the_tag_in_the_commit_tells_whose_it_is(project: ProjectFolder) -> None:
     """Metadata that the author sets replaces the tag, and another writer's commit suggests nothing."""
     project.catalog(with_delta(project.root / "warehouse"))

@@ -263,7 +263,6 @@ def test_what_failed_after_its_first_step_is_unknown_and_does_not_run_again(seve
         assert shop.values() == [1]
 
 
-@pytest.mark.long
 def test_a_purge_that_dropped_the_table_and_failed_on_its_files_is_unknown(shop: Shop) -> None:
     """The statement failed although the table was dropped."""
     shop.file("1_create.sql", f"{CREATE}; INSERT INTO NS.t VALUES (1)")
@@ -386,7 +385,6 @@ def test_a_session_that_differs_from_the_catalog_file_is_refused(shop: Shop) -> 
     assert (caught.value.code, caught.value.exit_code) == ("SESSION_DIFFERS", 2)
 
 
-@pytest.mark.long
 def test_the_lease_is_renewed_while_a_long_statement_fills_every_core(shop: Shop) -> None:
     """The heartbeat uses the statement's Spark: in a first-in-first-out queue it would wait for the last task."""
     shop.folder.catalog(f"store: {{lockLease: 3s}}\n{shop.lake.text}", shop.name)
@@ -418,7 +416,6 @@ def test_a_plan_file_is_applied_to_real_tables_or_not_at_all(shop: Shop, tmp_pat
     assert ([file.version for file in result.applied], shop.values()) == (["2"], [1])
 
 
-@pytest.mark.long
 def test_views_are_replaced_when_their_repeatable_changes(shop: Shop) -> None:
     """A view on a view, in the order of the header; each run replaces what exists. A failed one resumes after the cause is gone."""
     shop.file("1_create.sql", CREATE)
@@ -449,7 +446,6 @@ def test_views_are_replaced_when_their_repeatable_changes(shop: Shop) -> None:
     assert {each.name: each.state.value for each in status.repeatables} == {"above": "applied", "a_total": "applied"}
 
 
-@pytest.mark.long
 def test_a_change_of_a_table_by_a_repeatable_is_attributed_to_it(shop: Shop) -> None:
     """`blame` names the repeatable, and the next file finds no change that no migration made."""
     shop.file("1_create.sql", CREATE)

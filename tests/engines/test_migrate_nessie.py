@@ -17,7 +17,7 @@ from tests.support.died import die_after
 from tests.support.nessie import KEY, SECRET, WAREHOUSE, nessie
 from tests.support.project_folder import ProjectFolder, only_catalog
 
-pytestmark = [pytest.mark.long, pytest.mark.spark]
+pytestmark = pytest.mark.spark
 
 CATALOG = f"""\
 migrationExecutor:
@@ -83,7 +83,6 @@ def in_namespace(address: str, project: ProjectFolder, sql: str) -> None:
     project.file("1_a.sql", f"CREATE NAMESPACE lake.NS;\n{sql}".replace("lake.NS", f"lake.of_{namespace}"))
 
 
-@pytest.mark.full
 def test_a_lost_statement_is_repaired_and_a_view_that_the_server_lacks_is_one_message(
     address: str, project: ProjectFolder
 ) -> None:

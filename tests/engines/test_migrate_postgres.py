@@ -77,7 +77,6 @@ def test_a_process_that_goes_on_keeps_no_connection(postgres: CatalogBed, projec
     assert still_connected(postgres, begun) == 0
 
 
-@pytest.mark.full
 @pytest.mark.parametrize("door", ["command line", "session"])
 def test_a_run_of_more_files_than_the_server_has_connections_is_applied(
     door: str, postgres: CatalogBed, project: ProjectFolder

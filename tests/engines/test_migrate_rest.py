@@ -33,7 +33,6 @@ def store(web: WebBed, namespace: str) -> IcebergStore:
     return store
 
 
-@pytest.mark.long
 def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, project: ProjectFolder) -> None:
     """Spark and PyIceberg use the same address and token, and read the same history."""
     describe(web, namespace, project)
@@ -45,7 +44,6 @@ def test_a_migration_runs_and_is_recorded_there(web: WebBed, namespace: str, pro
     check_spark_tells_it(web, namespace, project)
 
 
-@pytest.mark.long
 def test_the_catalog_file_of_init_works_with_its_variables(web: WebBed, project: ProjectFolder) -> None:
     """Spark and PyIceberg log in with the credential: one makes the table of the sample migration, the other writes its row."""
     assert project.run("init", "--type", "rest", "web").code == 0

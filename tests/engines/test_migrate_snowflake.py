@@ -171,7 +171,6 @@ def test_questions_write_nothing(wired: ProjectFolder, snowflake_server: Snowfla
     assert all(sql.startswith(("SELECT", "SHOW")) for sql in sent)
 
 
-@pytest.mark.long
 def test_of_two_runs_at_once_one_does_everything_and_the_other_names_it(shop: ProjectFolder, snow: SnowBed) -> None:
     """In each of four rounds the effect is there once."""
     schema = snow.schema()
@@ -189,7 +188,6 @@ def test_of_two_runs_at_once_one_does_everything_and_the_other_names_it(shop: Pr
         assert snow.rows(f"SELECT COUNT(*), SUM(a) FROM {schema}.t") == [(number, number * (number + 1) // 2)]
 
 
-@pytest.mark.long
 def test_killed_inside_a_statement_its_outcome_is_unknown(
     emulated: SnowBed, project: ProjectFolder, snowflake_server: SnowflakeServer
 ) -> None:
@@ -290,7 +288,6 @@ def test_stopped_a_run_lets_a_short_statement_end(
     assert emulated.rows(f"SELECT a FROM {schema}.t") == [(1,)]
 
 
-@pytest.mark.long
 def test_stopped_a_run_cancels_a_long_statement_by_its_id(
     wired: ProjectFolder, emulated: SnowBed, snowflake_server: SnowflakeServer
 ) -> None:
@@ -345,7 +342,6 @@ def test_the_sessions_of_history_and_lock_are_kept_alive(
     assert [str(each).lower() for each in kept].count("true") == 2  # Not the one that the files share.
 
 
-@pytest.mark.long
 def test_the_state_of_a_query_is_asked_for_once_in_a_while(
     wired: ProjectFolder, snowflake_server: SnowflakeServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -17,8 +17,6 @@ from tests.support.beds import CatalogBed, LakeBed, WebBed, catalog_bed
 from tests.support.catalog_files import WEB_TOKEN
 from tests.support.project_folder import ProjectFolder
 
-pytestmark = pytest.mark.long
-
 PAGE = DOCS / "guides" / "only-the-migrator.md"
 [FILE] = [block.text for block in blocks(PAGE, "yaml") if block.marker == "file catalogs/analytics.yaml"]
 [SHOWN] = [block.text for block in blocks(PAGE, "text") if block.marker == "output of doctor"]

@@ -16,7 +16,6 @@ from tests.docs.pages import DOCS, blocks
 from tests.support.project_folder import REPOSITORY
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_the_example_of_the_guide_migrates_in_its_own_session(tmp_path: Path) -> None:
     """The example applies the sample project and reads a table in one session with the catalog file's configuration."""

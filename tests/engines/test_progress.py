@@ -51,7 +51,6 @@ def numbers_of(lines: list[str]) -> list[tuple[int, ...]]:
     return found
 
 
-@pytest.mark.long
 def test_a_line_grows_with_the_seconds_the_stages_and_the_tasks(lake: LakeBed, project: ProjectFolder) -> None:
     """The counts are those of the statement alone, and no number decreases."""
     project.catalog(f"{lake.text}store: {{namespace: progress_history}}\n")
@@ -102,7 +101,6 @@ def filling(lake_project: ProjectFolder) -> ProjectFolder:
     return lake_project
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_fifty_million_rows_are_a_line_each_second_on_a_terminal(filling: ProjectFolder) -> None:
     """In the end only the results are left; each start of Spark and each statement had its line before."""
@@ -122,7 +120,6 @@ def test_fifty_million_rows_are_a_line_each_second_on_a_terminal(filling: Projec
     ]
 
 
-@pytest.mark.full
 @pytest.mark.spark
 def test_fifty_million_rows_are_a_line_each_interval_in_a_pipe_and_none_beside_json(filling: ProjectFolder) -> None:
     """Lines of a pipe have no escape; JSON has the same result and no line."""

@@ -63,7 +63,7 @@ ALTER TABLE catalog.namespace.table SET TBLPROPERTIES (
 """
 
 
-@pytest.mark.parametrize(("environment", "buckets"), [("dev", 4), pytest.param("prod", 32, marks=pytest.mark.long)])
+@pytest.mark.parametrize(("environment", "buckets"), [("dev", 4), ("prod", 32)])
 def test_the_published_snippets_run_in_two_environments(environment: str, buckets: int, project: ProjectFolder) -> None:
     """PyIceberg reads the tables that the snippets describe."""
     project.catalog(CATALOG, "analytics")

@@ -41,7 +41,6 @@ def history_of(project: ProjectFolder) -> tuple[Event, ...]:
         return store.read_history()
 
 
-@pytest.mark.long
 def test_on_snowflake_a_file_costs_at_most_two_requests_more(
     emulated: SnowBed, snowflake_server: SnowflakeServer, project: ProjectFolder
 ) -> None:

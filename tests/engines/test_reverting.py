@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 from glacierbase import Project
 from tests.support.beds import LakeBed
 from tests.support.program import run_here
@@ -25,7 +23,6 @@ ALTER TABLE lake.reverted.t RENAME TO reverted.u;
 """
 
 
-@pytest.mark.long
 def test_a_table_has_its_former_schema_after_the_inverse(lake_project: ProjectFolder, lake: LakeBed) -> None:
     """Columns, partitioning and properties are those before; the comment for the INSERT does not run."""
     lake_project.catalog(lake.text + "variables: {schema: reverted}\nstore: {namespace: reverting}\n")

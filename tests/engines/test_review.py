@@ -20,7 +20,7 @@ from glacierbase.run.cache import cache_folder, make_folder
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 from tests.support.repository import commit_all
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 CANARY = "canary-4711"
 RAW = "org.apache.hadoop.fs.RawLocalFileSystem"

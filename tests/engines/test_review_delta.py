@@ -11,7 +11,7 @@ from tests.engines.test_review import cache_with_jars
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 
-pytestmark = [pytest.mark.delta, pytest.mark.long]
+pytestmark = pytest.mark.delta
 
 MAPPED = "TBLPROPERTIES ('delta.columnMapping.mode' = 'name')"
 CREATE = f"""\

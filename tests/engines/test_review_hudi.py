@@ -12,7 +12,7 @@ from tests.engines.test_sandbox import CANARY, Targets, answers_to, compiled, ta
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 
-pytestmark = [pytest.mark.hudi, pytest.mark.full]
+pytestmark = pytest.mark.hudi
 
 __all__ = ["targets"]
 

@@ -29,8 +29,6 @@ from tests.support.beds import LakeBed
 from tests.support.project_folder import REPOSITORY
 from tests.support.rules import findings
 
-pytestmark = pytest.mark.long
-
 RULES = {rule.code: rule for rule in all_rules()}
 TABLE = (
     "CREATE TABLE lake.{}.t (id BIGINT NOT NULL, small INT, name STRING, legacy STRING, amount FLOAT, ts TIMESTAMP,"

@@ -20,7 +20,7 @@ from tests.engines.test_migrate_delta import with_delta
 from tests.support.memory_files import EXPECTED
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 CANARY = "canary-4711"
 # Bytes that a statement writes into a file in the memory of the JVM.

@@ -8,7 +8,7 @@ from tests.support.catalog_files import LAKE, SNOWFLAKE_PASSWORD
 from tests.support.project_folder import ProjectFolder
 from tests.support.snowflake.bed import SnowflakeServer
 
-pytestmark = [pytest.mark.long, pytest.mark.spark, pytest.mark.snowflake]
+pytestmark = [pytest.mark.spark, pytest.mark.snowflake]
 
 
 def test_iceberg_and_snowflake_are_applied_at_the_same_time(

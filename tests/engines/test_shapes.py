@@ -49,7 +49,6 @@ def test_the_predicted_template_is_the_path_of_the_files_of_iceberg(lake: LakeBe
     check_layouts(lake, ICEBERG)
 
 
-@pytest.mark.long
 def test_the_predicted_template_is_the_path_of_the_files_in_rarer_layouts(lake: LakeBed) -> None:
     """Files outside of the table's location, tables without partitions, fields that are added later."""
     check_layouts(lake, ICEBERG_MORE)

@@ -57,9 +57,7 @@ def is_program(pid: int) -> bool:
     return b"\0glacierbase\0" in Path(f"/proc/{pid}/cmdline").read_bytes()
 
 
-@pytest.mark.parametrize(
-    "command", ["migrate", *(pytest.param(name, marks=pytest.mark.long) for name in ("pending", "repair", "doctor"))]
-)
+@pytest.mark.parametrize("command", ["migrate", *(name for name in ("pending", "repair", "doctor"))])
 def test_one_signal_ends_a_command_whose_catalog_hangs(command: str, silent_project: ProjectFolder) -> None:
     """The command exits with the code of the signal, in bounded time, and without a traceback."""
     numbers = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -77,7 +75,7 @@ def test_one_signal_ends_a_command_whose_catalog_hangs(command: str, silent_proj
     assert time.monotonic() - began < SECONDS
 
 
-@pytest.mark.parametrize("command", [pytest.param("migrate", marks=pytest.mark.long), "pending"])
+@pytest.mark.parametrize("command", ["migrate", "pending"])
 def test_a_closed_terminal_ends_a_command_as_sigterm_does(command: str, silent_project: ProjectFolder) -> None:
     """The kernel sends SIGHUP, and nothing can be printed any more; the exit code is that of the signal all the same."""
     pid, terminal = pty.fork()
@@ -123,7 +121,6 @@ def test_the_second_signal_ends_it_at_once(silent_project: ProjectFolder) -> Non
     assert time.monotonic() - began < CANCELLED_SECONDS
 
 
-@pytest.mark.long
 def test_unlock_ends_after_it_has_freed_and_recorded(emulated: SnowBed, project: ProjectFolder) -> None:
     """`unlock` waits for the former holder's lease where the lease is the proof; SIGTERM meanwhile leaves no lock held."""
     text = emulated.catalog_file(lease="3s")

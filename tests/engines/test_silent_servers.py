@@ -71,7 +71,6 @@ def test_a_login_that_is_never_answered_is_given_up(server: HostileServer, proje
     assert "canary" not in said.stderr
 
 
-@pytest.mark.long
 def test_a_database_server_that_never_answers_is_given_up(project: ProjectFolder) -> None:
     """The login to PostgreSQL has the time-out of the JDBC address, `connectTimeout`."""
     with socket.create_server(("127.0.0.1", 0)) as silent:

@@ -39,7 +39,6 @@ def stop_inside_a_statement(project: ProjectFolder, milliseconds: int, number: s
     return process.returncode, stderr
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_stopped_a_run_lets_a_short_statement_end(lake_project: ProjectFolder) -> None:
     """The statement is finished and recorded, the lock is released, and the next run resumes after it."""
@@ -54,7 +53,6 @@ def test_stopped_a_run_lets_a_short_statement_end(lake_project: ProjectFolder) -
     assert rows_of(lake_project) == [1, 2, 3]
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_stopped_a_run_cancels_a_long_statement(lake_project: ProjectFolder) -> None:
     """The outcome needs a decision; the table suggests that it had no effect. The lock is released."""
@@ -71,7 +69,6 @@ def test_stopped_a_run_cancels_a_long_statement(lake_project: ProjectFolder) -> 
     assert rows_of(lake_project) == []
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_stopped_a_run_does_not_wait_for_a_statement_that_cannot_be_cancelled(lake_project: ProjectFolder) -> None:
     """The database of the catalog does not answer: the engine is stopped as well, and the known state is recorded."""
@@ -110,7 +107,6 @@ PLANTED = f"""\
 PEM = f"-----BEGIN PRIVATE KEY-----\n{MARK}+first/line\n{MARK}+second/line==\n-----END PRIVATE KEY-----\n"
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_a_secret_appears_nowhere(lake_project: ProjectFolder) -> None:
     """The secret is in no output, log, error, history, lock or command line, even if the engine's error repeats it."""
@@ -159,7 +155,6 @@ def tables_of(project: ProjectFolder) -> list[str]:
     return [str(row) for each in rows for row in each]
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_an_administrators_defaults_count_below_the_catalog_file(lake_project: ProjectFolder, tmp_path: Path) -> None:
     """Spark reads both the administrator's defaults and the catalog file's values."""
@@ -232,7 +227,6 @@ def watch_command_lines(process: subprocess.Popen[str]) -> list[str]:
     return sorted(seen)
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_what_init_writes_runs(tmp_path: Path) -> None:
     """The project runs without an edit, on both engines; a dry run changes nothing, and `pending --exit-code` exits with 7."""
@@ -257,7 +251,6 @@ def namespaces_of(fresh: ProjectFolder) -> list[tuple[str, ...]]:
     return found
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_several_catalogs_with_equal_needs_run_one_after_the_other_in_one_jvm(project: ProjectFolder) -> None:
     """The settings of one are not those of another, nor after RESET. A failure stops no other catalog, and sets the exit code."""

@@ -18,8 +18,6 @@ from glacierbase.stores.sql import SqlStore, open_store
 from tests.engines.contract.test_store_contract import event
 from tests.support.beds import LakeBed, with_own_namespace
 
-pytestmark = pytest.mark.long
-
 
 @dataclass
 class Tables:

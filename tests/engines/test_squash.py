@@ -78,7 +78,6 @@ def history_table(lake: LakeBed) -> str | None:
     return table.metadata_location
 
 
-@pytest.mark.long
 def test_a_new_environment_gets_the_tables_and_an_old_one_notices_nothing(folder: ProjectFolder, lake: LakeBed) -> None:
     """The shapes are equal; in the old environment nothing runs and its history table is not written."""
     wanted, history = shapes(lake), history_table(lake)

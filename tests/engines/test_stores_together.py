@@ -56,7 +56,7 @@ class Anew:
         return call
 
 
-@pytest.fixture(params=["lake", pytest.param("web", marks=pytest.mark.long), "postgres"])
+@pytest.fixture(params=["lake", "web", "postgres"])
 def both(request: pytest.FixtureRequest) -> Both:
     """A pair of stores with nothing created yet: on a catalog in a file, on a server, and in a database."""
     bed: LakeBed | CatalogBed = request.getfixturevalue(request.param)
@@ -74,9 +74,7 @@ def full_event(sequence: int) -> Event:
     return Event(**{**values, "fence": 1, "sequence": sequence, "started_at": EARLY, "duration_ms": 2**62})
 
 
-@pytest.mark.parametrize(
-    ("first", "second"), [pytest.param("spark", "pyiceberg", marks=pytest.mark.long), ("pyiceberg", "spark")]
-)
+@pytest.mark.parametrize(("first", "second"), [("spark", "pyiceberg"), ("pyiceberg", "spark")])
 def test_each_reads_what_the_other_wrote(first: str, second: str, both: Both) -> None:
     """Whichever created the tables, every column is equal to the byte and the microsecond, and absent values stay absent."""
     both.anew(first).create(FREE)
@@ -116,7 +114,6 @@ def test_both_create_the_same_tables(name: str, both: Both) -> None:
     assert ours[0] == ours[1] == ICEBERG_PROPERTIES
 
 
-@pytest.mark.long
 def test_of_both_kinds_that_set_at_once_exactly_one_wins(both: Both) -> None:
     """In every round the row names the winner."""
     both.anew("pyiceberg").create(FREE)
@@ -151,7 +148,6 @@ def test_first_runs_of_both_kinds_make_each_table_once(both: Both) -> None:
     assert both.bed.rows(f"SELECT count(*) FROM {both.table('lock')}") == [(1,)]
 
 
-@pytest.mark.long
 def test_what_sparks_own_maintenance_rewrites_and_forgets_meanwhile_loses_nothing(both: Both) -> None:
     """The store through PyIceberg and the store through the engine compact while a run appends and renews its lock."""
     writer = both.open("pyiceberg")

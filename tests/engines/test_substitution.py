@@ -32,8 +32,7 @@ def test_a_session_on_spark_connect_takes_every_form_literally(remote_lake: Remo
     assert replaced(remote_lake.executor.open_session, f"lake.s{uuid.uuid4().hex[:8]}", is_fixed=False) == []
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("kind", ["started", pytest.param("own", marks=pytest.mark.full), "copy"])
+@pytest.mark.parametrize("kind", ["started", "own", "copy"])
 def test_a_new_spark_takes_every_form_literally_although_its_defaults_say_otherwise(
     kind: str, lake_project: ProjectFolder, tmp_path: Path
 ) -> None:

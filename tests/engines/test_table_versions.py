@@ -51,9 +51,7 @@ def versions(sql: str, table: str, lake: LakeBed, store: IcebergStore) -> tuple[
     return before, after
 
 
-@pytest.mark.parametrize(
-    "properties", ["", pytest.param(MERGE_ON_READ, marks=pytest.mark.long)], ids=["copy on write", "merge on read"]
-)
+@pytest.mark.parametrize("properties", ["", MERGE_ON_READ], ids=["copy on write", "merge on read"])
 def test_a_statement_on_rows_is_one_commit_that_names_it(properties: str, lake: LakeBed, store: IcebergStore) -> None:
     """The version after a statement on rows proves its effect, and the version before proves that it had none."""
     for sql in (

@@ -175,11 +175,6 @@ def places(lake: LakeBed, derby: Mapping[str, str], tmp_path_factory: pytest.Tem
     return place
 
 
-# One of each reason; all others take minutes, and of them a third is in the long form.
-QUICK = {
-    ("iceberg", "insert"), ("iceberg-after-use", "insert"), ("iceberg-in-session-catalog", "create-as"),
-    ("jdbc-catalog", "insert"), ("parquet", "insert-overwrite"),
-}  # fmt: skip
 WRITES = ("insert", "insert-overwrite", "with-insert")
 # Where a part of a failed statement stays.
 STAYS = {
@@ -192,14 +187,7 @@ OF_LAKE = {("temporary-view-of-jdbc", "create-as"), ("temporary-view-of-jdbc", "
 NOT_KNOWN = ("iceberg-in-session-catalog", "drop-absent")
 
 
-def _form(number: int, case: tuple[str, str]) -> tuple[pytest.MarkDecorator, ...]:
-    return () if case in QUICK else (pytest.mark.full if number % 3 else pytest.mark.long,)
-
-
-@pytest.mark.parametrize(
-    ("kind", "statement"),
-    [pytest.param(*case, marks=_form(number, case)) for number, case in enumerate(product(KINDS, FAILS))],
-)
+@pytest.mark.parametrize(("kind", "statement"), list(product(KINDS, FAILS)))
 def test_a_statement_is_failed_only_where_its_tables_are_as_before(places: Places, kind: str, statement: str) -> None:
     """Of a table without commits it is unknown, unless the failure precedes every effect."""
     place = places(KINDS[kind])

@@ -26,7 +26,6 @@ def undone(lake: LakeBed) -> LakeBed:
     return lake
 
 
-@pytest.mark.long
 @pytest.mark.parametrize(
     "sql",
     [

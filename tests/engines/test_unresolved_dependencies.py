@@ -6,7 +6,7 @@ import pytest
 
 from tests.support.project_folder import Output, ProjectFolder
 
-pytestmark = [pytest.mark.spark, pytest.mark.long]
+pytestmark = pytest.mark.spark
 
 # The resolver runs in the JVM of spark-submit; nothing listens on the discard port.
 NO_NETWORK = {"SPARK_SUBMIT_OPTS": "-Dhttps.proxyHost=127.0.0.1 -Dhttps.proxyPort=9"}

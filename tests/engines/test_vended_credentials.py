@@ -13,7 +13,7 @@ from tests.support.project_folder import ProjectFolder
 from tests.support.pythoncatalog import PythonCatalog
 from tests.support.vendedstore import BUCKET, SERVER_TOKEN, VendedStore, properties, vended_store
 
-pytestmark = [pytest.mark.full, pytest.mark.spark]
+pytestmark = pytest.mark.spark
 
 SLEEP = "IF(java_method('java.lang.Thread', 'sleep', 12000L) = 'slept', 0, 1)"
 TABLE = "lake.shop.t"

@@ -15,8 +15,6 @@ import pytest
 from tests.support.adopter import CATALOG, ENVIRONMENTS, EVENTS, TEN, USERS, Adopter, begin
 from tests.support.beds import LakeBed
 
-pytestmark = pytest.mark.long
-
 
 @pytest.fixture(scope="module")
 def begun(lake: LakeBed, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Adopter, Path]]:

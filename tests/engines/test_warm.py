@@ -54,7 +54,7 @@ def with_conf(project: ProjectFolder, conf: str = "") -> str:
     return text.replace("    dependencies:", f"{conf}    dependencies:")
 
 
-@pytest.fixture(scope="module", params=["wheel", pytest.param("machine", marks=pytest.mark.full)])
+@pytest.fixture(scope="module", params=["wheel", "machine"])
 def warmed(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Warmed:
     """The Java of the wheel, or the machine's."""
     folder = tmp_path_factory.mktemp("warm")
@@ -88,7 +88,6 @@ def test_a_run_maps_the_archive_and_resolves_nothing(warmed: Warmed) -> None:
     assert warmed.loaded("used").count("shared objects file (top)") > 5000
 
 
-@pytest.mark.full
 def test_other_jars_leave_it_alone(warmed: Warmed, monkeypatch: pytest.MonkeyPatch) -> None:
     """An archive of another class path in its place is not used either."""
     jar = warmed.folder / "other.jar"
@@ -111,7 +110,6 @@ def place_of(root: Path) -> Path:
     return class_archive(find_java_home(), launch_conf(catalog, jars)).path
 
 
-@pytest.mark.full
 def test_a_damaged_archive_is_replaced_without_a_message(warmed: Warmed) -> None:
     """A run prints nothing about it; `warm` replaces it. (This must be the last test of the file that uses it.)"""
     warmed.archive.unlink()

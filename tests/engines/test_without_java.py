@@ -53,7 +53,6 @@ def test_the_trap_works(sample: Callable[[], ProjectFolder], trap: tuple[dict[st
     assert list(project.root.rglob("catalog.db")) == []
 
 
-@pytest.mark.long
 def test_questions_start_no_java(sample: Callable[[], ProjectFolder], trap: tuple[dict[str, str], Path]) -> None:
     """Read-only commands start no Java before and after a run, and create no file before it."""
     environ, mark = trap

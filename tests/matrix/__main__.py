@@ -41,7 +41,7 @@ def _run(spark: Spark, is_sample: bool) -> int:
         return _pytest(python, *SAMPLE, "-m", "not full")
     without = " and ".join(f"not {name}" for name in _OF_DEFAULT)
     tested = _pytest(python, *TESTS, "-m", "not full and not snowflake", "-k", without)
-    return max(tested, _pytest(python, "tests/matrix", "-m", "full", "--record"))
+    return max(tested, _pytest(python, "tests/matrix", "-m", "", "--record"))
 
 
 def _pytest(python: Path, *arguments: str) -> int:

@@ -92,7 +92,6 @@ def recorded(request: pytest.FixtureRequest, cell: Cell) -> Iterator[Result]:
         result.write()
 
 
-@pytest.mark.full
 @pytest.mark.parametrize(
     "cell",
     [pytest.param(cell, id=cell.name) for cell in CELLS if HERE in cell.sparks or not cell.sparks],

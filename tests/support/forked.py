@@ -16,6 +16,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from functools import cache
 from importlib import import_module
 from pathlib import Path
@@ -87,7 +88,8 @@ def _server(pid: int) -> socket.socket:
 
 def _serve(connection: socket.socket) -> None:
     """Fork for each request a process that runs the program, below one that waits for it and reports its status."""
-    signal.signal(signal.SIGCHLD, signal.SIG_IGN)
+    # An ended process is waited for, not ignored: only then does its processor time count as that of this one.
+    signal.signal(signal.SIGCHLD, _wait_for_ended)
     while True:
         head, files, _, _ = socket.recv_fds(connection, 4, 4)
         if not head:
@@ -108,6 +110,12 @@ def _serve(connection: socket.socket) -> None:
             os._exit(0)
         for each in files:
             os.close(each)
+
+
+def _wait_for_ended(*_: object) -> None:
+    with suppress(ChildProcessError):
+        while os.waitpid(-1, os.WNOHANG)[0]:
+            pass
 
 
 def _become_program(request: bytes, files: Sequence[int]) -> None:

@@ -56,7 +56,7 @@ QUERIED = [
     "fake",
     pytest.param("lake", id="spark"),
     pytest.param("remote_lake", id="connect"),
-    pytest.param("worker_lake", id="worker", marks=[pytest.mark.spark, pytest.mark.long]),
+    pytest.param("worker_lake", id="worker", marks=pytest.mark.spark),
     "sqlite_engine",
     "emulated",
     pytest.param("account", marks=pytest.mark.account),

@@ -107,8 +107,8 @@ def postgres_bed(postgres: CatalogBed) -> Bed:
 @pytest.fixture(
     params=[
         "iceberg_bed",
-        pytest.param("spark_bed", marks=[pytest.mark.bed("lake"), pytest.mark.long]),
-        pytest.param("web_bed", marks=[pytest.mark.bed("lake"), pytest.mark.full]),
+        pytest.param("spark_bed", marks=pytest.mark.bed("lake")),
+        pytest.param("web_bed", marks=pytest.mark.bed("lake")),
         pytest.param("postgres_bed", marks=pytest.mark.bed("postgres")),
     ]
 )

@@ -325,7 +325,6 @@ def test_hostile_texts_of_a_table_stay_texts(tables: RecordedTables) -> None:
     assert tables.run("drift", "--fail-on", "any").code == 0
 
 
-@pytest.mark.long
 def test_three_hundred_tables_in_one_run(
     project: ProjectFolder, record_property: Callable[[str, object], None]
 ) -> None:

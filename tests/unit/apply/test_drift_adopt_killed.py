@@ -35,7 +35,6 @@ def names(tables: RecordedTables) -> set[str]:
     return {name.partition(".")[2] for name in files}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("moment", MOMENTS)
 def test_a_kill_leaves_nothing_that_would_run_here(tables: RecordedTables, moment: str) -> None:
     """Either nothing is recorded and adopt can be repeated, or the version is recorded and its file is there or named."""

@@ -124,10 +124,8 @@ def once(text: str, action: Callable[[str], None]) -> Callable[[str], None]:
 CASES = [(file, stop) for file in itertools.islice(files(), 225) for stop in range(2, len(statements(file)) + 1)]
 
 
-@pytest.mark.parametrize(
-    "how", ["not done", *(pytest.param(how, marks=pytest.mark.long) for how in ("failed", "done by hand"))]
-)
-@pytest.mark.parametrize("part", [0, *(pytest.param(part, marks=pytest.mark.full) for part in range(1, 25))])
+@pytest.mark.parametrize("how", ["not done", *(how for how in ("failed", "done by hand"))])
+@pytest.mark.parametrize("part", [0, *(part for part in range(1, 25))])
 def test_a_resumed_file_has_the_effects_of_one_that_did_not_stop(
     part: int, how: str, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -241,7 +241,6 @@ def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, mon
     assert world.values() == [1, 2]
 
 
-@pytest.mark.long
 def test_the_command_shows_the_holder_asks_and_releases_the_lock(emulated: SnowBed, project: ProjectFolder) -> None:
     """The exit code is 4 while the run may be alive; a confirmation or `--yes` is always required."""
     text = emulated.catalog_file(lease="60s")

@@ -182,7 +182,6 @@ def test_the_check_of_a_pull_request_finds_what_the_rules_find(checkout: Path, t
     assert "DROP COLUMN kind" in machine.output("GITHUB_STEP_SUMMARY")
 
 
-@pytest.mark.long
 def test_the_check_of_a_merge_request_leaves_its_reports(checkout: Path, tmp_path: Path) -> None:
     """The job writes every file that it promises, and fails with the code of the command that failed."""
     machine = Machine(checkout, tmp_path / "machine")
@@ -228,7 +227,6 @@ def _migrating_on_github(machine: Machine, job: str) -> Done:
     return machine.on_github(content["jobs"][job]["steps"], {"inputs.environment": "prod"})
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("hook", ["glacierbase-validate", "glacierbase-lint"])
 def test_each_pre_commit_hook_runs_in_a_clone(hook: str, checkout: Path, tmp_path: Path) -> None:
     """pre-commit accepts the file. `lint` looks at what origin's default branch lacks; both run for changes in their folders."""

@@ -209,7 +209,6 @@ def test_the_jar_of_a_coordinate_must_have_its_digest(name: str, tmp_path: Path)
         check_digests([jar], [("g:a:2", DIGEST), ("g:a:2", "0" * 64)])
 
 
-@pytest.mark.long
 @pytest.mark.spark
 def test_a_jar_is_compared_before_a_session_has_it(project: ProjectFolder, tmp_path: Path) -> None:
     """With a wrong digest, neither the first start nor a later one creates a session, a table or a database."""

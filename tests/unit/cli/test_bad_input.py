@@ -130,7 +130,6 @@ def test_an_engine_that_cannot_be_reached_is_one_clear_message(project: ProjectF
     assert "Traceback" not in error
 
 
-@pytest.mark.long
 def test_a_missing_jar_is_one_clear_message(project: ProjectFolder) -> None:
     """Spark has no Iceberg classes without the jar. Of the SQLite database only the folder is created."""
     project.catalog(READABLE.replace("/catalog.db", "/new/catalog.db"))

@@ -86,7 +86,7 @@ def writers(iceberg_catalog: Catalog) -> Writers:
     return Writers(iceberg_catalog)
 
 
-@pytest.mark.parametrize("rounds", [1, pytest.param(12, marks=pytest.mark.full)])
+@pytest.mark.parametrize("rounds", [1, 12])
 def test_of_statements_on_one_table_at_the_same_time_each_takes_effect_once_or_is_refused(
     writers: Writers, rounds: int
 ) -> None:

@@ -462,7 +462,6 @@ def test_a_lock_file_that_leads_out_of_the_project_is_not_read(tmp_path: Path) -
     assert "secret" not in done.stderr
 
 
-@pytest.mark.long
 def test_an_environment_of_a_killed_run_does_not_count(tmp_path: Path) -> None:
     """After kill -9 in the middle, `--check` reports it missing, and the next `env` waits for the pip that lives on."""
     made = orchard(tmp_path)
@@ -482,7 +481,6 @@ def test_an_environment_of_a_killed_run_does_not_count(tmp_path: Path) -> None:
     assert made.run("--check").code == 0
 
 
-@pytest.mark.long
 def test_two_at_the_same_time_make_one_environment(tmp_path: Path) -> None:
     """The second waits, then uses what the first made."""
     made = orchard(tmp_path)

@@ -125,9 +125,7 @@ def measured(project: ProjectFolder, *arguments: str) -> tuple[Output, int]:
     return Output(done.returncode, done.stdout, stderr), int(peak)
 
 
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=() if kind in ("gzip", "in chunks") else pytest.mark.long) for kind in ENDLESS]
-)
+@pytest.mark.parametrize("kind", ENDLESS)
 def test_an_answer_without_an_end_is_an_error_and_takes_little_memory(
     kind: str, server: HostileServer, shop: ProjectFolder
 ) -> None:
@@ -141,15 +139,10 @@ def test_an_answer_without_an_end_is_an_error_and_takes_little_memory(
 
 
 PLACES = [
-    *(
-        pytest.param(request, status, marks=pytest.mark.long)
-        for request, status in (
-            ("GET /v1/config", "500 Error"),
-            ("GET /v1/config", "307 Elsewhere"),
-            ("GET /v1/namespaces/glacierbase/tables/history_shop", "200"),
-        )
-    ),
     ("POST /v1/oauth/tokens", "200"),
+    ("GET /v1/config", "500 Error"),
+    ("GET /v1/config", "307 Elsewhere"),
+    ("GET /v1/namespaces/glacierbase/tables/history_shop", "200"),
 ]
 
 

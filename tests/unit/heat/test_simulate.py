@@ -126,7 +126,6 @@ def test_a_load_without_errors_has_no_nines() -> None:
     assert PeriodLoad.of(1e6, 1000).nines == 3
 
 
-@pytest.mark.long
 def test_the_same_seed_gives_the_same_bytes_in_another_process() -> None:
     """Another seed gives other numbers; the order of sets and dicts of another process changes nothing. 2k is 2000."""
     command = [

@@ -345,7 +345,6 @@ def test_each_difference_has_the_causes_that_its_story_gave_it(world: World, mon
         check(world, seed, monkeypatch)
 
 
-@pytest.mark.full
 def test_long_each_difference_has_the_causes_that_its_story_gave_it(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:

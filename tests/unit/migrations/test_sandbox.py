@@ -97,14 +97,8 @@ def children() -> set[int]:
     return set(map(int, Path(f"/proc/{os.getpid()}/task/{os.getpid()}/children").read_text().split()))
 
 
-# One of time in Python, of time in a built-in function, of memory, and of output.
-QUICK = ("comparison", "powers", "lists", "statements")
-
-
 @pytest.mark.usefixtures("small")
-@pytest.mark.parametrize(
-    "kind", [pytest.param(kind, marks=() if kind in QUICK else pytest.mark.long) for kind in COSTLY]
-)
+@pytest.mark.parametrize("kind", COSTLY)
 def test_a_costly_template_is_an_error_of_its_file(
     kind: str, project: ProjectFolder, capsys: pytest.CaptureFixture[str]
 ) -> None:

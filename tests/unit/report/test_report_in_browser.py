@@ -25,8 +25,6 @@ from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape
 from tests.unit.output.planted import planted
 
-pytestmark = pytest.mark.full
-
 HOSTILE = "<img src=x onerror=\"document.title='broken'\"></script><!--<script>document.title='broken'</script>\u2028javascript:0"
 SHOWN = HOSTILE.replace("\u2028", "\\u2028")
 ODD = [

@@ -120,7 +120,7 @@ def in_fixtures(branch: ProjectFolder, patch: pytest.MonkeyPatch) -> None:
     "change",
     [
         *(in_file, in_setting, in_fixtures),
-        *(pytest.param(change, marks=pytest.mark.long) for change in (in_version, in_order, in_engine, in_jar)),
+        *(change for change in (in_version, in_order, in_engine, in_jar)),
     ],
 )
 def test_a_state_is_used_for_the_same_base_only(

@@ -24,7 +24,7 @@ from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.shape_edits import edited
 from tests.support.shapes import comparable, shapes
 
-SIZES = [10, pytest.param(400, marks=pytest.mark.long)]
+SIZES = [10, 400]
 
 
 @pytest.fixture

@@ -105,7 +105,6 @@ def test_a_table_stays_small_over_many_appends(iceberg_catalog: Catalog) -> None
     assert len(files(iceberg_catalog, "history_shop")) == 3 + 21
 
 
-@pytest.mark.long
 def test_a_lock_that_is_renewed_for_days_stays_small(store: IcebergStore, iceberg_catalog: Catalog) -> None:
     """The lock table is compacted while a statement runs, when no event triggers a compaction."""
     row = held(3)
@@ -187,7 +186,6 @@ def test_snapshots_that_somebody_else_expired_first_are_left_to_them(
     assert len(loaded(iceberg_catalog, "history_shop").snapshots()) == 1
 
 
-@pytest.mark.long
 def test_killed_at_any_step_it_loses_nothing(store: IcebergStore, iceberg_catalog: Catalog) -> None:
     """A compaction is killed before or after each written or deleted file and each commit; the next one completes."""
     survived, step = False, 0

@@ -1,0 +1,1 @@
+"""Processor time of each test, by which the quick, the long and the full form are cut."""

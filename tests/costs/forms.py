@@ -1,0 +1,76 @@
+"""The form of a test, quick, lint, long or full: it follows from the recorded cost and from two lists, and from nothing else."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from enum import Enum
+from pathlib import Path
+
+from tests.costs.table import Costs
+
+# The quick form holds each test that costs less, in seconds of processor time.
+QUICK = 0.3
+# The long form holds the first item of each function on each engine, and each that costs less.
+LONG = 1.0
+# The full form holds each test that costs more.
+MOST = 30.0
+
+# What the quick form shows of the real parts, whatever it costs.
+KEPT: tuple[str, ...] = (
+    "tests/crash/test_kill_matrix.py::test_killed_anywhere_each_effect_is_there_once_in_the_end[repeatable",
+)
+# Texts, layers, screens, the commands of guides, and large random inputs. The lint step of CI runs them.
+LINT: tuple[str, ...] = (
+    "tests/costs/",
+    "tests/docs/",
+    "tests/test_architecture.py",
+    "tests/test_style.py",
+    "tests/unit/errors/test_reference.py",
+    "tests/unit/migrations/test_fuzz",
+    "tests/unit/output/test_screen.py",
+)
+
+_FUNCTION = re.compile(r"^(?:async )?def (test_\w+)", re.MULTILINE)
+
+
+class Form(str, Enum):
+    """The forms, each with the mark of its tests."""
+
+    QUICK = "quick"
+    LINT = "lint"
+    LONG = "long"
+    FULL = "full"
+
+
+def form(node: str, costs: Costs, is_first: bool) -> Form:
+    """Return the form of a test. One whose cost is not recorded yet is quick.
+
+    Args:
+        is_first: whether it is the first item of its function on its engines.
+    """
+    seconds = costs.seconds(node) or 0.0
+    if node.startswith(KEPT):
+        return Form.QUICK
+    if seconds > MOST:
+        return Form.FULL
+    if node.startswith(LINT):
+        return Form.LINT
+    if seconds < QUICK:
+        return Form.QUICK
+    return Form.LONG if is_first or seconds < LONG else Form.FULL
+
+
+def is_left_out(file: Path, path: str, selects: Mapping[Form, bool], costs: Costs) -> bool:
+    """Return whether a file holds no test of a selected form, by the costs of all its functions. It then need not be imported.
+
+    Args:
+        path: its path in node ids.
+    """
+    recorded = costs.files.get(path, {})
+    if {*_FUNCTION.findall(file.read_text("utf-8"))} - recorded.keys():
+        return False
+    return not any(
+        selects[form(node, costs, is_first)]
+        for nodes in recorded.values() for node in nodes for is_first in (True, False)
+    )  # fmt: skip
