@@ -10,6 +10,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
+from pyiceberg.catalog.rest import OAUTH2_SERVER_URI, Endpoints
 from pyiceberg.catalog.rest import RestCatalog as _RestCatalog
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 from requests import PreparedRequest, Response, Session
@@ -74,6 +75,14 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         super()._config_headers(session)
         restrict(session, self._origins, self._timeouts, self._wait_seconds, self._client_id)
         session.send = partial(self._noted, session.send)
+
+    @property
+    def auth_url(self) -> str:
+        """Return the address for tokens: below the catalog's address unless `oauth2-server-uri` names it, as in Iceberg.
+
+        PyIceberg returns the same, with a DeprecationWarning that its default will be removed.
+        """
+        return str(self.properties.get(OAUTH2_SERVER_URI) or self.url(Endpoints.get_token, prefixed=False))
 
     def _noted(self, send: Callable[..., Response], request: PreparedRequest, **options: Any) -> Response:
         """Send a request, and note whether it may have changed something."""

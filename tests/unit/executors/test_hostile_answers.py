@@ -244,6 +244,28 @@ def test_addresses_that_the_catalog_file_names_are_reached(server: HostileServer
     assert {headers.get("X-Api-Key") for headers in server.received} == {KEY}
 
 
+@pytest.mark.parametrize(("config", "last"), [("uri", "/catalog/v1/oauth/tokens"), ("oauth2-server-uri", "/login")])
+@pytest.mark.filterwarnings("error")
+def test_a_login_without_an_address_for_tokens_is_at_the_catalog_and_raises_no_warning(
+    config: str, last: str, server: HostileServer
+) -> None:
+    """The first token is requested at the catalog's address, the next one where the server's configuration leads."""
+    address = f"{server.address}{last}"
+    server.config = {config: address.removesuffix("/v1/oauth/tokens")}
+
+    def write(request: str, socket: BinaryIO) -> bool:
+        if request == f"POST {last}":
+            server.requests.append(request)
+            socket.write(
+                HEADERS.format(status="200", more="").encode() + b'{"access_token": "a", "token_type": "bearer"}'
+            )
+        return request == f"POST {last}"
+
+    server.writes = write
+    opened(server)
+    assert server.requests == ["POST /v1/oauth/tokens", "GET /v1/config", f"POST {last}"]
+
+
 def test_pending_sends_no_header_to_an_address_that_the_server_sets(
     server: HostileServer, other: HostileServer, shop: ProjectFolder
 ) -> None:
