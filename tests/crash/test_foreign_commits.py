@@ -65,6 +65,7 @@ def lines(world: Witness) -> Iterator[tuple[BlamedLine, str, Any]]:
     shape = world.shape("t")
     assert shape
     ids = {each.name: each.id or 0 for each in shape.columns}
+    assert {*ids} <= {line.name for line in found.lines_ if line.kind == "column"}
     for line in found.lines_:
         part: tuple[str, int | str] = (
             ("column", ids.get(line.name, 0)) if line.kind == "column" else (line.kind, line.name)

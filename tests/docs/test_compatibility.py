@@ -45,6 +45,7 @@ def test_a_cell_in_ci_names_its_scenarios() -> None:
 def test_a_result_belongs_to_a_cell_and_has_all_scenarios() -> None:
     """A scenario passed, or it is the one that failed and ended the run."""
     known = {(cell.name, spark) for cell in CELLS for spark in cell.sparks or ("",)}
+    assert results()
     assert results().keys() <= known
     for result in results().values():
         names = [*result.seconds, *result.failed]

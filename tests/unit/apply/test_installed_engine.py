@@ -45,7 +45,7 @@ def test_jars_of_another_spark_are_refused_before_the_lock_is_taken(is_first: bo
         world.migrate()
     assert caught.value.code == "SPARK_VERSION_MISMATCH"
     assert caught.value.unstated == "nothing ran"
-    assert set(verbs) <= {"read_history", "read_other_histories", "read_lock"}
+    assert set(verbs) == {"read_history", "read_lock", *(["read_other_histories"] if is_first else [])}
     assert (dict(world.tables.locks), list(world.events)) == before
     assert not (world.project.root / "ran").exists()
 

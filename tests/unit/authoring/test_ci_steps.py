@@ -123,8 +123,9 @@ def test_rights_are_the_least_that_each_job_needs(ci_project: Path) -> None:
     checkout, action = comment["steps"]
     assert checkout["with"]["ref"] == "${{ github.event.repository.default_branch }}"
     assert action == {"uses": "./.github/actions/glacierbase", "with": {"command": "comment"}}
-    for job in found["deploy"]["jobs"].values():
-        assert job["permissions"] == {"contents": "read", "id-token": "write"}
+    assert [job["permissions"] for job in found["deploy"]["jobs"].values()] == [
+        {"contents": "read", "id-token": "write"}
+    ] * 2
 
 
 def test_the_wheel_has_every_template() -> None:

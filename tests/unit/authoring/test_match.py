@@ -218,13 +218,17 @@ def test_a_rename_is_about_one_table(tables: RecordedTables) -> None:
     assert "--rename is about one table, and " in error
 
 
-@pytest.mark.parametrize("name", ["lake.a.t", "lake.a.other"])
-def test_a_place_of_files_is_left_to_a_person(tables: RecordedTables, name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "first"),
+    [("lake.a.t", "ALTER TABLE lake.a.t ADD COLUMN `at` date"), ("lake.a.other", "CREATE TABLE lake.a.other (")],
+)
+def test_a_place_of_files_is_left_to_a_person(tables: RecordedTables, name: str, first: str) -> None:
     """Another environment that got the statement would write there too: a warning names it."""
     columns = "id bigint NOT NULL, name string COMMENT 'of the customer', total int, home struct<city: string>, at date"
     sql = f"CREATE TABLE {name} ({columns}) USING iceberg TBLPROPERTIES ('write.data.path' = 's3://b/x')"
     code, error, statements = write(tables, wanted(tables, "t.sql", sql))
     assert code == 0, error
+    assert statements[0] == first
     assert not any("s3://" in statement for statement in statements)
     assert f"{name}: the property write.data.path says where files are" in error
 

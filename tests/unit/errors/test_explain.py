@@ -131,6 +131,7 @@ def test_it_needs_no_project_and_no_engine(place: Path) -> None:
     )
     assert (done.returncode, done.stderr) == (0, "")
     imported = set(done.stdout.splitlines()[-1].split())
+    assert "glacierbase.cli" in imported
     assert imported.isdisjoint(
         {"glacierbase.project.project", "glacierbase.executors", "yaml", "jinja2", "socket", "pyspark"}
     )

@@ -52,7 +52,9 @@ def test_the_commands_in_an_error_of_a_run_are_complete(code: str, project: Proj
     arrange(world)
     with scope.in_use(), pytest.raises(GlacierbaseError) as caught:
         world.migrate(selection)
-    for line in printed_commands(text_errors([caught.value])):
+    lines = printed_commands(text_errors([caught.value]))
+    assert lines
+    for line in lines:
         check(line)
         if not line.startswith("glacierbase explain"):
             assert chosen(line) == {"--project": "../lake", "--env": "prod", "--catalog": "analytics"}
@@ -70,7 +72,9 @@ def test_the_commands_in_an_error_of_the_files_can_be_parsed(
         text = done.stderr
     except GlacierbaseError as error:
         text = text_errors([error])
-    for line in printed_commands(text):
+    lines = printed_commands(text)
+    assert bool(lines) == (code != "USAGE")
+    for line in lines:
         check(line)
 
 
@@ -80,7 +84,9 @@ def test_the_next_step_of_every_state_can_be_run(state: State) -> None:
     status = Status("0007", None, None, None, state, 0, None, None, None, None)
     with Scope("../lake", "prod", "analytics").in_use():
         text = next_step(status)
-    for line in printed_commands(text):
+    lines = printed_commands(text)
+    assert bool(lines) == (state not in (State.RUNNING, State.APPLIED, State.ABANDONED))
+    for line in lines:
         check(line)
         assert chosen(line) == {"--project": "../lake", "--env": "prod", "--catalog": "analytics"}
 

@@ -155,7 +155,7 @@ def test_the_lock_file_has_versions_and_hashes_and_what_they_were_resolved_from(
     assert f"{lines[0]}\n" in (REPOSITORY / "docs/guides/several-engines.md").read_text()
     assert lines[1:3] == ["# packages: apple==1.*", f"# resolved for: {platform()}"]
     assert [line.partition(" ")[0] for line in lines[3::2]] == ["apple==1.1", "pear-tree==2.5"]
-    assert all(line.startswith("    --hash=sha256:") for line in lines[4::2])
+    assert [line.partition(":")[0] for line in lines[4::2]] == ["    --hash=sha256"] * 2
     assert b"\r" not in grown.lock.read_bytes()
 
 

@@ -281,6 +281,7 @@ def test_no_line_of_the_text_is_wider_than_80_columns_except_sql_and_addresses()
     load = Load(objects=600e6, objects_per_prefix=2.5e6, rows_per_second=1e9, file_size=1024**2, writers=90, growth=5)
     for table in [*map(AdvisedTable, FORMATS), *(AdvisedTable(name, is_readable=True) for name in ("iceberg", "hive"))]:
         lines = AdviseResult(advise(load, AWS, table)).lines()
+        assert lines
         assert not any(isinstance(line, Table) for line in lines)
         assert [line for line in lines if len(str(line)) > 80 and not isinstance(line, Verbatim)] == []
 

@@ -128,6 +128,7 @@ def test_what_is_known_of_the_keys_is_not_listed_as_unknown() -> None:
     bucket = PartitionField(None, "id_bucket", "id", "bucket[16]")
     advice = advise(HOT, AWS, recorded(explained(replace(SHAPE, partitioning=(bucket,)))))
     assert "44 % of the numbers of bucket(16, id) begin with 1" in advice.why
+    assert advice.unknown
     assert not any("bucket" in sentence for sentence in advice.unknown)
 
 
@@ -248,6 +249,7 @@ def test_lint_has_no_error_about_the_statements_of_a_format(table: AdvisedTable)
     """A new partition field gets a warning: files that exist keep their partitioning."""
     advice = advise(HOT, AWS, replace(table, name="lake.web.events"))
     table_format = "parquet" if table.format == "hive" else table.format
+    assert advice.statements
     assert severities(";\n".join(advice.statements), table_format=table_format) <= {Severity.WARNING}
 
 

@@ -76,6 +76,7 @@ def test_every_event_has_the_columns_that_identify_the_run(world: World) -> None
     with holding(world) as held:
         held.recorder.append(environment_accepted("a", "one"), environment_accepted("a", "two"))
     run = held.target.run
+    assert len(world.events) == 2
     for event in world.events:
         assert (event.run_id, event.os_user, event.host, event.tool_version) == (
             run.id, run.os_user, run.host, run.tool_version,

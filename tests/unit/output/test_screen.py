@@ -121,6 +121,7 @@ def test_a_number_and_its_unit_that_repeat_the_cell_above_are_not_shortened() ->
     """`1 …` would not say what is counted."""
     rows = [(Mark(name), "1 statement", PROSE) for name in ("one", "two")]
     lines = shown(table(("version", "statements", "why"), rows), 45)
+    assert [line[9:18] for line in lines if line[:3] in ("one", "two")] == ["1        "] * 2
     assert not any("1 …" in line for line in lines)
 
 
@@ -259,6 +260,7 @@ def test_a_colour_stands_at_a_word(word: str) -> None:
     [coloured] = shown([Mark(word)], has_colour=True)
     assert SGR.sub("", coloured) == shown([Mark(word)])[0] == word
     assert colours(coloured) <= {"1", "32", "35", "1;31", "0"}
+    assert bool(colours(coloured)) == (word not in ("pending", "started", "statement_done"))
     [longer] = shown([Mark(f"{word} at 2/3")], has_colour=True)
     assert colours(longer) == colours(coloured)
 

@@ -142,6 +142,7 @@ def test_a_store_that_only_pyiceberg_opens_is_not_in_the_copy(
     delta = replace(catalog, spark_conf=conf, dependencies=("io.delta:delta-spark_4.1_2.13:4.4.0",))
     copy = copy_of(delta)
     assert copy.names == names
+    assert len(copy.left_out) == (not names)
     assert not any("catalog lake" in sentence for sentence in copy.left_out)
     assert "lake" in copy_of(replace(delta, dependencies=(*delta.dependencies, *catalog.dependencies))).names
 
