@@ -25,13 +25,12 @@ from glacierbase.errors import (
     StatementRefused,
 )
 from glacierbase.executors import Executor
-from glacierbase.executors.direct import FileEngines
-from glacierbase.executors.iceberg import plain
 from glacierbase.history.details import details_of
 from glacierbase.inspect.results import StatusResult
 from glacierbase.inspect.status import status
 from glacierbase.model.migration import State
 from glacierbase.run.processes import engine_process
+from tests.support.catalog_files import RUNTIME
 from tests.support.fakes import FakeExecutor, FakeSession
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
@@ -108,15 +107,23 @@ class Beside(World):
 
 @pytest.fixture
 def beside(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> Beside:
-    """A project whose files run on two fakes."""
-    beside, opener = Beside(project), FileEngines.opener
-    monkeypatch.setattr(FileEngines, "opener", lambda self: opener(self) and (lambda: beside.direct))
+    """A project whose files run on two fakes, in place of Spark and of the executor on PyIceberg."""
+    beside = Beside(project)
+    monkeypatch.setattr("glacierbase.executors.iceberg.executor.IcebergExecutor", lambda _: beside.direct)
     return beside
 
 
-def test_plain_files_start_no_engine(beside: Beside, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def without_engine(beside: Beside) -> Beside:
+    """The project with a runtime jar of another Spark than the installed one: the check of what the engine needs fails."""
+    jar = RUNTIME.replace("4.1_", "3.5_")
+    beside.variables += f"environments: {{default: {{migrationExecutor: {{conf: {{dependencies: ['{jar}']}}}}}}}}\n"
+    return beside
+
+
+def test_plain_files_start_no_engine(without_engine: Beside) -> None:
     """Nothing is checked either that the engine needs."""
-    monkeypatch.setattr("glacierbase.apply.migrator.check_installed", lambda *_: pytest.fail("it was checked"))
+    beside = without_engine
     beside.file("0001_a.sql", PLAIN)
     beside.file("0002_b.sql", "")
     progress = beside.migrate()
@@ -129,11 +136,8 @@ def test_plain_files_start_no_engine(beside: Beside, monkeypatch: pytest.MonkeyP
     assert set(beside.processes) == {os.getpid()}
 
 
-def test_a_first_run_that_creates_tables_directly_starts_no_engine(
-    beside: Beside, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_first_run_that_creates_tables_directly_starts_no_engine(beside: Beside) -> None:
     """PyIceberg alone reads whether the first table exists already, which would show that a history was lost."""
-    monkeypatch.setitem(plain._PLAIN, "create_table", lambda _: None)
     beside.file("0001_a.sql", "CREATE TABLE lake.a.t (a INT) USING iceberg")
     beside.migrate()
     assert (beside.started, len(beside.ran)) == (0, 1)
@@ -199,19 +203,14 @@ def test_an_engine_that_does_not_start_leaves_the_files_before_it_applied(beside
     assert beside.kinds == [("started", "0001"), ("applied", "0001")]
 
 
-def test_a_missing_requirement_of_the_engine_stops_a_run_that_needs_it_later(
-    beside: Beside, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Before the first file, although that one is plain."""
-
-    def refuse(*_: object) -> None:
-        raise ConfigurationError("SPARK_NOT_INSTALLED", "no Spark", "install it")
-
-    monkeypatch.setattr("glacierbase.apply.migrator.check_installed", refuse)
+def test_a_missing_requirement_of_the_engine_stops_a_run_that_needs_it_later(without_engine: Beside) -> None:
+    """The run stops before the first file, although that one is plain."""
+    beside = without_engine
     beside.file("0001_a.sql", PLAIN)
     beside.file("0002_b.sql", OTHER)
-    with pytest.raises(ConfigurationError):
+    with pytest.raises(ConfigurationError) as caught:
         beside.migrate()
+    assert caught.value.code == "SPARK_VERSION_MISMATCH"
     assert (beside.events, beside.ran) == ([], [])
 
 
@@ -261,18 +260,13 @@ def test_a_plan_names_the_engine_of_each_file(beside: Beside) -> None:
     assert [file.lines()[0].partition("), ")[2] for file in result.plan] == ["direct", f"needs spark: {why}"]
 
 
-@pytest.mark.parametrize(("sql", "code"), [(PLAIN, None), (OTHER, "SPARK_NOT_INSTALLED")])
+@pytest.mark.parametrize(("sql", "code"), [(PLAIN, None), (OTHER, "SPARK_VERSION_MISMATCH")])
 def test_of_several_catalogs_only_one_that_needs_its_engine_is_checked(
-    beside: Beside, monkeypatch: pytest.MonkeyPatch, sql: str, code: str | None
+    without_engine: Beside, sql: str, code: str | None
 ) -> None:
     """A catalog whose pending files are plain needs nothing that is not installed."""
-
-    def refuse(*_: object) -> None:
-        raise ConfigurationError("SPARK_NOT_INSTALLED", "no Spark", "install it")
-
-    monkeypatch.setattr("glacierbase.apply.several.check_installed", refuse)
-    beside.file("0001_a.sql", sql)
-    result = check(beside.target(), MigrateResult("shop", "default"), selection=Selection())
+    without_engine.file("0001_a.sql", sql)
+    result = check(without_engine.target(), MigrateResult("shop", "default"), selection=Selection())
     assert (result.error.code if result and result.error else None) == code
 
 
