@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import signal
 import threading
 import time
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from glacierbase.apply.baseline import baseline
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import Decision, repair
-from glacierbase.apply.table_records import _DEPENDS, FileRecord
+from glacierbase.apply.table_records import _DEPENDS
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import LockLost, MigrationFailed, NeedsRepair, StatementRefused
 from glacierbase.history.records import fold
@@ -335,16 +336,23 @@ def test_the_first_snapshot_is_taken_beside_the_append(world: World, monkeypatch
 def test_an_interrupt_while_a_snapshot_is_awaited_loses_no_outcome(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A KeyboardInterrupt in a notebook, after the last statement of a file: the file is applied."""
+    """A signal in a notebook, after the last statement of a file and before its table is read: the file is applied."""
+    world.begin()
+    ended = threading.Event()
 
-    def interrupt(*_: Any) -> None:
-        raise KeyboardInterrupt
+    def interrupt(table: str) -> None:
+        if len(found) == 2:
+            time.sleep(0.2)  # The run waits for this read by then.
+            signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
+            ended.wait(30)
 
-    monkeypatch.setattr(FileRecord, "wait_for_session", interrupt)
+    found = reads(monkeypatch, interrupt)
     world.file("1_a.sql", CREATE)
     with pytest.raises(KeyboardInterrupt):
         world.migrate()
+    ended.set()
     assert world.kinds == [("started", "1"), ("applied", "1")]
+    assert unread(world) == ["no answer within 30 s"]
 
 
 def test_a_session_is_not_closed_while_a_read_uses_it(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
