@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import json
+import logging
+import os
+import signal
+import threading
+from collections.abc import Sequence
 from dataclasses import replace
 
 import pytest
@@ -11,8 +16,12 @@ from pyiceberg.schema import Schema
 from pyiceberg.table import Table
 from pyiceberg.types import LongType, NestedField, StringType
 
+from glacierbase import Project
 from glacierbase.apply import drift as drift_files
+from glacierbase.apply.drift import DriftFileResult
+from glacierbase.apply.locked import locked
 from glacierbase.history.drift import TableDrift
+from glacierbase.history.state import read_state
 from glacierbase.model.shape import Column, Shape
 from tests.support.documents import checked
 from tests.support.project_folder import Output, ProjectFolder
@@ -286,27 +295,63 @@ def test_a_reason_is_never_read_as_a_template(tables: RecordedTables, action: st
 
 
 def test_no_file_is_left_that_was_not_recorded(tables: RecordedTables, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An interrupt after the file is written and before it is recorded deletes the file."""
+    """A signal while the written file is read, before it is recorded, deletes the file."""
     change(tables)
+    opened, drafts = os.open, list[str]()
 
-    def interrupted(*_: object) -> None:
-        raise KeyboardInterrupt
+    def signalled(path: str, flags: int, *more: int, **named: int | None) -> int:
+        if str(path).endswith(".draft") and flags & os.O_ACCMODE == os.O_RDONLY:
+            drafts[:] = [each for each in files(tables) if each.endswith(".draft")]
+            signal.raise_signal(signal.SIGINT)
+        return opened(path, flags, *more, **named)
 
-    monkeypatch.setattr(drift_files, "_settled", interrupted)
+    monkeypatch.setattr(os, "open", signalled)
     assert settle(tables, "adopt").code == 130
-    assert files(tables) == ["1_make.sql"]
+    assert (len(drafts), files(tables)) == (1, ["1_make.sql"])
+    assert tables.run("drift").code == 7
+
+
+def adopted(tables: RecordedTables, lock_timeout: float = 0) -> Sequence[DriftFileResult]:
+    return Project.load(tables.project.root).drift_adopt(reason="why", author="Ann", lock_timeout=lock_timeout)
+
+
+class OtherRun(logging.Handler):
+    """A thread that holds the lock until another run waits for it, and then adopts the changes first."""
+
+    def __init__(self, tables: RecordedTables) -> None:
+        super().__init__(logging.INFO)
+        self._tables, self._held, self._ended = tables, threading.Event(), threading.Event()
+        self.adopted: Sequence[DriftFileResult] = ()
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+        assert self._held.wait(30)
+
+    def _run(self) -> None:
+        with self._tables.target().opened() as opened, locked(opened, read_state(opened), 0):
+            self._held.set()
+            self._ended.wait(60)
+        self.adopted = adopted(self._tables)
+
+    def emit(self, record: logging.LogRecord) -> None:
+        if "waiting for the lock" in record.getMessage():
+            self._ended.set()
+            self._thread.join()
 
 
 def test_what_another_run_settled_meanwhile_is_not_settled_again(
-    tables: RecordedTables, monkeypatch: pytest.MonkeyPatch
+    tables: RecordedTables, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Under the lock nothing differs any more: that is no error, and no file is written."""
+    """Under the lock nothing differs any more: that is no error, and no second file is written."""
     change(tables)
-    found = iter([drift_files.chosen_drifts])
-    monkeypatch.setattr(drift_files, "chosen_drifts", lambda *given: next(found, lambda *_: ())(*given))
-    output = settle(tables, "adopt")
-    assert (output.code, files(tables)) == (0, ["1_make.sql"])
-    assert "nothing was written" in output.stdout
+    other, logger = OtherRun(tables), logging.getLogger("glacierbase")
+    logger.addHandler(other)
+    try:
+        with caplog.at_level(logging.INFO, logger.name):
+            [result] = adopted(tables, lock_timeout=60)
+    finally:
+        logger.removeHandler(other)
+    assert [each.settled for each in other.adopted] == [True]
+    assert (result.path, result.settled, files(tables)) == ("", False, ["1_make.sql", "2_why.sql"])
 
 
 @pytest.mark.parametrize("changes", [{"id": None}, {"format": "delta"}])
