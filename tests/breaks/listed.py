@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from tests.breaks import of_adopting, of_applying, of_engines, of_heat, of_listing, of_repeatables, of_text
+from tests.breaks import of_adopting, of_applying, of_direct, of_engines, of_heat, of_listing, of_repeatables, of_text
 
 BREAKS = (
     *of_adopting.BREAKS,
     *of_applying.BREAKS,
+    *of_direct.BREAKS,
     *of_engines.BREAKS,
     *of_heat.BREAKS,
     *of_listing.BREAKS,

@@ -181,6 +181,15 @@ def test_the_checksum_is_the_one_that_flyway_records(theirs: Written) -> None:
     assert [script.checksum for script in project(path).scripts] == expected
 
 
+@pytest.mark.parametrize("value", ["false", "False", "FALSE"])
+def test_a_script_that_flyway_does_not_run_is_not_imported(value: str, theirs: Written) -> None:
+    """Java reads `false` in any case, and any other text than `true` as such."""
+    path = theirs({"V1__a.sql": "SELECT 1", "V1__a.sql.conf": f"shouldExecute={value}", "V2__b.sql": "SELECT 2"})
+    found = project(path)
+    assert [script.version for script in found.scripts] == ["2"]
+    assert listed(found, path) == [("V1__a.sql", 1, "shouldExecute=false: Flyway does not run it; not imported")]
+
+
 @pytest.mark.parametrize(
     ("row", "meaning"),
     [

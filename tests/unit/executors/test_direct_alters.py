@@ -50,14 +50,14 @@ class Table:
         assert why_not_plain(statement) is None
         run(self._lakes, statement)
 
-    def location(self) -> str:
+    def location(self, name: str = "t") -> str:
         """Return the location of the metadata."""
-        location: str = self._lakes.open("lake").load_table(("db", "t")).metadata_location
+        location: str = self._lakes.open("lake").load_table(("db", name)).metadata_location
         return location
 
-    def metadata(self) -> dict[str, Any]:
+    def metadata(self, name: str = "t") -> dict[str, Any]:
         """Return the metadata as it is stored."""
-        stored: dict[str, Any] = json.loads(Path(self.location().removeprefix("file://")).read_text())
+        stored: dict[str, Any] = json.loads(Path(self.location(name).removeprefix("file://")).read_text())
         return stored
 
     def columns(self, *clauses: str) -> list[Any]:
@@ -153,6 +153,27 @@ def test_a_change_to_the_same_writes_nothing(table: Table) -> None:
     assert again == metadata
 
 
+def test_a_decimal_gets_more_digits_and_no_other_scale(table: Table) -> None:
+    """Spark converts decimal(9,2) to decimal(18,3) without loss, and Iceberg refuses the type."""
+    table.alter("ADD COLUMN price DECIMAL(9,2)")
+    assert table.refused("ALTER COLUMN price TYPE DECIMAL(18,3)") == "IllegalArgumentException"
+    assert table.columns("ALTER COLUMN price TYPE DECIMAL(18,2)")[-1]["type"] == "decimal(18, 2)"
+
+
+def test_a_changed_column_keeps_its_defaults(table: Table) -> None:
+    """The rows of old files have the `initial-default` of a column of format version 3, whatever its name, comment or place."""
+    table.run("CREATE TABLE lake.db.v (id INT, size INT) TBLPROPERTIES ('format-version' = '3')")
+    location = table.location("v")
+    metadata = table.metadata("v")
+    metadata["schemas"][0]["fields"][1] |= {"initial-default": 5, "write-default": 7}
+    Path(location.removeprefix("file://")).write_text(json.dumps(metadata))
+    for clause in ("RENAME COLUMN size TO width", "ALTER COLUMN width COMMENT 'cm'", "ALTER COLUMN width FIRST"):
+        table.run(f"ALTER TABLE lake.db.v {clause}")
+    [column, _] = table.metadata("v")["schemas"][-1]["fields"]
+    assert (column["name"], column["doc"]) == ("width", "cm")
+    assert (column["initial-default"], column["write-default"]) == (5, 7)
+
+
 def test_replaced_columns_are_new_ones(table: Table) -> None:
     """REPLACE COLUMNS gives a new id to a column of the same name."""
     columns = table.columns("REPLACE COLUMNS (id INT, x STRING)")
@@ -220,6 +241,22 @@ def test_a_backtick_in_a_name_needs_the_engine(table: Table) -> None:
     assert table.refused("DROP COLUMN nope") == "NOT_PLAIN"
 
 
+@pytest.mark.parametrize(
+    ("field", "why"),
+    [
+        ("s", "not a primitive type field"),
+        ("l", "not a primitive type field"),
+        ("Name", "not a required field"),
+        ("s.a", "not a required field"),
+        ("nope", "not found"),
+    ],
+)
+def test_an_identifier_field_is_a_required_column_of_a_simple_type(unchanged: Table, field: str, why: str) -> None:
+    """Iceberg refuses a struct, although it is required, and a field that may be NULL."""
+    with pytest.raises(StatementRefused, match=why):
+        unchanged.alter(f"SET IDENTIFIER FIELDS {field}")
+
+
 def test_columns_in_use_stay(table: Table) -> None:
     """A column that partitions, sorts or identifies rows is not dropped, nor is its name taken."""
     table.alter("ADD PARTITION FIELD bucket(4, id)", "WRITE ORDERED BY s.a", "SET IDENTIFIER FIELDS id")
@@ -273,6 +310,14 @@ def test_partition_fields_keep_their_ids(table: Table) -> None:
     metadata = table.metadata()
     assert (metadata["default-spec-id"], metadata["last-partition-id"]) == (1, 1001)
     assert table.refused("ADD PARTITION FIELD bucket(4, id)") == "IllegalArgumentException"
+
+
+def test_a_partition_field_has_the_name_that_its_statement_gives_it(table: Table) -> None:
+    """A field that had the transform before under another name is not used again; one that is replaced is renamed."""
+    table.alter("ADD PARTITION FIELD bucket(4, id) AS shard", "DROP PARTITION FIELD shard")
+    assert table.fields("ADD PARTITION FIELD bucket(4, id) AS part") == [(1001, "part", "bucket[4]")]
+    assert table.fields("REPLACE PARTITION FIELD part WITH bucket(4, id) AS slot") == [(1001, "slot", "bucket[4]")]
+    assert table.fields("REPLACE PARTITION FIELD slot WITH days(at) AS day") == [(1002, "day", "day")]
 
 
 def test_a_removed_field_of_version_1_stays_as_void(first: Table) -> None:

@@ -131,6 +131,21 @@ def test_first_statements_in_an_empty_database_at_the_same_time(writers: Writers
     assert writers.tables() == ["t", "u"]
 
 
+def run_before_the_commit(writers: Writers, statements: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Run the statements of another writer after the next statement has read the table, and before it commits."""
+    before = statements.copy()
+    commit_transaction = commit.Transaction.commit_transaction
+
+    def commit_after_others(transaction: commit.Transaction) -> Any:
+        others = before.copy()
+        before.clear()
+        writers.run(*others)
+        return commit_transaction(transaction)
+
+    monkeypatch.setattr(commit.Transaction, "commit_transaction", commit_after_others)
+    monkeypatch.setattr(commit, "_FIRST_PAUSE_SECONDS", 0)
+
+
 @pytest.mark.parametrize(
     ("first", "meanwhile", "then", "columns"),
     [
@@ -147,17 +162,7 @@ def test_a_change_is_derived_from_the_metadata_that_it_changes(
 ) -> None:
     """Commits of another writer gave the next id to their schema, spec or order; the commit is made again with another id."""
     writers.run("CREATE NAMESPACE lake.a", f"CREATE TABLE {TABLE} {first}")
-    before = [f"ALTER TABLE {TABLE} {clause}" for clause in meanwhile]
-    commit_transaction = commit.Transaction.commit_transaction
-
-    def commit_after_others(transaction: commit.Transaction) -> Any:
-        others = before.copy()
-        before.clear()
-        writers.run(*others)
-        return commit_transaction(transaction)
-
-    monkeypatch.setattr(commit.Transaction, "commit_transaction", commit_after_others)
-    monkeypatch.setattr(commit, "_FIRST_PAUSE_SECONDS", 0)
+    run_before_the_commit(writers, [f"ALTER TABLE {TABLE} {clause}" for clause in meanwhile], monkeypatch)
     writers.run(then.format(TABLE))
     metadata = writers.table().metadata
     assert [field.name for field in metadata.schema().fields] == columns
@@ -167,6 +172,35 @@ def test_a_change_is_derived_from_the_metadata_that_it_changes(
         [order.order_id for order in metadata.sort_orders],
     ):
         assert sorted(ids) == list(range(len(ids)))
+
+
+@pytest.mark.parametrize(
+    ("meanwhile", "then", "columns", "fields", "order"),
+    [
+        ("DROP COLUMN b", "ADD COLUMN d int", ["a", "c", "d"], ["a"], []),
+        ("DROP PARTITION FIELD a", "ADD PARTITION FIELD b", ["a", "b", "c"], ["b"], []),
+        ("WRITE ORDERED BY a", "WRITE ORDERED BY b", ["a", "b", "c"], ["a"], [2]),
+    ],
+)
+def test_a_server_refuses_a_commit_from_older_metadata(
+    meanwhile: str,
+    then: str,
+    columns: list[str],
+    fields: list[str],
+    order: list[int],
+    server: tuple[CheckingProxy, Writers],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The change of another writer is not undone: the requirements of the commit name the schema, partitioning and order."""
+    _, writers = server
+    create = f"CREATE TABLE {TABLE} (a int, b int, c int)"
+    writers.run("CREATE NAMESPACE lake.a", create, f"ALTER TABLE {TABLE} ADD PARTITION FIELD a")
+    run_before_the_commit(writers, [f"ALTER TABLE {TABLE} {meanwhile}"], monkeypatch)
+    writers.run(f"ALTER TABLE {TABLE} {then}")
+    metadata = writers.table().metadata
+    assert [field.name for field in metadata.schema().fields] == columns
+    assert [field.name for field in metadata.spec().fields] == fields
+    assert [field.source_id for field in metadata.sort_order().fields] == order
 
 
 CHANGES: list[tuple[str, Callable[[Writers], bool]]] = [

@@ -9,6 +9,10 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from pyiceberg.schema import Schema
+from pyiceberg.table.sorting import SortField, SortOrder
+from pyiceberg.transforms import IdentityTransform
+from pyiceberg.types import IntegerType, NestedField
 
 from glacierbase.errors import StatementRefused, TableNotFound
 from glacierbase.executors.iceberg.executor import IcebergExecutor
@@ -182,6 +186,28 @@ def test_a_replaced_table_keeps_its_ids_and_its_history(direct: Direct) -> None:
     assert [field["field-id"] for field in third["partition-specs"][2]["fields"]] == [1000, 1001]
     assert direct.lake.load_table(("a", "t")).metadata.table_uuid == uuid
     assert len(third["metadata-log"]) == 2
+
+
+def test_a_replaced_table_is_not_sorted(direct: Direct) -> None:
+    """The sort order of the former table is kept in the list; the distribution is a property, and stays."""
+    direct.run("CREATE TABLE lake.a.t (id int, s string)", "ALTER TABLE lake.a.t WRITE ORDERED BY s")
+    assert direct.metadata("a", "t")["default-sort-order-id"] == 1
+    direct.run("CREATE OR REPLACE TABLE lake.a.t (id int)")
+    replaced = direct.metadata("a", "t")
+    assert replaced["default-sort-order-id"] == 0
+    assert [order["order-id"] for order in replaced["sort-orders"]] == [0, 1]
+    assert replaced["properties"]["write.distribution-mode"] == "range"
+
+
+def test_a_replaced_table_that_another_client_created_sorted_is_not_sorted(direct: Direct) -> None:
+    """Such a table has no order of the id 0 before."""
+    schema = Schema(NestedField(1, "id", IntegerType()))
+    order = SortOrder(SortField(1, IdentityTransform()))
+    direct.lake.create_table(("a", "t"), schema, sort_order=order)
+    direct.run("CREATE OR REPLACE TABLE lake.a.t (id int)")
+    replaced = direct.metadata("a", "t")
+    assert replaced["default-sort-order-id"] == 0
+    assert [(order["order-id"], len(order["fields"])) for order in replaced["sort-orders"]] == [(1, 1), (0, 0)]
 
 
 def test_a_replaced_table_has_no_rows(direct: Direct) -> None:

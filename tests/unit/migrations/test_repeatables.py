@@ -63,6 +63,14 @@ def test_a_header_puts_a_repeatable_after_others(folder: Path) -> None:
     assert names(folder) == ["b", "z", "m", "a"]
 
 
+def test_of_repeatables_that_may_be_next_the_first_by_name_runs_first(folder: Path) -> None:
+    """A file that a header puts after another one precedes the files of later names."""
+    write(folder, "a")
+    write(folder, "b", "a")
+    write(folder, "z")
+    assert names(folder) == ["a", "b", "z"]
+
+
 def test_a_cycle_is_an_error_at_the_line_that_closes_it(folder: Path) -> None:
     """Files that come after the cycle are not part of it."""
     write(folder, "a", "c")

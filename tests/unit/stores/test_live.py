@@ -107,6 +107,17 @@ def test_a_catalog_that_is_unreachable_is_not_asked_for_every_table(
         assert each.unread == (str(error) if name in tables.asked else not_asked)
 
 
+def test_an_answer_ends_the_count_of_slow_failures(tables: type[Tables], monkeypatch: pytest.MonkeyPatch) -> None:
+    """A catalog that answers between slow failures is reachable: they may be hours apart."""
+    fail = failing_after(20, OutcomeUnknown("NoAnswer", "no answer"), monkeypatch)
+    with LiveTables(None) as found:  # type: ignore[arg-type]
+        for _ in range(3):
+            monkeypatch.setattr(tables, "answer", fail)
+            assert found.read(["lake.a.slow"]) == {"lake.a.slow": Reading(unread="no answer")}
+            monkeypatch.setattr(tables, "answer", staticmethod(lambda _: SHAPE))
+            assert found.read(["lake.a.t"]) == {"lake.a.t": Reading(SHAPE)}
+
+
 def test_a_catalog_that_was_unreachable_is_asked_for_nothing_more(
     tables: type[Tables], monkeypatch: pytest.MonkeyPatch
 ) -> None:

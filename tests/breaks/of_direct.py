@@ -1,0 +1,89 @@
+"""Breaks of the direct engine: the metadata that plain statements make without Spark."""
+
+from __future__ import annotations
+
+from tests.breaks.running import Break
+
+_ALTERS = "unit/executors/test_direct_alters.py::"
+_TABLES = "unit/executors/test_direct_tables.py::"
+_RACES = "unit/executors/test_direct_races.py::"
+
+BREAKS = (
+    Break(
+        "a decimal gets another scale",
+        "executors/iceberg/ddl/schema_change.py",
+        "old.scale == new.scale and old.precision <= new.precision",
+        "old.precision <= new.precision",
+        f"{_ALTERS}test_a_decimal_gets_more_digits_and_no_other_scale",
+    ),
+    Break(
+        "a replaced table keeps its sort order",
+        "executors/iceberg/ddl/replacing.py",
+        "yield SetDefaultSortOrderUpdate(sort_order_id=unsorted)",
+        "yield SetDefaultSortOrderUpdate(sort_order_id=base.default_sort_order_id)",
+        f"{_TABLES}test_a_replaced_table_is_not_sorted",
+    ),
+    Break(
+        "a table that was created sorted cannot be replaced",
+        "executors/iceberg/ddl/replacing.py",
+        "        yield AddSortOrderUpdate(sort_order=UNSORTED_SORT_ORDER)",
+        "        pass",
+        f"{_TABLES}test_a_replaced_table_that_another_client_created_sorted_is_not_sorted",
+    ),
+    Break(
+        "the name of a new partition field is ignored",
+        "executors/iceberg/ddl/partitioning.py",
+        "        change.add(part.transform, part.name)",
+        "        change.add(part.transform, None)",
+        f"{_ALTERS}test_a_partition_field_has_the_name_that_its_statement_gives_it",
+    ),
+    Break(
+        "a former partition field is used again under its former name",
+        "executors/iceberg/ddl/partitioning.py",
+        "if _bound(field) == source and name in (None, field.name)",
+        "if _bound(field) == source",
+        f"{_ALTERS}test_a_partition_field_has_the_name_that_its_statement_gives_it",
+    ),
+    Break(
+        "a partition field that is replaced keeps its name",
+        "executors/iceberg/ddl/partitioning.py",
+        "            if name is not None and name != existing.name:",
+        "            if False:",
+        f"{_ALTERS}test_a_partition_field_has_the_name_that_its_statement_gives_it",
+    ),
+    Break(
+        "a commit from older metadata undoes a concurrent DROP COLUMN",
+        "executors/iceberg/ddl/commit.py",
+        "yield AssertCurrentSchemaId(current_schema_id=base.current_schema_id)",
+        "yield from ()",
+        f"{_RACES}test_a_server_refuses_a_commit_from_older_metadata",
+    ),
+    Break(
+        "a commit from older metadata undoes a concurrent change of the partitioning",
+        "executors/iceberg/ddl/commit.py",
+        "yield AssertDefaultSpecId(default_spec_id=base.default_spec_id)",
+        "yield from ()",
+        f"{_RACES}test_a_server_refuses_a_commit_from_older_metadata",
+    ),
+    Break(
+        "a commit from older metadata undoes a concurrent sort order",
+        "executors/iceberg/ddl/commit.py",
+        "yield AssertDefaultSortOrderId(default_sort_order_id=base.default_sort_order_id)",
+        "yield from ()",
+        f"{_RACES}test_a_server_refuses_a_commit_from_older_metadata",
+    ),
+    Break(
+        "a column that changes loses its initial default",
+        "executors/iceberg/ddl/schema_change.py",
+        "        field.initial_default,\n",
+        "        None,\n",
+        f"{_ALTERS}test_a_changed_column_keeps_its_defaults",
+    ),
+    Break(
+        "a struct is an identifier field",
+        "executors/iceberg/ddl/schema_change.py",
+        "    if not field.field_type.is_primitive:",
+        "    if False:",
+        f"{_ALTERS}test_an_identifier_field_is_a_required_column_of_a_simple_type",
+    ),
+)
