@@ -2,7 +2,17 @@
 
 from __future__ import annotations
 
-from tests.breaks import of_adopting, of_applying, of_direct, of_engines, of_heat, of_listing, of_repeatables, of_text
+from tests.breaks import (
+    of_adopting,
+    of_applying,
+    of_direct,
+    of_engines,
+    of_heat,
+    of_listing,
+    of_repeatables,
+    of_rules,
+    of_text,
+)
 
 BREAKS = (
     *of_adopting.BREAKS,
@@ -12,5 +22,6 @@ BREAKS = (
     *of_heat.BREAKS,
     *of_listing.BREAKS,
     *of_repeatables.BREAKS,
+    *of_rules.BREAKS,
     *of_text.BREAKS,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -61,6 +62,18 @@ def codes(*files: str, facts: Facts = FACTS, options: LintOptions | None = None)
     """Return the codes of the errors and warnings that are not allowed."""
     found = findings(*files, facts=facts, options=options)
     return [finding.code for finding in found if finding.allowed is None and not finding.is_note]
+
+
+def raising(
+    code: str, template: str, values: Iterable[str], *before: str, facts: Facts = FACTS, head: str = ""
+) -> set[str]:
+    """Return the values with which a file raises a rule: `{}` in the template is the place of a value.
+
+    Args:
+        before: the files before it.
+        head: of the file before its first statement: headers and comments.
+    """
+    return {value for value in values if code in codes(*before, head + template.replace("{}", value), facts=facts)}
 
 
 def options_of(rule: Rule) -> LintOptions:

@@ -357,7 +357,7 @@ def _declared_properties(step: Step) -> dict[str, str]:
 _OF_COLUMNS = (
     "add_column", "drop_column", "rename_column", "alter_column_type", "alter_column_nullability", "alter_column_comment",
     "alter_column_position", "alter_column_default", "set_write_order", "set_identifier_fields", "add_partition_field",
-    "set_properties", "insert", "insert_overwrite", "update",
+    "replace_partition_field", "set_properties", "insert", "insert_overwrite", "update",
 )  # fmt: skip
 _OF_COLUMN = re.compile(r"write\.(?:metadata\.metrics|parquet\.bloom-filter-enabled)\.column\.(.+)")
 
