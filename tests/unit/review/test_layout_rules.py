@@ -51,6 +51,66 @@ def test_the_originals_example_has_two_notes_that_object_storage_silences() -> N
     assert codes(f"{ORIGINAL} TBLPROPERTIES ({HASHED})") == []
 
 
+@pytest.mark.parametrize(
+    ("transform", "together"),
+    [
+        ("year", "a year"),
+        ("month", "a month"),
+        ("day", "a day"),
+        ("hour", "an hour"),
+        ("identity", "one value of ts"),
+    ],
+)
+def test_the_time_of_the_first_field_is_named(transform: str, together: str) -> None:
+    """The files of this time begin with the same key."""
+    field = "ts" if transform == "identity" else f"{transform}(ts)"
+    [note] = found(f"CREATE TABLE lake.a.t {COLUMNS} PARTITIONED BY ({field})")
+    assert f"all writes of {together} reach one partition" in note.message
+
+
+def test_a_statement_after_which_keys_begin_with_a_time_is_found() -> None:
+    """Any that changes the partition fields, or the properties of the keys, of the table."""
+    plain = f"CREATE TABLE lake.a.t {COLUMNS}"
+    parted = f"{plain} PARTITIONED BY (id, day(ts))"
+    hashed = f"{DAYS} TBLPROPERTIES ({HASHED})"
+    for create, clause in (
+        (plain, "ADD PARTITION FIELD day(ts)"),
+        (parted, "DROP PARTITION FIELD id"),
+        (f"{plain} PARTITIONED BY (id)", "REPLACE PARTITION FIELD id WITH day(ts)"),
+        (hashed, "SET TBLPROPERTIES ('write.object-storage.enabled'='false')"),
+        (hashed, "UNSET TBLPROPERTIES ('write.object-storage.enabled')"),
+    ):
+        assert codes(create) == []
+        assert (clause, codes(create, f"ALTER TABLE lake.a.t {clause}")) == (clause, ["KL101"])
+    assert codes(DAYS, "DROP TABLE lake.a.t") == []
+
+
+def test_one_bucket_spreads_nothing() -> None:
+    """Two buckets spread files of the same time over two keys."""
+    create = f"CREATE TABLE lake.a.t {COLUMNS} PARTITIONED BY (day(ts), bucket({{}}, id))"
+    assert codes(create.format(1)) == ["KL101"]
+    assert codes(create.format(2)) == ["KL101", "KL102"]
+
+
+@pytest.mark.parametrize(
+    ("using", "cure"),
+    [
+        ("iceberg", ", or set write.object-storage.enabled to true"),
+        ("delta", ", or set delta.randomizeFilePrefixes to true with Delta 3.3.3, 4.1.0 or newer"),
+        ("hudi", ""),
+        ("parquet", ""),
+    ],
+)
+def test_the_cure_is_that_of_the_format(using: str, cure: str) -> None:
+    """Only Iceberg and Delta write a hash before the folders of partitions."""
+    field = "day(ts)" if using == "iceberg" else "day"
+    create = (
+        f"CREATE TABLE spark_catalog.a.t (id BIGINT, ts TIMESTAMP, day DATE) USING {using} PARTITIONED BY ({field})"
+    )
+    [note] = [finding for finding in found(create) if finding.code == "KL101"]
+    assert note.fix == f"For a high rate, put a field with many values before {field}{cure}."
+
+
 def test_a_note_has_the_name_for_which_a_rate_is_declared() -> None:
     """A short name in a file is completed, as it is for the patterns of `layout`."""
     facts = replace(FACTS, beginning=("spark_catalog", "default", ""))
