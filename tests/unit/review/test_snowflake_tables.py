@@ -101,7 +101,7 @@ def test_policies_that_are_detached_are_findings() -> None:
 
 
 def test_a_policy_that_hides_nothing_is_a_finding() -> None:
-    """Its body is one name or TRUE; NULL hides everything."""
+    """A body of one name, or TRUE, shows every value; NULL hides everything."""
     bodies = {"val", "TRUE"}
     others = {"NULL", "'***'", "upper(val)", "CASE WHEN a THEN val ELSE '*' END"}
     for kind in ("MASKING", "ROW ACCESS"):
@@ -327,7 +327,7 @@ def test_a_masking_policy_shows_the_value_to_listed_roles_only() -> None:
 
 
 def test_a_warehouse_that_spends_much_is_a_finding() -> None:
-    """It is larger than medium, suspends itself after more than an hour or never, or has more than three clusters."""
+    """Such a warehouse is larger than medium, suspends itself after more than an hour or never, or has more than three clusters."""
     small = {"XSMALL", "X-SMALL", "SMALL", "MEDIUM"}
     large = {"LARGE", "XLARGE", "X-LARGE", "XXLARGE"}
     alter = "ALTER WAREHOUSE w SET {}"

@@ -352,7 +352,7 @@ def test_more_than_three_partition_fields_or_64_buckets_an_hour_are_a_finding() 
 
 
 def test_a_partition_field_is_dropped_by_the_name_that_it_was_given() -> None:
-    """Its transform and the name of another one are not its name."""
+    """The default name of the field is not its name, and the transform of another one not its transform."""
     table = "CREATE TABLE lake.a.t (id BIGINT) USING iceberg;\nALTER TABLE lake.a.t ADD PARTITION FIELD bucket(4, id) AS shard"
     fields = {"shard", "bucket(4, id)", "id_bucket_4", "bucket(8, id)"}
     assert raising("PA109", "ALTER TABLE lake.a.t DROP PARTITION FIELD {}", fields, table) == {
