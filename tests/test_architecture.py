@@ -185,6 +185,16 @@ def test_help_costs_what_click_does() -> None:
     assert loaded.isdisjoint({"yaml", "jinja2", "msgspec", "subprocess", "tempfile", "logging"})
 
 
+def test_the_worker_of_the_sandbox_costs_what_its_answers_need() -> None:
+    """What compiles, lints and summarizes untrusted files imports no YAML, no other process and no result of a command."""
+    worker = "import glacierbase.migrations.worker, glacierbase.review.examine, glacierbase.review.statements"
+    command = [sys.executable, "-X", "importtime", "-c", worker]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    assert "glacierbase.review.statements" in loaded
+    assert loaded.isdisjoint({"yaml", "subprocess", "glacierbase.run.run", "glacierbase.model.result"})
+
+
 def test_every_module_has_a_docstring_about_its_purpose() -> None:
     """The docstring of the module says it."""
     assert [str(path) for path in modules() if not ast.get_docstring(ast.parse(path.read_text()))] == []

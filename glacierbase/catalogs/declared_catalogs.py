@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
-from glacierbase.catalogs.yamlfile import MappingNode
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.text import did_you_mean, nearest, suggestion
 from glacierbase.sql.qualified import DECLARED
+
+if TYPE_CHECKING:
+    from glacierbase.catalogs.yamlfile import MappingNode
 
 _ICEBERG = ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg.spark.SparkSessionCatalog")
 DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"

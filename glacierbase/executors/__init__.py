@@ -23,7 +23,7 @@ from datetime import datetime
 from functools import cache, partial
 from importlib import import_module
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.access import NamespaceAccess
@@ -32,7 +32,9 @@ from glacierbase.model.keys import NAMESPACE, Key, ValueType
 from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Past, Shape, StatementLog, TableVersion
 from glacierbase.run.packages import EXECUTORS, names_in, offered
-from glacierbase.run.run import Run
+
+if TYPE_CHECKING:
+    from glacierbase.run.run import Run
 
 # The types of glacierbase itself. They need no search for packages, which takes time; and a checkout may not be installed.
 OWN = ("spark", "snowflake", "iceberg")

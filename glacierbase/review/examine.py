@@ -4,25 +4,37 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.migrations.allows import WORD, Allow, allows_of, without_effect
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.repeatables import repeatables, versioned
-from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.worker import Examiner
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.model.text import did_you_mean
 from glacierbase.review.catalogue import all_rules, is_built_in
-from glacierbase.review.results import REPLAY_CODES
-from glacierbase.review.rule import CREATES, READ_BY_OTHERS, Facts, File, Rule, RuleFinding, Step, TablesBefore, of
+from glacierbase.review.rule import (
+    CREATES,
+    READ_BY_OTHERS,
+    REPLAY_CODES,
+    Facts,
+    File,
+    Rule,
+    RuleFinding,
+    Step,
+    TablesBefore,
+    of,
+)
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.known import KnownTable, KnownTables
 from glacierbase.sql.object_names import named_object
 from glacierbase.sql.statement import ColumnClause, ParsedStatement, SessionEffect, Subject
+
+if TYPE_CHECKING:
+    from glacierbase.migrations.sandbox import Sandbox
 
 NAME, FOLLOW, MAKES = f"{__name__}:examine", f"{__name__}:follow", f"{__name__}:makes"
 # The limit for the text of a statement that is not understood.

@@ -27,8 +27,8 @@ from glacierbase.model.result import Results, raise_first
 from glacierbase.model.text import counted, did_you_mean
 from glacierbase.review.catalogue import all_rules
 from glacierbase.review.examine import examined, made_by_repeatables
-from glacierbase.review.results import REPLAY_CODES, LintResult, NotUnderstood, origin
-from glacierbase.review.rule import Rule
+from glacierbase.review.results import LintResult, NotUnderstood, origin
+from glacierbase.review.rule import REPLAY_CODES, Rule
 from glacierbase.review.rules.allows import misplaced_allow, unexplained_allow, unknown_allow, unused_allow
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.qualified import beginning

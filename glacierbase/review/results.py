@@ -18,18 +18,6 @@ from glacierbase.review.cost import Affected, Cost, Undo
 from glacierbase.run.git import work_tree
 
 PREFIX = "on the throw-away copy"
-# The codes that a comment `-- GLACIERBASE_ALLOW` may name besides those of rules. A replay that ran out of time says nothing about
-# the statements after it, and is not allowed.
-REPLAY_CODES = frozenset(
-    {
-        "REPLAY_REFUSED",
-        "REPLAY_NOT_RUN",
-        "REPLAY_UNKNOWN_TABLE",
-        "REPLAY_LOCAL_PATH",
-        "REPLAY_BROKEN_VIEW",
-        "REPLAY_BROKEN_TABLE",
-    }
-)
 
 
 @dataclass(frozen=True, slots=True)

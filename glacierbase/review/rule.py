@@ -26,6 +26,18 @@ CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
 BREAKS_READERS = frozenset({"drop_table", "drop_view", "rename_table", "rename_view", "drop_column", "rename_column"})
 # Of these, `TablesBefore.readers` is known.
 READ_BY_OTHERS = BREAKS_READERS | {"vacuum"}
+# The codes that a comment `-- GLACIERBASE_ALLOW` may name besides those of rules. A replay that ran out of time says nothing about
+# the statements after it, and is not allowed.
+REPLAY_CODES = frozenset(
+    {
+        "REPLAY_REFUSED",
+        "REPLAY_NOT_RUN",
+        "REPLAY_UNKNOWN_TABLE",
+        "REPLAY_LOCAL_PATH",
+        "REPLAY_BROKEN_VIEW",
+        "REPLAY_BROKEN_TABLE",
+    }
+)
 
 
 class Proof(str, Enum):

@@ -21,13 +21,15 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glacierbase.executors import CopyExecutor, EngineType, Executor
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import WORDS, Key, Kind
-from glacierbase.run.run import Run
 from glacierbase.sql.dialects import SPARK
+
+if TYPE_CHECKING:
+    from glacierbase.run.run import Run
 
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
