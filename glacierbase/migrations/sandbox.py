@@ -9,7 +9,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
@@ -191,6 +191,20 @@ class _Ended(Exception):
     """The worker ended or was killed before it returned an answer; the message is the reason."""
 
 
+def _start(arguments: Sequence[str], environ: Mapping[str, str]) -> subprocess.Popen[bytes]:
+    """Start the process of a worker.
+
+    Args:
+        arguments: the module path as JSON, and what `glacierbase.migrations.worker.main` requires.
+        environ: its variables.
+    """
+    # `-I`: the working directory, PYTHON* variables and the user's packages do not affect what is imported.
+    return subprocess.Popen(
+        [sys.executable, "-I", "-c", _START, *arguments], env=environ, cwd=Path(sys.executable).anchor,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+
+
 class _Worker:
     """A running worker.
 
@@ -202,12 +216,8 @@ class _Worker:
         self.seconds = 0.0
         self._names: TemplateNames | None = None
         path = json.dumps([str(Path(entry).absolute()) for entry in sys.path])
-        # `-I`: the working directory, PYTHON* variables and the user's packages do not affect what is imported.
-        self._process = subprocess.Popen(
-            [sys.executable, "-I", "-c", _START, path, str(_SECONDS), str(_MEMORY)],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
-            env={name: os.environ[name] for name in _KEPT if name in os.environ}, cwd=Path(sys.executable).anchor,
-        )  # fmt: skip
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        self._process = _start([path, str(_SECONDS), str(_MEMORY)], kept)
         assert self._process.stdout
         self._answers = select.poll()
         self._answers.register(self._process.stdout, select.POLLIN)

@@ -95,8 +95,8 @@ BREAKS = (
     Break(
         "a template's process knows the environment",
         "migrations/sandbox.py",
-        "env={name: os.environ[name] for name in _KEPT if name in os.environ}",
-        "env=dict(os.environ)",
+        "kept = {name: os.environ[name] for name in _KEPT if name in os.environ}",
+        "kept = dict(os.environ)",
         "unit/migrations/test_sandbox.py::test_the_worker_has_nothing_of_its_parent",
     ),
     Break(

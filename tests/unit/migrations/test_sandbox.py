@@ -22,6 +22,7 @@ from glacierbase.migrations import sandbox
 from glacierbase.migrations.compiled import Compiled, compile_all
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.migration import Migration
+from tests.support.forked import ForkedWorker
 from tests.support.project_folder import ProjectFolder
 
 CATALOG = """\
@@ -76,6 +77,11 @@ def plain(error: GlacierbaseError) -> list[tuple[Any, ...]]:
     """Return the attributes of all errors."""
     errors = error.errors if isinstance(error, SeveralErrors) else (error,)
     return [(type(each), each.code, each.exit_code, each.message, each.hint, dict(each.data)) for each in errors]
+
+
+@pytest.fixture(autouse=True)
+def forked_workers() -> None:
+    """Start each worker as the program does, in place of the fixture of this name: its walls are the subject."""
 
 
 @pytest.fixture
@@ -228,6 +234,51 @@ def test_the_worker_has_nothing_of_its_parent(tmp_path: Path, monkeypatch: pytes
         signal.signal(signal.SIGPROF, before)
         os.close(kept)
     assert not (tmp_path / "run").exists()
+
+
+def walls() -> dict[str, Any]:
+    """Return what surrounds a new worker, and the errors of files that exceed its limits."""
+    with Sandbox(9) as box:
+        list(box.compile_all([migration("SELECT 1")], Names(), "spark", lambda _: True))
+        assert box._worker
+        process = Path(f"/proc/{box._worker._process.pid}")
+        lines = [line.partition(":") for line in (process / "status").read_text().splitlines()]
+        limits = (process / "limits").read_text().splitlines()
+        found: dict[str, Any] = {
+            "status": {
+                name: value for name, _, value in lines if name.startswith(("Sig", "Uid", "Groups", "Cap", "Threads"))
+            },
+            "limits": [line for line in limits if "address space" not in line],
+            "files": {path.name: path.readlink().parts[0].partition(":")[0] for path in (process / "fd").iterdir()},
+            "folder": (process / "cwd").readlink(),
+            "secret": "canary" in (process / "environ").read_text(),
+            "is forked": isinstance(box._worker._process, ForkedWorker),
+        }
+        with pytest.raises(SeveralErrors) as caught:
+            list(
+                box.compile_all(
+                    [migration(COSTLY[kind], kind) for kind in ("loops", "doubled text")],
+                    Names(),
+                    "spark",
+                    lambda _: True,
+                )
+            )
+        found["errors"] = plain(caught.value)
+    assert not process.exists()
+    return found
+
+
+@pytest.mark.usefixtures("small")
+def test_a_forked_worker_has_the_walls_of_a_started_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A worker that other tests fork has the files, signals, limits and errors of a worker that the program starts."""
+    monkeypatch.setenv("PLANTED", "canary")
+    started = walls()
+    monkeypatch.setattr(sandbox, "_start", ForkedWorker)
+    forked = walls()
+    assert (started.pop("is forked"), forked.pop("is forked")) == (False, True)
+    assert forked == started
+    assert not started["secret"]
+    assert len(started["errors"]) == 2
 
 
 def started_worker(process: subprocess.Popen[str]) -> int:
