@@ -8,12 +8,12 @@ import socket
 import uuid
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import glacierbase
-from glacierbase.run.git import GitFailed, git
+from glacierbase.run.git import GitFailed, git, work_tree
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.processes import this_process
 from glacierbase.run.shared import Shared
@@ -72,8 +72,11 @@ class Run:
 
     @cached_property
     def git_commit(self) -> str | None:
-        """The git commit of the project's files; read at first use, because git takes some milliseconds."""
-        return _git_commit(Path(self.project))
+        """The git commit of the project's files; read at first use, once for the runs of a command."""
+        if self.shared is None:
+            return _git_commit(self.project)
+        slot = ("git commit", self.project)
+        return self.shared.get(slot, None, partial(_git_commit, self.project), close=lambda _: None)
 
     def holder(self, engine: Mapping[str, Any]) -> dict[str, Any]:
         """Return the holder of the lock row: the user, and the process and `engine` that `glacierbase.run.processes` checks."""
@@ -112,9 +115,12 @@ def _os_user() -> str:
         return str(os.getuid())
 
 
-def _git_commit(project: Path) -> str | None:
+def _git_commit(folder: str) -> str | None:
     """Return the commit of the project's files, with `+dirty` where the work tree differs; None outside of git."""
+    project = Path(folder)
     try:
+        if work_tree(project) is None:
+            return None
         commit = git(project, "rev-parse", "--verify", "HEAD").decode().strip()
         # A submodule at another commit is a difference; edits inside it are not, since git would run there to find them.
         # Pairing renamed files would need contents that a partial clone lacks.

@@ -10,6 +10,7 @@ import pytest
 
 from glacierbase.run import git as safe_git
 from glacierbase.run.run import Run
+from glacierbase.run.shared import Shared
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, git
 from tests.unit.cli.test_bad_input import GOOD, UNREACHABLE
@@ -202,6 +203,31 @@ def test_a_work_tree_that_differs_from_its_commit_is_recorded_as_dirty(checkout:
     assert Run.here(checkout.root).git_commit == second
     git(checkout.root / "part", "commit", "-q", "--allow-empty", "-m", "other")
     assert Run.here(checkout.root).git_commit == f"{second}+dirty"
+
+
+def test_the_runs_of_a_command_ask_git_once(
+    checkout: ProjectFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runs of a command share one answer, the next command reads the next commit, and outside of git none is started."""
+    program, starts = tmp_path / "bin/git", tmp_path / "starts"
+    program.parent.mkdir()
+    program.write_text(f'#!/bin/sh\necho "$@" >> "{starts}"\nexec "{shutil.which("git")}" "$@"\n')
+    program.chmod(0o755)
+
+    def commits(root: Path) -> tuple[str | None, str | None]:
+        starts.write_text("")
+        with Shared() as shared, monkeypatch.context() as patch:
+            patch.setenv("PATH", str(program.parent), prepend=os.pathsep)
+            first, second = (Run.here(root, shared=shared).git_commit for _ in range(2))
+        return first, second
+
+    for number in range(2):
+        commit = commit_all(checkout.root, str(number)) if number else git(checkout.root, "rev-parse", "HEAD")
+        assert commits(checkout.root) == (commit, commit)
+        assert [line.split().count("status") for line in starts.read_text().splitlines()] == [0, 1]
+        checkout.file(f"{number}_b.sql", GOOD)
+    assert commits(tmp_path) == (None, None)
+    assert starts.read_text() == ""
 
 
 def test_the_repository_of_a_git_hook_is_not_taken_for_the_projects(
