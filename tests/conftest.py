@@ -153,8 +153,9 @@ def remote_lake(warm_cache: None, tmp_path_factory: pytest.TempPathFactory) -> I
 
 @pytest.fixture(scope="session")
 def snowflake_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[SnowflakeServer]:
-    """One emulated Snowflake for the whole session, for the genuine connector."""
-    with start_snowflake_server(tmp_path_factory.mktemp("snowflake")) as server:
+    """One emulated Snowflake for all workers of the run, for the genuine connector, with an account for this one."""
+    account = os.environ.get("PYTEST_XDIST_WORKER", "test")
+    with start_snowflake_server(shared_folder(tmp_path_factory) / "snowflake", account) as server:
         yield server
 
 

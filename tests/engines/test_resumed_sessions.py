@@ -148,7 +148,7 @@ def test_a_changed_default_namespace_stops_a_resumed_file(emulated: SnowBed, pro
     for schema in (first, second):
         emulated.executor.open_session().execute(f"CREATE TABLE {schema}.t (a INT)")
     text = emulated.catalog_file()
-    in_schema = text.replace("account: test", f"account: test\n      schema: {first.partition('.')[2]}")
+    in_schema = text.replace("user: deployer", f"user: deployer\n      schema: {first.partition('.')[2]}")
     assert in_schema != text
     project.catalog(in_schema)
     project.file("1_a.sql", "INSERT INTO t VALUES (1);\nINSERT INTO missing VALUES (2)")

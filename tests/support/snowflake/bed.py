@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-import signal
+import os
 import socket
 import subprocess
 import time
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.support.environments import environment
-from tests.support.processes import free_port
+from tests.support.processes import free_port, one_at_a_time
 
 # fakesnow pins its dependencies, and its server needs version 4 of the connector: hence a separate environment.
 REQUIREMENTS = ["fakesnow[server]==0.12.1", "snowflake-connector-python<5"]
@@ -55,15 +55,16 @@ def account_catalog(connection_name: str) -> tuple[str, str]:
 
 @dataclass
 class SnowflakeServer:
-    """A running server."""
+    """An account of a running server, and the log of its requests."""
 
     port: int
     log: Path
+    account: str
 
     @property
     def catalog(self) -> str:
-        """A catalog file on the server."""
-        return CATALOG.replace("PORT", str(self.port))
+        """A catalog file on the account."""
+        return CATALOG.replace("PORT", str(self.port)).replace("account: test", f"account: {self.account}")
 
     @property
     def requests(self) -> list[dict[str, Any]]:
@@ -83,23 +84,41 @@ class SnowflakeServer:
 
 
 @contextmanager
-def snowflake_server(folder: Path) -> Iterator[SnowflakeServer]:
-    """Run a server with data and log in `folder` while the block runs."""
-    port = free_port()
+def snowflake_server(folder: Path, account: str = "test") -> Iterator[SnowflakeServer]:
+    """Use an account of the server in `folder` while the block runs. Its first user starts it, and it ends with its last one.
+
+    Its stdin is a pipe that users have open for writing: the kernel closes it also for one that is killed.
+    """
     folder.mkdir(parents=True, exist_ok=True)
-    log, data = folder / "requests.jsonl", folder / "data"
-    log.touch()
-    data.mkdir(exist_ok=True)
-    python = environment(ENVIRONMENT, REQUIREMENTS) / "python"
-    command = [python, Path(__file__).with_name("server.py"), str(port), log, data]
-    with (folder / "server.log").open("w") as output:
-        process = subprocess.Popen(command, stdout=output, stderr=output)
+    pipe, listening = folder / "users", folder / "port"
+    with one_at_a_time(folder):
+        if not pipe.exists():
+            os.mkfifo(pipe)
+        user = os.open(pipe, os.O_RDWR)
         try:
-            _wait_for(port, process, folder / "server.log")
-            yield SnowflakeServer(port, log)
-        finally:
-            process.send_signal(signal.SIGINT)
-            process.wait(20)
+            if not listening.exists():
+                listening.write_text(str(_start(folder, pipe)))
+        except BaseException:
+            os.close(user)
+            raise
+        port = int(listening.read_text())
+    try:
+        log = folder / f"{account}.jsonl"
+        log.touch()
+        yield SnowflakeServer(port, log, account)
+    finally:
+        os.close(user)
+
+
+def _start(folder: Path, pipe: Path) -> int:
+    """Start a server, and return its port once it listens."""
+    port, output = free_port(), folder / "server.log"
+    python = environment(ENVIRONMENT, REQUIREMENTS) / "python"
+    command = [python, Path(__file__).with_name("server.py"), str(port), folder]
+    with pipe.open("rb") as stdin, output.open("w") as printed:
+        process = subprocess.Popen(command, stdin=stdin, stdout=printed, stderr=printed, start_new_session=True)
+    _wait_for(port, process, output)
+    return port
 
 
 def _wait_for(port: int, process: subprocess.Popen[bytes], output: Path) -> None:

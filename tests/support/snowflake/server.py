@@ -1,26 +1,31 @@
 """A Snowflake to test against: fakesnow behind HTTP on loopback, with what it lacks for the genuine connector.
 
 Runs in a virtual environment of its own (`tests.support.snowflake.bed` makes it), whose packages the tests never see:
-`python server.py PORT LOG DATABASE_FOLDER`.
+`python server.py PORT FOLDER`. It ends when nobody has the pipe that is its stdin open for writing.
 
-What it adds to fakesnow: the login's `masterToken` and `sessionId`, which newer connectors ask for; a log of all requests, a
-JSON document a line; one shared, persistent database; DDL that commits the open transaction; writers that wait for each other
-instead of failing; refusals that depend on who logs in; a reply that is lost, and statements that take their time or wait for
-a file. Statements that DuckDB has no words for (tasks, procedures, blocks) succeed and do nothing: the log shows what was sent.
-Grants give no rights, but SHOW GRANTS lists them (`grants`).
+What it adds to fakesnow: accounts, each with a persistent database and a log of its requests, a JSON document a line; the
+login's `masterToken` and `sessionId`, which newer connectors ask for; DDL that commits the open transaction; writers that wait
+for each other instead of failing; refusals that depend on who logs in; a reply that is lost, and statements that take their
+time or wait for a file. Statements that DuckDB has no words for (tasks, procedures, blocks) succeed and do nothing: the log
+shows what was sent. Grants give no rights, but SHOW GRANTS lists them (`grants`).
 """
 
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import gzip
 import itertools
 import json
+import os
 import re
+import select
 import sys
 import threading
 import uuid
 from contextlib import suppress
+from contextvars import ContextVar
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -51,20 +56,45 @@ LOST = "/* the answer is lost */"
 SLOW = re.compile(r"/\* takes (\d+) s \*/")
 HELD = re.compile(r"/\* waits for (\S+) \*/")
 
-log_lock = threading.Lock()
 writing = threading.Lock()
 session_ids = itertools.count(1001)
 sessions: dict[str, dict[str, Any]] = {}
 queries: dict[str, str] = {}  # Status by tag.
 cancelled: set[str] = set()  # By id.
-grants = Grants()
+
+
+@dataclass
+class Account:
+    """An account, which begins with its first login."""
+
+    log: Path
+    databases: FakeSnow
+    grants: Grants = field(default_factory=Grants)
+
+
+account_of_login: ContextVar[Account] = ContextVar("account_of_login")
+
+
+class Databases:
+    """In place of fakesnow's only instance: that of the account."""
+
+    def connect(self, *args: Any, **options: Any) -> Any:
+        return account_of_login.get().databases.connect(*args, **options)
 
 
 class Bed:
     """The ASGI application around fakesnow's."""
 
-    def __init__(self, log: Path) -> None:
-        self._log = log
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._accounts: dict[str, Account] = {}
+
+    def _account(self, name: str) -> Account:
+        if name not in self._accounts:
+            data = self._folder / name
+            data.mkdir(exist_ok=True)
+            self._accounts[name] = Account(self._folder / f"{name}.jsonl", FakeSnow(db_path=str(data)))
+        return self._accounts[name]
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] != "http":
@@ -73,12 +103,16 @@ class Bed:
         body = await _body(receive)
         path, token = scope["path"], _token(scope)
         content = _content(scope, body)
-        self._write(scope, path, token, content)
+        if token in sessions:
+            _write(sessions[token]["account"], path, sessions[token]["id"], content)
         if path.endswith("/login-request"):
+            account = self._account(content["data"]["ACCOUNT_NAME"].lower())
+            account_of_login.set(account)
+            _write(account, path, None, content)
             answer = refused_login(content["data"])
             if answer is None:
                 answer = await _ask(scope, body)
-                _complete_login(answer, content["data"], scope)
+                _complete_login(answer, account, scope)
         elif path.endswith("/query-request"):
             answer = await self._query(scope, body, content, sessions.get(token, {}))
             if LOST in content["sqlText"]:
@@ -110,10 +144,10 @@ class Bed:
             elif "SYSTEM$CANCEL_QUERY" in sql:
                 cancelled.add(content["bindings"]["1"]["value"])
                 scope, body = _instead(scope, content, NOTHING)
-            elif shown := grants.shown(sql):
+            elif shown := session["account"].grants.shown(sql):
                 scope, body = _instead(scope, content, shown)
             elif NO_OPERATION.match(sql):
-                grants.follow(sql)
+                session["account"].grants.follow(sql)
                 scope, body = _instead(scope, content, NOTHING)
             answer = await _ask(scope, body)
             _follow_use(answer, sql, session)
@@ -122,14 +156,15 @@ class Bed:
                 queries[tag] = "SUCCESS" if succeeded else "FAILED_WITH_ERROR"
         return answer
 
-    def _write(self, scope: Any, path: str, token: str, content: Any) -> None:
-        entry = {"path": path, "session": sessions.get(token, {}).get("id")}
-        if isinstance(content, dict) and "sqlText" in content:
-            entry |= {"sql": content["sqlText"], "parameters": content.get("parameters") or {}}
-        elif path.endswith("/login-request"):
-            entry |= {"parameters": content["data"].get("SESSION_PARAMETERS") or {}}
-        with log_lock, self._log.open("a") as file:
-            file.write(json.dumps(entry) + "\n")
+
+def _write(account: Account, path: str, session: int | None, content: Any) -> None:
+    entry = {"path": path, "session": session}
+    if isinstance(content, dict) and "sqlText" in content:
+        entry |= {"sql": content["sqlText"], "parameters": content.get("parameters") or {}}
+    elif path.endswith("/login-request"):
+        entry |= {"parameters": content["data"].get("SESSION_PARAMETERS") or {}}
+    with account.log.open("a") as file:
+        file.write(json.dumps(entry) + "\n")
 
 
 def refused_login(data: dict[str, Any]) -> dict[str, Any] | None:
@@ -152,7 +187,7 @@ def _refusal(error: tuple[str, str | None, str]) -> dict[str, Any]:
     return {"status": 200, "body": {"data": data, "code": code, "message": message, "success": False}}
 
 
-def _complete_login(answer: dict[str, Any], data: dict[str, Any], scope: Any) -> None:
+def _complete_login(answer: dict[str, Any], account: Account, scope: Any) -> None:
     """What the real server's answer has and fakesnow's has not."""
     query = dict(pair.split("=", 1) for pair in scope["query_string"].decode().split("&") if "=" in pair)
     role, warehouse = query.get("roleName", "PUBLIC").upper(), query.get("warehouse", "").upper()
@@ -161,7 +196,7 @@ def _complete_login(answer: dict[str, Any], data: dict[str, Any], scope: Any) ->
         return
     found = None if warehouse in ("", "MISSING") else warehouse
     inside = answer["body"]["data"]
-    session = {"id": next(session_ids), "role": role, "warehouse": found}
+    session = {"id": next(session_ids), "role": role, "warehouse": found, "account": account}
     sessions[inside["token"]] = session
     inside |= {"masterToken": inside["token"], "sessionId": session["id"]}
     inside["sessionInfo"] |= {"roleName": role, "warehouseName": found}
@@ -286,13 +321,26 @@ def commit_before_ddl(execute: Any) -> Any:
     return wrapped
 
 
+def end_with_users(folder: Path) -> None:
+    """End this process when no other has its stdin open for writing. Users come and go under a lock on the folder."""
+    while True:
+        os.read(0, 1)
+        lock = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if select.select([0], [], [], 0)[0]:  # The end of the pipe: nobody came meanwhile.
+            (folder / "port").unlink(missing_ok=True)
+            os._exit(0)
+        os.close(lock)
+
+
 def main() -> None:
-    port, log, folder = int(sys.argv[1]), Path(sys.argv[2]), sys.argv[3]
-    fakesnow.server.shared_fs = FakeSnow(db_path=folder)
+    port, folder = int(sys.argv[1]), Path(sys.argv[2])
+    threading.Thread(target=end_with_users, args=(folder,), daemon=True).start()
+    fakesnow.server.shared_fs = Databases()
     FakeSnowflakeCursor._execute = commit_before_ddl(FakeSnowflakeCursor._execute)  # type: ignore[method-assign]
     # It looks for `$variables` inside of strings, too.
     FakeSnowflakeCursor._inline_variables = lambda _cursor, command: command  # type: ignore[method-assign]
-    uvicorn.run(Bed(log), host="127.0.0.1", port=port, log_level="critical", access_log=False)
+    uvicorn.run(Bed(folder), host="127.0.0.1", port=port, log_level="critical", access_log=False)
 
 
 if __name__ == "__main__":
