@@ -83,9 +83,14 @@ def lake_text(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture(scope="session")
-def warm_cache(lake_text: str, tmp_path_factory: pytest.TempPathFactory) -> None:
-    """The jars of most tests and a class archive in the user's cache, which the first worker of a run fills."""
+def warm_cache(lake_text: str, request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """The jars of most tests and a class archive in the user's cache, which the first worker of a run fills.
+
+    The archive costs four starts of Spark. The quick form starts one, which resolves the jars itself.
+    """
     shared = shared_folder(tmp_path_factory)
+    if request.config.getoption("markexpr") == Form.QUICK.value:
+        return
     with one_at_a_time(shared):
         if (shared / "cache-is-warm").exists():
             return

@@ -242,3 +242,16 @@ def test_the_public_names_are_these() -> None:
         "SELECT ';'",
     ]
     assert all(getattr(glacierbase, name) for name in glacierbase.__all__)
+
+
+def test_context_variables_are_those_of_the_decision() -> None:
+    """A fifth value that is not a parameter needs a row in docs/decisions/context-variables.md with its reason."""
+    page = (PACKAGE.parent / "docs/decisions/context-variables.md").read_text("utf-8")
+    listed = re.findall(r"^\| \w+ \| `([\w.]+)` \|", page, re.MULTILINE)
+    used = {
+        ".".join(path.relative_to(PACKAGE).with_suffix("").parts)
+        for path in modules()
+        if re.search(r"\bContextVar\(", path.read_text("utf-8"))
+    }
+    assert used == set(listed)
+    assert len(listed) == 4
