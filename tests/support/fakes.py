@@ -21,14 +21,19 @@ _KINDS = {"no such table": TableNotFound, "interrupted": OutcomeUnknown}
 
 
 class FakeSession:
-    """A SQLite connection behind the port of a session."""
+    """A SQLite connection behind the port of a session. Its catalog is `spark_catalog`, with the namespace `default`."""
 
     def __init__(
-        self, uri: str, before: Callable[[str], None], progress: Callable[[], str | None] = lambda: None
+        self,
+        uri: str,
+        before: Callable[[str], None],
+        progress: Callable[[], str | None] = lambda: None,
+        before_read: Callable[[str], None] = lambda table: None,
     ) -> None:
         self._connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
         self._before = before
         self._progress = progress
+        self._before_read = before_read
         self._context = SessionContext("sqlite", "main")
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
@@ -43,6 +48,7 @@ class FakeSession:
         if sql.startswith("DESCRIBE TABLE "):
             table = sql.removeprefix("DESCRIBE TABLE ")
             return [(row[1], row[2]) for row in self.query(f"PRAGMA table_info({table})")]
+        sql = sql.replace("spark_catalog.default.", "").replace("spark_catalog.", "")
         try:
             return self._connection.execute(sql, tuple(parameters)).fetchall()
         except sqlite3.Error as error:
@@ -56,6 +62,7 @@ class FakeSession:
         return self._progress()
 
     def shape(self, table: str) -> Shape | None:
+        self._before_read(table)
         name = table.rpartition(".")[2]
         rows = self._connection.execute(f"PRAGMA table_info({name})").fetchall()
         columns = tuple(Column(None, row[1], row[2].lower(), required=bool(row[3])) for row in rows)
@@ -85,6 +92,7 @@ class FakeExecutor:
 
     Attributes:
         before: called with each statement; may raise what an engine would.
+        before_read: called with each table whose shape is read, likewise.
         progress: returns how far each statement is.
         recorded: the evidence that the engine has about every statement.
         proving: the table whose version proves the outcome of every statement.
@@ -97,6 +105,7 @@ class FakeExecutor:
     def __init__(self) -> None:
         self.process: dict[str, Any] = {"application": None}
         self.before: Callable[[str], None] = lambda sql: None
+        self.before_read: Callable[[str], None] = lambda table: None
         self.progress: Callable[[], str | None] = lambda: None
         self._uri = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
         self._keeper = sqlite3.connect(self._uri, uri=True)
@@ -105,7 +114,9 @@ class FakeExecutor:
         self.proving: str | None = None
 
     def open_session(self, *, bookkeeping: bool = False) -> FakeSession:
-        return FakeSession(self._uri, lambda sql: self.before(sql), lambda: self.progress())
+        return FakeSession(
+            self._uri, lambda sql: self.before(sql), lambda: self.progress(), lambda table: self.before_read(table)
+        )
 
     def evidence(self, statement: InFlight) -> Evidence:
         return self.recorded

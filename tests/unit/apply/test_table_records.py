@@ -52,24 +52,22 @@ def unread(world: World) -> list[str | None]:
     return [each.unread for each in table_records(world.events[-1])]
 
 
-def reads(monkeypatch: pytest.MonkeyPatch, action: Callable[[str], Any] = lambda table: None) -> list[str]:
+def reads(world: World, action: Callable[[str], Any] = lambda table: None) -> list[str]:
     """Return a list that grows with each read of a table; `action` is called before it."""
     found: list[str] = []
-    original = FakeSession.shape
 
-    def shape(session: FakeSession, table: str) -> Shape | None:
+    def before_read(table: str) -> None:
         found.append(table)
         action(table)
-        return original(session, table)
 
-    monkeypatch.setattr(FakeSession, "shape", shape)
+    world.engine.before_read = before_read
     return found
 
 
-def test_each_file_records_the_table_that_it_leaves(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_each_file_records_the_table_that_it_leaves(world: World) -> None:
     """A table is read once per file: the snapshot after one file is the snapshot before the next."""
     world.begin()
-    found = reads(monkeypatch)
+    found = reads(world)
     world.file("1_a.sql", CREATE)
     world.file("2_b.sql", ADD_B)
     world.migrate()
@@ -100,16 +98,10 @@ def test_what_another_client_does_while_a_file_runs_is_not_by_the_file(world: Wo
     assert told(world) == [("1", "a", "migration"), ("2", "ax", "during"), ("2", "abx", "migration")]
 
 
-def test_after_a_use_that_is_not_certain_nothing_is_from_outside(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_a_use_that_is_not_certain_nothing_is_from_outside(world: World) -> None:
     """The file may have changed any table; what the next one finds is not recorded."""
     world.file("1_a.sql", CREATE)
     world.migrate()
-    execute = FakeSession.execute
-    monkeypatch.setattr(
-        FakeSession,
-        "execute",
-        lambda self, sql, *more, **tag: None if "USE" in sql else execute(self, sql, *more, **tag),
-    )
     world.file("2_b.sql", f"USE IDENTIFIER(chosen); {ADD_B}")
     world.file("3_c.sql", ADD_C)
     [warning] = world.migrate().warnings
@@ -117,15 +109,10 @@ def test_after_a_use_that_is_not_certain_nothing_is_from_outside(world: World, m
     assert told(world) == [("1", "a", "migration"), ("3", "ab", "not recorded"), ("3", "abc", "migration")]
 
 
-def test_a_table_that_a_file_writes_under_two_names_changes_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_a_file_writes_under_two_names_changes_once(world: World) -> None:
     """One snapshot serves both names, and the change of the file is not taken for one from outside."""
     world.begin()
-    query, shape = FakeSession.query, FakeSession.shape
-    monkeypatch.setattr(
-        FakeSession, "query", lambda self, sql, *more: query(self, sql.replace("spark_catalog.", ""), *more)
-    )
-    monkeypatch.setattr(FakeSession, "shape", lambda *of: (found := shape(*of)) and replace(found, uuid="1"))
-    found = reads(monkeypatch)
+    found = reads(world)
     world.file("1_a.sql", "CREATE TABLE main.t (a INT)")
     world.file("2_b.sql", "ALTER TABLE main.t ADD COLUMN b INT; INSERT INTO spark_catalog.main.t VALUES (1, 2)")
     world.migrate()
@@ -133,9 +120,7 @@ def test_a_table_that_a_file_writes_under_two_names_changes_once(world: World, m
     assert found == ["spark_catalog.main.t"] * 3
 
 
-def test_a_table_that_was_not_read_under_its_first_name_is_not_recorded_under_another(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_table_that_was_not_read_under_its_first_name_is_not_recorded_under_another(world: World) -> None:
     """What was found of it would be taken for what the file did."""
     world.file("1_a.sql", CREATE)
     world.migrate()
@@ -146,11 +131,7 @@ def test_a_table_that_was_not_read_under_its_first_name_is_not_recorded_under_an
             raise StatementRefused("Denied", "not now")
 
     failed: list[str] = []
-    reads(monkeypatch, fail_once)
-    query = FakeSession.query
-    monkeypatch.setattr(
-        FakeSession, "query", lambda self, sql, *more: query(self, sql.replace("spark_catalog.default.", ""), *more)
-    )
+    reads(world, fail_once)
     world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO spark_catalog.default.t VALUES (1)")
     world.migrate()
     assert unread(world) == ["not now"] * 2
@@ -174,7 +155,7 @@ def test_a_dropped_schema_drops_the_recorded_tables_in_it(
     world.migrate()
     world.file("2_b.sql", "CREATE TABLE u (a INT)")
     world.file("3_c.sql", sql)
-    found = reads(monkeypatch)
+    found = reads(world)
     world.migrate()
     assert found.count("spark_catalog.main.o") == 0
     moments = {each.table.rpartition(".")[2]: each.moments for each in timelines(fold(world.events))}
@@ -271,14 +252,14 @@ def test_a_baseline_records_the_table_with_the_last_file_that_changes_it(world: 
     assert told(world) == [("1", "a", "migration"), ("2", "ax", "baseline"), ("2", "axb", "migration")]
 
 
-def test_a_table_that_cannot_be_read_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_table_that_cannot_be_read_stops_nothing(world: World) -> None:
     """The reason is recorded in place of the shape, without secrets."""
     register("canary-of-the-read")
 
     def fail(table: str) -> None:
         raise StatementRefused("Denied", "no right for canary-of-the-read")
 
-    reads(monkeypatch, fail)
+    reads(world, fail)
     world.file("1_a.sql", CREATE)
     world.migrate()
     assert unread(world) == ["no right for ***"]
@@ -286,14 +267,14 @@ def test_a_table_that_cannot_be_read_stops_nothing(world: World, monkeypatch: py
     assert '"canary' not in str(event)
 
 
-def test_a_bug_in_a_read_stops_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_bug_in_a_read_stops_nothing(world: World) -> None:
     """The record is left out; the event is written."""
     world.begin()
 
     def fail(table: str) -> None:
         raise KeyError(table)
 
-    reads(monkeypatch, fail)
+    reads(world, fail)
     world.file("1_a.sql", CREATE)
     world.migrate()
     assert world.kinds == [("started", "1"), ("applied", "1")]
@@ -305,7 +286,7 @@ def test_a_catalog_that_hangs_delays_a_run_once(world: World, monkeypatch: pytes
     world.begin()
     monkeypatch.setattr(table_reader, "READ_SECONDS", 0.2)
     hangs = threading.Event()
-    found = reads(monkeypatch, lambda table: hangs.wait(30))
+    found = reads(world, lambda table: hangs.wait(30))
     world.file("1_a.sql", CREATE)
     world.file("2_b.sql", f"{ADD_B}; CREATE TABLE u (a INT)")
     world.migrate()
@@ -314,7 +295,7 @@ def test_a_catalog_that_hangs_delays_a_run_once(world: World, monkeypatch: pytes
     assert len(found) == 1
 
 
-def test_the_first_snapshot_is_taken_beside_the_append(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_first_snapshot_is_taken_beside_the_append(world: World) -> None:
     """The first snapshot is complete before the statement starts, so that it shows no effect of the statement."""
     world.begin()
     appended, order = threading.Event(), list[str]()
@@ -325,7 +306,7 @@ def test_the_first_snapshot_is_taken_beside_the_append(world: World, monkeypatch
             assert appended.wait(10)  # An append that waited for the read would never come.
             order.append("read")
 
-    reads(monkeypatch, wait)
+    reads(world, wait)
     world.file("1_a.sql", CREATE)
     world.engine.before = lambda sql: order.append("ran") if sql == CREATE else None
     world.migrate()
@@ -333,9 +314,7 @@ def test_the_first_snapshot_is_taken_beside_the_append(world: World, monkeypatch
     assert told(world) == [("1", "a", "migration")]
 
 
-def test_an_interrupt_while_a_snapshot_is_awaited_loses_no_outcome(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupt_while_a_snapshot_is_awaited_loses_no_outcome(world: World) -> None:
     """A signal in a notebook, after the last statement of a file and before its table is read: the file is applied."""
     world.begin()
     ended = threading.Event()
@@ -346,7 +325,7 @@ def test_an_interrupt_while_a_snapshot_is_awaited_loses_no_outcome(
             signal.pthread_kill(threading.main_thread().ident or 0, signal.SIGINT)
             ended.wait(30)
 
-    found = reads(monkeypatch, interrupt)
+    found = reads(world, interrupt)
     world.file("1_a.sql", CREATE)
     with pytest.raises(KeyboardInterrupt):
         world.migrate()
@@ -364,7 +343,7 @@ def test_a_session_is_not_closed_while_a_read_uses_it(world: World, monkeypatch:
         world.tables.locks["shop"] = replace(held_row("thief"), fence=2)
         monkeypatch.setattr("glacierbase.run.clock.seconds", lambda: math.inf)
 
-    def read(_: FakeSession, table: str) -> None:
+    def read(table: str) -> None:
         time.sleep(0.2)
         events.append(table)
 
@@ -372,7 +351,7 @@ def test_a_session_is_not_closed_while_a_read_uses_it(world: World, monkeypatch:
         events.append("closed")
         close(session)
 
-    monkeypatch.setattr(FakeSession, "shape", read)
+    world.engine.before_read = read
     monkeypatch.setattr(FakeSession, "close", closed)
     world.file("1_a.sql", CREATE)
     world.file("2_b.sql", "CREATE TABLE u (a INT)")
@@ -382,10 +361,10 @@ def test_a_session_is_not_closed_while_a_read_uses_it(world: World, monkeypatch:
     assert events[-2:] == ["spark_catalog.default.u", "closed"]
 
 
-def test_with_record_off_no_table_is_read(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_with_record_off_no_table_is_read(world: World) -> None:
     """The history holds what it held before there were records."""
     world.begin()
-    found = reads(monkeypatch)
+    found = reads(world)
     world.variables = "record: off\n"
     world.file("1_a.sql", CREATE)
     world.migrate()
@@ -405,7 +384,7 @@ def test_only_tables_are_read(
     sql: str, expected: dict[str, str], world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Views have no shape of their own, and a temporary table ends with its session."""
-    found = reads(monkeypatch)
+    found = reads(world)
     world.file("1_a.sql", sql)
     world.engine.before = lambda text: None
     monkeypatch.setattr(FakeSession, "execute", lambda *_, **__: None)
