@@ -100,7 +100,7 @@ _ALIASES = {
     "tinyint": "int", "smallint": "int", "byte": "int", "short": "int", "integer": "int", "long": "bigint", "varchar": "string",
     "char": "string", "dec": "decimal", "numeric": "decimal",
 }  # fmt: skip
-_KNOWN_TRANSFORMS = {*_ACCEPTED, "truncate", "date", "date_hour", "identity", "void"}
+_KNOWN_TRANSFORMS = {*_ACCEPTED, "date", "date_hour", "identity", "void"}
 
 
 @statement_rule(
