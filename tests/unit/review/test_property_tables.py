@@ -256,6 +256,9 @@ def test_merge_on_read_needs_format_version_2() -> None:
         table = f"CREATE TABLE lake.a.t (x INT) USING iceberg TBLPROPERTIES ('format-version'='{version}')"
         expected_modes = {mode for mode in modes if mode.endswith("read'")} if version == "1" else set()
         assert raising("PR113", SET, modes, table) == expected_modes
+    new = "CREATE TABLE lake.a.t (x INT) USING iceberg TBLPROPERTIES ({})"
+    dropped = new.format("'format-version'='1'") + ";\nDROP TABLE lake.a.t"
+    assert raising("PR113", new, modes, dropped) == set()
 
 
 def test_iceberg_keeps_metrics_of_the_first_hundred_columns() -> None:
@@ -272,6 +275,18 @@ def test_iceberg_keeps_metrics_of_the_first_hundred_columns() -> None:
     assert columns(101, "'write.metadata.metrics.default'='counts'") == []
     assert columns(6, most.format("1234567890")) == []
     assert columns(101, "'write.metadata.metrics.column.c100'='counts'") == []
+
+
+def test_columns_beyond_those_with_metrics_are_found_where_they_are_added() -> None:
+    """A table that is replaced keeps the number, which is a property."""
+    limit = "'write.metadata.metrics.max-inferred-column-defaults'='2'"
+    table = f"CREATE TABLE lake.a.t (a INT) USING iceberg TBLPROPERTIES ({limit})"
+    added = {"ADD COLUMN b INT", "ADD COLUMNS (b INT, c INT, d INT)"}
+    assert raising("PR104", "ALTER TABLE lake.a.t {}", added, table) == {"ADD COLUMNS (b INT, c INT, d INT)"}
+    replace_table = "CREATE OR REPLACE TABLE lake.a.t ({}) USING iceberg"
+    assert raising("PR104", replace_table, {"a INT, b INT", "a INT, b INT, c INT"}, table) == {"a INT, b INT, c INT"}
+    [finding] = findings(table, "ALTER TABLE lake.a.t ADD COLUMNS (b INT, c INT, d INT)")
+    assert finding.message == "column c and 1 more: beyond the first 2"
 
 
 def test_another_place_for_files_of_an_existing_table_is_a_finding() -> None:
@@ -334,6 +349,8 @@ def test_a_retention_of_delta_is_at_least_a_week_in_any_unit() -> None:
     long = {f"interval {amount} {word}" for word, amount in week.items()} | {
         "6 days 24 hours",
         "6 days 23 hours 60 minutes",
+        "7 days 1 millisecond",
+        "7 days 9 microseconds",
     }
     for key in ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration"):
         text = OF_DELTA.replace("{}", f"'{key}'='{{}}'")

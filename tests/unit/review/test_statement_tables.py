@@ -6,11 +6,13 @@ What is expected is written out here, from the pages that the tests name: a tabl
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, tzinfo
 
 import pytest
 
 from glacierbase.model.catalog import LintOptions
 from glacierbase.review.rule import Facts
+from glacierbase.review.rules import maintenance
 from tests.support.rules import FACTS, codes, findings, raising
 
 SNOWFLAKE = Facts(engine="snowflake", given_parts=2)
@@ -89,6 +91,23 @@ def test_snapshots_that_expire_up_to_now_are_a_finding() -> None:
     assert raising(
         "MT101", "CALL lake.system.expire_snapshots('a.t', {})", past | {"TIMESTAMP '2020-01-01', 5"}
     ) == past | {"TIMESTAMP '2020-01-01', 5"}
+
+
+def test_a_time_after_tomorrow_expires_all_snapshots(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tomorrow is the present in another time zone."""
+
+    class Clock(datetime):
+        """A clock that stands still."""
+
+        @classmethod
+        def now(cls, tz: tzinfo | None = None) -> Clock:
+            return cls(2026, 5, 30, 12, tzinfo=tz)
+
+    monkeypatch.setattr(maintenance, "datetime", Clock)
+    days = {"2026-05-30", "2026-05-31", "2026-06-01", "2026-06-02"}
+    call = "CALL lake.system.expire_snapshots('a.t', TIMESTAMP '{} 00:00:00')"
+    assert raising("MT108", call, days) == {"2026-06-01", "2026-06-02"}
+    assert codes("CALL lake.system.expire_snapshots('a.t')") == ["MT101"]
 
 
 def test_the_id_of_a_snapshot_has_at_least_twelve_digits() -> None:

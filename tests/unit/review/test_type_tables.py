@@ -124,6 +124,9 @@ def test_a_type_has_a_length_where_spark_requires_or_accepts_one() -> None:
     accepted = {"decimal(38,2)", "decimal(38,38)", "decimal(6,6)", "dec(38)", "numeric(38,0)"}
     refused = texts | nested | with_length | decimals | others
     assert raising("TY110", CREATE, refused | accepted) == refused
+    for word in nested:
+        [finding] = findings(CREATE.replace("{}", word))
+        assert finding.message == f"x: {word} without the types inside"
     inside = "CREATE TABLE lake.a.t (x array<struct<a: {}>>) USING iceberg"
     assert raising("TY110", inside, {"int", "varchar", "decimal(39,2)"}) == {"varchar", "decimal(39,2)"}
 
@@ -359,6 +362,29 @@ def test_a_partition_field_is_dropped_by_the_name_that_it_was_given() -> None:
         "id_bucket_4",
         "bucket(8, id)",
     }
+
+
+def test_a_table_is_created_once() -> None:
+    """With its columns, or by a query; CREATE OR REPLACE and IF NOT EXISTS accept a table that exists."""
+    again = {"CREATE TABLE lake.a.t (x INT) USING iceberg", "CREATE TABLE lake.a.t USING iceberg AS SELECT 1 AS x"}
+    others = {
+        "CREATE TABLE IF NOT EXISTS lake.a.t (x INT) USING iceberg",
+        "CREATE OR REPLACE TABLE lake.a.t (x INT) USING iceberg",
+    }
+    assert raising("TY116", "{}", again | others, CREATE.replace("{}", "INT")) == again
+
+
+def test_delta_renames_columns_and_widens_types_where_a_property_enables_it() -> None:
+    """A table without the property, and one that switches it off, refuse the change."""
+    table, alter = "CREATE TABLE a.t (x INT) USING delta TBLPROPERTIES ('{}')", "ALTER TABLE a.t {}"
+    modes = {f"delta.columnMapping.mode'='{mode}" for mode in ("none", "name", "id")}
+    for clause in ("DROP COLUMN x", "RENAME COLUMN x TO y"):
+        refused = {mode for mode in modes if "DL101" in codes(table.format(mode), alter.format(clause), facts=DELTA)}
+        assert refused == {"delta.columnMapping.mode'='none"}
+    widening = {f"delta.enableTypeWidening'='{value}" for value in ("true", "false")}
+    retype = alter.format("ALTER COLUMN x TYPE BIGINT")
+    refused = {value for value in widening if "DL104" in codes(table.format(value), retype, facts=DELTA)}
+    assert refused == {"delta.enableTypeWidening'='false"}
 
 
 def test_delta_widens_numbers_and_dates_only_where_it_is_enabled() -> None:
