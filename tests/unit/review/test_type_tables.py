@@ -230,7 +230,7 @@ def test_each_clause_that_names_a_column_needs_it() -> None:
     clauses = {
         "ADD COLUMN y INT AFTER {}", "ADD COLUMN {}.y INT", "DROP COLUMN {}", "RENAME COLUMN {} TO y",
         "ALTER COLUMN {} TYPE BIGINT", "ALTER COLUMN {} DROP NOT NULL", "ALTER COLUMN {} COMMENT 'x'", "ALTER COLUMN {} FIRST",
-        "WRITE ORDERED BY {}",
+        "ALTER COLUMN {} SET DEFAULT 1", "WRITE ORDERED BY {}",
         "SET IDENTIFIER FIELDS {}", "ADD PARTITION FIELD {}", "REPLACE PARTITION FIELD d WITH {}",
         "SET TBLPROPERTIES ('write.metadata.metrics.column.{}' = 'full')",
         "SET TBLPROPERTIES ('write.parquet.bloom-filter-enabled.column.{}' = 'true')",
