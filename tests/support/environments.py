@@ -17,7 +17,7 @@ def environment(folder: Path, requirements: Sequence[str]) -> Path:
     with one_at_a_time(folder.parent):
         if not made.exists() or made.read_text().splitlines() != list(requirements):
             venv.create(folder, with_pip=True, clear=True)
-            pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", *requirements]
+            pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile", *requirements]
             subprocess.run(pip, check=True, stdout=sys.stderr)
             made.write_text("\n".join(requirements) + "\n")
     return folder / "bin"
