@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import logging
 import threading
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -34,7 +33,7 @@ from glacierbase.history.lockrow import (
 from glacierbase.model.command import command
 from glacierbase.model.text import as_clock
 from glacierbase.run.activity import note
-from glacierbase.run.clock import NEVER, Mark, mark, since
+from glacierbase.run.clock import NEVER, Mark, awake, mark, since, sleep
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result, start_thread
 from glacierbase.secrets import mask
@@ -103,7 +102,7 @@ class Lock:
             LockHeld: another run still holds it.
             Interrupted: the run was cancelled while it waited.
         """
-        deadline = time.monotonic() + timeout_seconds
+        deadline = awake() + timeout_seconds
         watch = HolderWatch(self._terms.lease_seconds, self._store)
         is_waiting, refused = False, 0
         while True:
@@ -115,21 +114,21 @@ class Lock:
                 if self.seize(row, history_fence):
                     return
                 refused += 1
-            if refused >= _TRIES and time.monotonic() >= deadline:
+            if refused >= _TRIES and awake() >= deadline:
                 raise _contended(self._terms.catalog, refused)
             is_waiting = is_waiting or refused >= _TRIES
             if row is not None and watch.may_be_held(row):
                 history_fence = max(history_fence, row.fence)  # The row may be lost before an event shows this fence.
-                if is_held(row) and time.monotonic() >= deadline and not watch.is_undecided(row):
+                if is_held(row) and awake() >= deadline and not watch.is_undecided(row):
                     raise _held(row)
                 if not is_waiting:
                     _log_wait(row, watch)
                 is_waiting = True
-                note(f"{as_clock(max(0, deadline - time.monotonic()))} left, {who_holds(row)}")
+                note(f"{as_clock(max(0, deadline - awake()))} left, {who_holds(row)}")
             if cancelled():
                 raise Interrupted("INTERRUPTED", "stopped while waiting for the lock; nothing ran")
             if is_waiting:
-                time.sleep(_pause(deadline))
+                sleep(_pause(deadline))
 
     def _add_row(self, history_fence: int) -> None:
         """Add the row to a lock table from which it was deleted, unless another run adds it."""
@@ -384,7 +383,7 @@ def _log_wait(row: LockRow, watch: HolderWatch) -> None:
 
 
 def _pause(deadline: float) -> float:
-    left = deadline - time.monotonic()
+    left = deadline - awake()
     return min(_POLL_SECONDS, left) if left > 0 else _POLL_SECONDS
 
 

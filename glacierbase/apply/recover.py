@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import time
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -30,6 +29,7 @@ from glacierbase.model.migration import State, Statement
 from glacierbase.model.shape import TableVersion
 from glacierbase.model.text import as_clock
 from glacierbase.run.activity import doing
+from glacierbase.run.clock import awake, sleep
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 
@@ -187,10 +187,9 @@ def _wait(seconds: float, cancelled: Callable[[], bool], what: str) -> None:
     logger.info(
         "%s has had no commit; looking again in %.0f s, when no commit can be under way any more", what, seconds
     )
-    # A clock that stops while the machine is suspended, so that the wait is never too short.
-    deadline = time.monotonic() + seconds
-    with doing(f"{what}: looking again", lambda: f"in {as_clock(deadline - time.monotonic())}", announce=False):
-        while (left := deadline - time.monotonic()) > 0:
+    deadline = awake() + seconds
+    with doing(f"{what}: looking again", lambda: f"in {as_clock(deadline - awake())}", announce=False):
+        while (left := deadline - awake()) > 0:
             if cancelled():
                 raise stopped_before("the second read of a table", "nothing ran")
-            time.sleep(min(_POLL_SECONDS, left))
+            sleep(min(_POLL_SECONDS, left))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import time
 from dataclasses import dataclass, replace
 
 from glacierbase.apply.lock import Lock
@@ -15,6 +14,7 @@ from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, read_history, read_state
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
+from glacierbase.run.clock import sleep
 from glacierbase.run.processes import is_gone, running_here
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.tables import the_row
@@ -123,7 +123,7 @@ def _wait_for_lease(opened: OpenCatalog, seconds: float) -> None:
     name = opened.target.catalog.name
     logger.info("%s: waiting until the former holder's lease is over", name)
     with doing(f"{name}: waiting for the former holder's lease", announce=False):
-        time.sleep(seconds)
+        sleep(seconds)
 
 
 def _take_over(opened: OpenCatalog, lock: Lock, held: ExaminedLock, state: CatalogState) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import logging
-import time
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 from datetime import datetime, timezone
@@ -17,6 +16,7 @@ from glacierbase.history.entries import Entry
 from glacierbase.history.records import History
 from glacierbase.model.command import command
 from glacierbase.model.migration import Event, EventType
+from glacierbase.run.clock import awake, sleep
 from glacierbase.run.run import Run
 from glacierbase.secrets import mask, masked
 from glacierbase.stores import LockRow, Store
@@ -177,7 +177,7 @@ class Recorder:
 
     def _write(self, batch: list[Event]) -> None:
         """Append the batch. Retry with back-off while its answer is missing, the lock can be proven and a lease is not over."""
-        deadline, pause, refusals = time.monotonic() + self._lock.lease_seconds, _FIRST_PAUSE_SECONDS, 0
+        deadline, pause, refusals = awake() + self._lock.lease_seconds, _FIRST_PAUSE_SECONDS, 0
         while True:
             try:
                 self._store.append([as_stored(event) for event in batch])
@@ -189,12 +189,12 @@ class Recorder:
             if is_written:
                 return
             refusals += isinstance(problem, StatementRefused)
-            is_over = refusals == _REFUSALS or time.monotonic() + pause > deadline or self._engine.cancelled()
+            is_over = refusals == _REFUSALS or awake() + pause > deadline or self._engine.cancelled()
             if is_over or not self._lock.may_retry():
                 if is_written is False and _only_announces(batch):
                     raise problem
                 raise _not_written(batch, problem, was_read=is_written is False) from problem
-            time.sleep(pause)
+            sleep(pause)
             pause = min(2 * pause, _LONGEST_PAUSE_SECONDS)
 
     def _is_written(self, batch: list[Event]) -> bool | None:

@@ -1,4 +1,4 @@
-"""The clock of leases."""
+"""The clocks of leases and of waits, and the waits themselves."""
 
 from __future__ import annotations
 
@@ -17,6 +17,16 @@ NEVER: Mark = (float("-inf"), float("-inf"))
 def seconds() -> float:
     """Return seconds of a clock that also runs while the machine is suspended (clock_gettime(2), CLOCK_BOOTTIME)."""
     return time.clock_gettime(getattr(time, "CLOCK_BOOTTIME", time.CLOCK_MONOTONIC))
+
+
+def awake() -> float:
+    """Return seconds of a clock that stops while the machine is suspended, so that no wait by it is too short."""
+    return time.monotonic()
+
+
+def sleep(duration: float) -> None:
+    """Wait so many seconds in this thread."""
+    time.sleep(duration)
 
 
 def mark() -> Mark:

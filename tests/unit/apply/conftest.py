@@ -1,12 +1,22 @@
-"""Fixtures of the tests of plan files."""
+"""Fixtures of the tests of plan files, and of those that wait."""
 
 from __future__ import annotations
 
 import pytest
 
+from glacierbase.run import clock as clocks
+from tests.support.clock import Clock
 from tests.support.lakes import Lakes
 from tests.support.project_folder import ProjectFolder
 from tests.unit.apply.plans import MORE, PLAN
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    """The clock of leases and waits: those of the lock, of the history, and for a late commit."""
+    clock = Clock()
+    monkeypatch.setattr(clocks, "time", clock)
+    return clock
 
 
 @pytest.fixture

@@ -19,6 +19,7 @@ from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.inspect.doctor import examine
 from glacierbase.run.run import Run
 from glacierbase.stores import LockRow
+from tests.support.clock import Clock
 from tests.support.fakes import MemoryStore
 from tests.support.world import World, held_row, wait_until
 
@@ -81,17 +82,17 @@ def prove_by_lease(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_where_the_lease_is_the_proof_an_added_row_is_not_taken_before_a_lease_is_over(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run whose row was deleted checks its lease and not the row."""
     applied(world)
     prove_by_lease(monkeypatch)
     for lost in (lambda: world.tables.rows.update(shop=()), lambda: world.tables.locks.clear()):
         lost()
-        began = time.monotonic()
+        began = clock.now
         world.file(f"{len(world.events)}_c.sql", "INSERT INTO t VALUES (2)")
         world.migrate()
-        assert time.monotonic() - began >= 1
+        assert clock.now - began >= 1
 
 
 DAMAGES: dict[str, Callable[[LockRow], tuple[LockRow, ...]]] = {
@@ -167,17 +168,16 @@ class Changing(MemoryStore):
 
 @pytest.mark.parametrize("seconds", [0, 1.5])
 @pytest.mark.parametrize("owner", ["", "dead"])
-def test_the_lock_timeout_ends_every_wait(owner: str, seconds: float, world: World) -> None:
+def test_the_lock_timeout_ends_every_wait(owner: str, seconds: float, world: World, clock: Clock) -> None:
     """The timeout also ends the wait for a row that is free, or whose holder is dead, and that is never acquired."""
     target = applied(world).target()
     store = Changing(world.tables, "shop")
     past = datetime.now(timezone.utc) - timedelta(days=1)
     world.tables.locks["shop"] = replace(held_row(owner), expires_at=past, holder=json.dumps({"host": "x"}))
     lock = Lock(store, target.terms, Run.here(world.project.root), {})
-    began = time.monotonic()
     with pytest.raises(LockHeld):
         lock.acquire(None, 1, seconds, lambda: False)
-    assert seconds <= time.monotonic() - began < seconds + 10
+    assert seconds <= clock.now < seconds + 10
 
 
 def test_a_row_that_cannot_be_added_ends_the_wait_as_well(world: World) -> None:
@@ -311,7 +311,7 @@ def test_where_the_lease_is_the_proof_a_row_deleted_while_a_run_waits_gives_no_s
 
 
 def test_a_wait_for_the_lease_of_a_lost_row_ends_when_the_run_is_cancelled(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The wait does not end by the lock's timeout: no other run is seen to hold the lock."""
     target = applied(world).target()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-import time
 from dataclasses import replace
 
 import pytest
@@ -20,6 +19,7 @@ from glacierbase.errors import (
 )
 from glacierbase.model.migration import State
 from glacierbase.stores.bounded import BoundedStore
+from tests.support.clock import Clock
 from tests.support.fakes import MemoryStore, lost_answer
 from tests.support.world import World, held_row, once
 
@@ -40,7 +40,7 @@ def test_an_append_that_did_not_arrive_is_repeated_while_the_lock_is_held(world:
     assert [event.sequence for event in world.events] == [1, 2]
 
 
-def test_a_history_that_cannot_be_written_stops_the_run_before_the_statement(world: World) -> None:
+def test_a_history_that_cannot_be_written_stops_the_run_before_the_statement(world: World, clock: Clock) -> None:
     """No statement runs that is not announced. The history is complete, so that there is nothing to repair."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
@@ -58,7 +58,7 @@ def test_a_history_that_cannot_be_written_stops_the_run_before_the_statement(wor
     assert [event.sequence for event in world.events] == [1, 2]
 
 
-def test_an_announcement_that_the_history_may_hold_has_to_be_looked_up(world: World) -> None:
+def test_an_announcement_that_the_history_may_hold_has_to_be_looked_up(world: World, clock: Clock) -> None:
     """The history cannot be read after it refused the event."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
@@ -79,7 +79,7 @@ def test_an_announcement_that_the_history_may_hold_has_to_be_looked_up(world: Wo
 
 
 @pytest.mark.parametrize("answered", ["append", "append answered"])
-def test_an_outage_shorter_than_a_lease_loses_nothing(world: World, answered: str) -> None:
+def test_an_outage_shorter_than_a_lease_loses_nothing(world: World, clock: Clock, answered: str) -> None:
     """Each event is recorded once, and each statement ran once."""
     world.variables = "store: {lockLease: 60s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
@@ -87,8 +87,8 @@ def test_an_outage_shorter_than_a_lease_loses_nothing(world: World, answered: st
 
     def outage(verb: str) -> None:
         if verb == answered and len(world.events) >= 2 and not until:
-            until.append(time.monotonic() + 1)
-        if until and time.monotonic() < until[0]:
+            until.append(clock.now + 1)
+        if until and clock.now < until[0]:
             lost_answer()
 
     world.store_before = outage
@@ -100,7 +100,7 @@ def test_an_outage_shorter_than_a_lease_loses_nothing(world: World, answered: st
     assert [record.state for record in state.history.records.values()] == [State.APPLIED]
 
 
-def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) -> None:
+def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World, clock: Clock) -> None:
     """The command, as printed, completes the history: the statement is not run again."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
@@ -118,18 +118,18 @@ def test_giving_up_a_run_prints_the_command_that_records_what_ran(world: World) 
     assert world.values() == [1, 2]
 
 
-def test_an_outage_in_which_no_connection_opens_loses_nothing(world: World) -> None:
+def test_an_outage_in_which_no_connection_opens_loses_nothing(world: World, clock: Clock) -> None:
     """A refused login after a lost answer is part of the outage, and the append is retried."""
     world.variables = "store: {lockLease: 60s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1)")
     until: list[float] = []
 
     def is_out() -> bool:
-        return bool(until) and time.monotonic() < until[0]
+        return bool(until) and clock.now < until[0]
 
     def outage(verb: str) -> None:
         if verb == "append" and world.events and not until:
-            until.append(time.monotonic() + 1)
+            until.append(clock.now + 1)
         if is_out():
             lost_answer()
 
@@ -145,7 +145,7 @@ def test_an_outage_in_which_no_connection_opens_loses_nothing(world: World) -> N
     assert [event.sequence for event in world.events] == [1, 2, 3]
 
 
-def test_the_error_about_an_unreadable_history_does_not_claim_a_missing_event(world: World) -> None:
+def test_the_error_about_an_unreadable_history_does_not_claim_a_missing_event(world: World, clock: Clock) -> None:
     """The append took effect and its answer was lost: the `repair` would settle the next statement, which never ran."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")

@@ -22,11 +22,12 @@ from glacierbase.errors import LockHeld, LockLost, NeedsRepair, StatementRefused
 from glacierbase.history.lockrow import lease_of
 from glacierbase.model.migration import Event, State
 from glacierbase.secrets import register
+from tests.support.clock import Clock
 from tests.support.fakes import MemoryStore, lost_answer
 from tests.support.world import World, held_row, wait_until
 
 
-def test_a_lock_that_is_held_stops_the_run_naming_its_holder(world: World) -> None:
+def test_a_lock_that_is_held_stops_the_run_naming_its_holder(world: World, clock: Clock) -> None:
     """The run fails at once by default, and after the given time with a timeout."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     row = held_row("stranger")
@@ -35,8 +36,10 @@ def test_a_lock_that_is_held_stops_the_run_naming_its_holder(world: World) -> No
         world.migrate()
     assert "run stranger of bob on elsewhere (pid 7)" in caught.value.message
     assert caught.value.data["owner"] == "stranger"
+    assert clock.now == 0
     with pytest.raises(LockHeld):
         world.migrate(lock_timeout=1.2)
+    assert clock.now == pytest.approx(1.2)
     assert world.events == []
     assert world.tables.locks["shop"] == row
 
@@ -61,7 +64,7 @@ def test_a_run_that_begins_between_two_reads_of_another_is_running_and_not_unkno
     assert world.kinds == [("started", "1"), ("applied", "1")]
 
 
-def test_a_waiting_run_goes_on_when_the_lock_is_released(world: World) -> None:
+def test_a_waiting_run_goes_on_when_the_lock_is_released(world: World, clock: Clock) -> None:
     """The run reads the history after it acquires the lock."""
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.tables.histories["shop"], world.tables.locks["shop"] = [], held_row("stranger")
@@ -69,10 +72,8 @@ def test_a_waiting_run_goes_on_when_the_lock_is_released(world: World) -> None:
     def release() -> None:
         world.tables.locks["shop"] = replace(held_row("stranger"), owner="", beat=1)
 
-    timer = threading.Timer(0.5, release)
-    timer.start()
+    clock.at = [(0.5, release)]
     assert len(world.migrate(lock_timeout=30).applied) == 1
-    timer.join()
     assert world.events[0].fence == 6
 
 
@@ -85,19 +86,18 @@ def test_a_waiting_run_goes_on_when_the_lock_is_released(world: World) -> None:
     ],
 )
 def test_a_lease_that_ended_more_than_a_lease_ago_is_taken_over_and_recorded(
-    world: World, ended: int, machine: str, lease: str, at_once: bool
+    world: World, clock: Clock, ended: int, machine: str, lease: str, at_once: bool
 ) -> None:
     """With the same clock at once; otherwise after a lease without a renewal, or long after the lease expired."""
     world.variables = f"store: {{lockLease: {lease}}}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.tables.histories["shop"] = []
     world.tables.locks["shop"] = overdue_row(ended, machine)
-    began = time.monotonic()
     world.migrate()
     assert world.kinds[0] == ("taken_over", None)
     assert json.loads(world.events[0].details or "")["owner"] == "dead"
     assert world.values() == []
-    assert at_once or time.monotonic() - began >= 1
+    assert (clock.now < 1) == at_once
 
 
 @pytest.mark.parametrize("ago", [1, 30, 59])
@@ -122,7 +122,7 @@ def overdue_row(seconds_ago: int, machine: str) -> Any:
     return replace(row, expires_at=datetime.now(timezone.utc) - timedelta(seconds=seconds_ago), holder=holder)
 
 
-def test_a_living_run_whose_clock_is_leases_behind_keeps_its_lock(world: World) -> None:
+def test_a_living_run_whose_clock_is_leases_behind_keeps_its_lock(world: World, clock: Clock) -> None:
     """The watched run renews its lease; a read-only command shows its statement as running, with a warning."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
@@ -143,7 +143,7 @@ def test_a_living_run_whose_clock_is_leases_behind_keeps_its_lock(world: World) 
         world.migrate()
 
 
-def test_a_holder_with_a_longer_lease_keeps_its_lock_as_long(world: World) -> None:
+def test_a_holder_with_a_longer_lease_keeps_its_lock_as_long(world: World, clock: Clock) -> None:
     """The row has the holder's lease: a run with a shorter lease waits for the longer one."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
@@ -152,6 +152,7 @@ def test_a_holder_with_a_longer_lease_keeps_its_lock_as_long(world: World) -> No
     world.tables.histories["shop"], world.tables.locks["shop"] = [], replace(row, holder=holder)
     with pytest.raises(LockHeld):
         world.migrate(lock_timeout=2.5)
+    assert clock.now == pytest.approx(2.5)
     assert world.tables.locks["shop"].owner == "slow"
     for nonsense in ("3600", True, -1, 10**12, None):
         world.tables.locks["shop"] = replace(row, holder=json.dumps({"host": "x", "lease_seconds": nonsense}))
@@ -168,7 +169,7 @@ def test_the_lock_row_has_the_lease_of_its_holder(world: World) -> None:
     assert seen[0]["lease_seconds"] == 90
 
 
-def test_a_row_without_a_renewal_for_a_lease_is_taken_over_at_any_expiry(world: World) -> None:
+def test_a_row_without_a_renewal_for_a_lease_is_taken_over_at_any_expiry(world: World, clock: Clock) -> None:
     """The row was seen unchanged for a lease, by the clock of the waiting run."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
@@ -271,7 +272,7 @@ def test_the_heartbeat_renews_the_lease_while_a_statement_runs(world: World) -> 
 
 
 def test_a_holder_whose_heartbeat_alone_is_stuck_is_taken_over_and_runs_nothing_more(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The holder is silent for more than its lease while its statement runs; the next run reads an unknown outcome."""
     world.variables = "store: {lockLease: 1s}\n"

@@ -6,14 +6,12 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
 
 import pytest
 
-from glacierbase.apply import recover
 from glacierbase.apply.plan import Approved, Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import repair_cases
@@ -25,6 +23,7 @@ from glacierbase.history.records import fold
 from glacierbase.model.shape import TableVersion
 from glacierbase.run.processes import engine_process, this_process
 from glacierbase.run.run import statement_tag
+from tests.support.clock import Clock
 from tests.support.fakes import lost_answer
 from tests.support.lakes import printed_commands
 from tests.support.project_folder import ProjectFolder
@@ -32,38 +31,6 @@ from tests.support.world import World
 from tests.unit.apply.test_verdict import BEFORE, TABLE
 
 LEASE = 60.0  # The default.
-
-
-class Clock:
-    """A clock that only sleeping moves.
-
-    Attributes:
-        at: what happens at a number of seconds.
-    """
-
-    def __init__(self) -> None:
-        self.now = 0.0
-        self.at: list[tuple[float, Callable[[], Any]]] = []
-
-    def monotonic(self) -> float:
-        return self.now
-
-    def sleep(self, seconds: float) -> None:
-        self.now += seconds
-        due, self.at = (
-            [each for each in self.at if each[0] <= self.now],
-            [each for each in self.at if each[0] > self.now],
-        )
-        for _, happens in due:
-            happens()
-
-
-@pytest.fixture
-def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
-    """The clock of the wait for a late commit."""
-    clock = Clock()
-    monkeypatch.setattr(recover, "time", clock)
-    return clock
 
 
 @pytest.fixture

@@ -9,7 +9,6 @@ import threading
 import time
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -20,6 +19,7 @@ from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.history.opening import Target
 from glacierbase.run.run import Run
 from tests.support.beds import SnowBed
+from tests.support.clock import Clock
 from tests.support.fakes import MemoryStore
 from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder
@@ -27,7 +27,7 @@ from tests.support.world import World
 
 
 @pytest.fixture
-def world(project: ProjectFolder) -> World:
+def world(project: ProjectFolder, clock: Clock) -> World:
     """A project whose engine and tables are in memory, with a short lease: `unlock` watches a lock for one."""
     world = World(project)
     world.variables = "store: {lockLease: 1s}\n"
@@ -123,16 +123,15 @@ def test_a_clock_that_is_ahead_takes_no_lock_that_is_being_renewed(world: World,
         assert unlock(world.target(), None)
 
 
-def test_a_dead_run_is_freed_after_a_lease_of_watching_or_at_once_by_force(world: World) -> None:
+def test_a_dead_run_is_freed_after_a_lease_of_watching_or_at_once_by_force(world: World, clock: Clock) -> None:
     """A person who knows that it has ended need not wait."""
     hold(world, lease_left=-3)
-    began = time.monotonic()
     assert unlock(world.target(), None)
-    assert 1 <= time.monotonic() - began < 10
+    assert 1 <= clock.now < 10
     hold(world, lease_left=-3)
-    began = time.monotonic()
+    watched = clock.now
     assert unlock(world.target(), None, force=True)
-    assert time.monotonic() - began < 1
+    assert clock.now == watched
 
 
 def test_a_renewal_in_between_wins(world: World) -> None:
@@ -165,13 +164,12 @@ def test_the_former_holder_runs_nothing_more_and_reports_it(world: World) -> Non
     assert status.reason == "by mistake"
 
 
-def test_where_the_lease_is_the_proof_unlock_waits_until_it_is_over(world: World) -> None:
+def test_where_the_lease_is_the_proof_unlock_waits_until_it_is_over(world: World, clock: Clock) -> None:
     """The former holder checks its clock, not the row."""
     target = with_lease_as_proof(world, lease_seconds=0.5)
     hold(world, lease_left=50)
-    started = time.monotonic()
     unlock(target, None, force=True)
-    assert time.monotonic() - started >= 0.5
+    assert clock.now == 0.5
 
 
 def with_lease_as_proof(world: World, lease_seconds: float) -> Target:
@@ -183,17 +181,16 @@ def with_lease_as_proof(world: World, lease_seconds: float) -> Target:
     return replace(target, catalog=catalog, open_store=lambda *_: store)
 
 
-def test_where_the_lease_is_the_proof_the_longer_lease_is_waited_for(world: World) -> None:
+def test_where_the_lease_is_the_proof_the_longer_lease_is_waited_for(world: World, clock: Clock) -> None:
     """The former holder uses its own lease, which the row has."""
     target = with_lease_as_proof(world, lease_seconds=0.1)
     hold(world, lease_left=50, lease_seconds=0.8)
-    started = time.monotonic()
     unlock(target, None, force=True)
-    assert time.monotonic() - started >= 0.8
+    assert clock.now == 0.8
 
 
 def test_interrupted_while_it_waits_it_frees_and_records_before_it_ends(
-    world: World, monkeypatch: pytest.MonkeyPatch
+    world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Otherwise a run that is gone would hold the lock, and no event would explain it."""
     target = with_lease_as_proof(world, lease_seconds=60)
@@ -203,14 +200,16 @@ def test_interrupted_while_it_waits_it_frees_and_records_before_it_ends(
         os.kill(os.getpid(), signal.SIGINT)
         time.sleep(0.1)
 
-    monkeypatch.setattr("glacierbase.apply.unlock.time", SimpleNamespace(sleep=interrupt))
+    monkeypatch.setattr(clock, "sleep", interrupt)
     with pytest.raises(KeyboardInterrupt):
         unlock(target, "a test", force=True)
     assert (world.events[-1].event, world.events[-1].reason) == ("unlocked", "a test")
     assert world.tables.locks["shop"].owner == ""
 
 
-def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(
+    world: World, clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The holder may start a statement while `unlock` waits; what it records then is read before another run begins."""
     world.file("2_b.sql", "INSERT INTO t VALUES (1); INSERT INTO t VALUES (2)")
     made = MemoryStore.__init__
@@ -221,7 +220,7 @@ def test_a_holder_that_goes_on_by_its_lease_runs_nothing_twice(world: World, mon
 
     monkeypatch.setattr(MemoryStore, "__init__", proving_by_lease)
     free = threading.Event()
-    monkeypatch.setattr("glacierbase.apply.unlock.time", SimpleNamespace(sleep=lambda _: free.wait(30)))
+    monkeypatch.setattr(clock, "sleep", lambda _: free.wait(30))
 
     def force(verb: str) -> None:
         if verb == "append" and not forced:
