@@ -143,27 +143,27 @@ def test_a_vendors_package_is_imported_in_its_adapter_only(vendor: str) -> None:
     assert all(user.startswith(VENDORS[vendor]) for user in users)
 
 
-@pytest.mark.parametrize(
-    "command",
-    [
-        ["-c", "import glacierbase; glacierbase.Project"],
-        ["-c", "import glacierbase.stores.iceberg, glacierbase.executors.iceberg"],
-        ["-m", "glacierbase", "--help"],
-    ],
-)
-def test_no_engine_is_imported_before_it_is_needed(command: list[str]) -> None:
-    """`--help` and `import glacierbase` import no large package."""
+def imported_by(*command: str) -> set[str]:
+    """Return the modules that a new interpreter imports."""
     done = subprocess.run([sys.executable, "-X", "importtime", *command], capture_output=True, text=True, check=True)
-    loaded = {line.rpartition("|")[2].strip().split(".")[0] for line in done.stderr.splitlines()}
-    assert loaded.isdisjoint({"pyspark", "py4j", "pyiceberg", "snowflake", "pandas", "pyarrow", "sqlalchemy", "rich"})
-    assert "glacierbase" in loaded
+    return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+
+
+LARGE = {"pyspark", "py4j", "pyiceberg", "snowflake", "pandas", "pyarrow", "sqlalchemy", "rich"}
+
+
+def test_no_engine_is_imported_before_it_is_needed() -> None:
+    """`import glacierbase` imports no large package, nor do the rooms of Iceberg."""
+    code = "import glacierbase, glacierbase.stores.iceberg, glacierbase.executors.iceberg; glacierbase.Project"
+    loaded = imported_by("-c", code)
+    assert {name.split(".")[0] for name in loaded}.isdisjoint(LARGE)
+    assert "glacierbase.project.project" in loaded
 
 
 def test_help_costs_what_click_does() -> None:
     """`--help` imports click and the modules of the command line, and no library that costs more."""
-    command = [sys.executable, "-X", "importtime", "-m", "glacierbase", "--help"]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    loaded = imported_by("-m", "glacierbase", "--help")
+    assert {name.split(".")[0] for name in loaded}.isdisjoint(LARGE)
     assert {name for name in loaded if name.startswith("glacierbase")} == {
         "glacierbase",
         "glacierbase.cli",
@@ -188,9 +188,7 @@ def test_help_costs_what_click_does() -> None:
 def test_the_worker_of_the_sandbox_costs_what_its_answers_need() -> None:
     """What compiles, lints and summarizes untrusted files imports no YAML, no other process and no result of a command."""
     worker = "import glacierbase.migrations.worker, glacierbase.review.examine, glacierbase.review.statements"
-    command = [sys.executable, "-X", "importtime", "-c", worker]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)
-    loaded = {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
+    loaded = imported_by("-c", worker)
     assert "glacierbase.review.statements" in loaded
     assert loaded.isdisjoint({"yaml", "subprocess", "glacierbase.run.run", "glacierbase.model.result"})
 

@@ -3,7 +3,7 @@
 - `run`: the id, user, host, CI job and git commit of a run.
 - `processes`, `held`: processes and the proof that one has ended; the locks that a run holds.
 - `shared`: what the runs of one command share.
-- `clock`, `waiting`: the clock of leases; threads and waits with a time limit.
+- `clock`, `waiting`: the clocks of leases and waits; threads and waits with a time limit.
 - `activity`: the current activities of a command.
 - `files`, `cache`, `sealed`: read and write files safely; the user's cache folder, and its entries with a digest.
 - `git`, `user_command`: run git, and the commands of hooks.

@@ -10,8 +10,11 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from glacierbase.run.processes import engine_process
 
 
 @contextmanager
@@ -38,6 +41,12 @@ def free_port() -> int:
             found.bind(("127.0.0.1", port))
             return port
     raise AssertionError("none of 100 ports is free")
+
+
+def ended_process() -> dict[str, Any]:
+    """Return the values that identify the process of an engine that has ended."""
+    with subprocess.Popen(["cat"], stdin=subprocess.PIPE) as ended:  # It ends with its input.
+        return engine_process(ended.pid)
 
 
 def state_of(pid: int) -> str | None:

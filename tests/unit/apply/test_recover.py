@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from dataclasses import replace
 from datetime import datetime, timedelta, timezone
 from typing import Any
@@ -26,6 +24,7 @@ from glacierbase.run.run import statement_tag
 from tests.support.clock import Clock
 from tests.support.fakes import lost_answer
 from tests.support.lakes import printed_commands
+from tests.support.processes import ended_process
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 from tests.unit.apply.test_verdict import BEFORE, TABLE
@@ -36,10 +35,7 @@ LEASE = 60.0  # The default.
 @pytest.fixture
 def dead() -> dict[str, Any]:
     """The values that identify the process of an engine that has ended."""
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    found = engine_process(ended.pid)
-    ended.wait()
-    return found
+    return ended_process()
 
 
 @pytest.fixture

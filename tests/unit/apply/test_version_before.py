@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
-import sys
 import threading
 from dataclasses import replace
 from typing import Any
@@ -17,6 +15,7 @@ from glacierbase.model.shape import TableVersion
 from glacierbase.run.processes import engine_process
 from tests.support.fakes import FakeSession, lost_answer
 from tests.support.lakes import CATALOGS, Lakes
+from tests.support.processes import ended_process
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
@@ -134,11 +133,3 @@ def test_a_commit_of_another_catalog_in_the_same_command_proves_nothing(
     again = lakes.run(f"migrate --catalog {states['unknown']}")
     assert (again.code, place.events(states["unknown"])[-1].state) == (6, "unknown"), again.stdout
     assert place.engine.rows("SELECT a FROM t") == [(1,)]
-
-
-def ended_process() -> dict[str, Any]:
-    """Return the values that identify the process of an engine that has ended."""
-    ended = subprocess.Popen([sys.executable, "-c", ""])
-    found = engine_process(ended.pid)
-    ended.wait()
-    return found
