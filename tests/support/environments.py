@@ -16,8 +16,9 @@ def environment(folder: Path, requirements: Sequence[str]) -> Path:
     made = folder / "requirements.txt"
     with one_at_a_time(folder.parent):
         if not made.exists() or made.read_text().splitlines() != list(requirements):
-            venv.create(folder, with_pip=True, clear=True)
-            pip = [folder / "bin" / "python", "-m", "pip", "install", "--quiet", "--no-compile", *requirements]
-            subprocess.run(pip, check=True, stdout=sys.stderr)
+            venv.create(folder, clear=True)
+            # The pip of this environment installs into the other one, which then needs none.
+            pip = [sys.executable, "-m", "pip", "--python", folder / "bin" / "python", "install"]
+            subprocess.run([*pip, "--quiet", "--no-compile", *requirements], check=True, stdout=sys.stderr)
             made.write_text("\n".join(requirements) + "\n")
     return folder / "bin"
