@@ -109,50 +109,6 @@ def first(tmp_path: Path) -> Iterator[Table]:
     yield from make(tmp_path, "1")
 
 
-def test_new_columns_have_the_next_ids(table: Table) -> None:
-    """Fields inside a new column have ids after it; a position may name a column of the same statement."""
-    columns = table.columns(
-        "ADD COLUMNS (p STRUCT<q: INT, r: STRING> FIRST, l.element.y INT, o INT COMMENT 'oo' AFTER P)"
-    )
-    assert [column["name"] for column in columns] == ["p", "o", "id", "Name", "s", "l", "at"]
-    assert columns[0]["id"] == 10
-    assert [field["id"] for field in columns[0]["type"]["fields"]] == [11, 12]
-    assert columns[1] == {"id": 14, "name": "o", "type": "int", "required": False, "doc": "oo"}
-    assert columns[5]["type"]["element"]["fields"][1] == {"id": 13, "name": "y", "type": "int", "required": False}
-    assert table.metadata()["last-column-id"] == 14
-
-
-def test_an_equal_former_schema_is_used_again(table: Table) -> None:
-    """A column that is renamed back leaves two schemas, and the first is the current one."""
-    metadata = table.alter("RENAME COLUMN name TO n", "RENAME COLUMN n TO Name")
-    assert (len(metadata["schemas"]), metadata["current-schema-id"]) == (2, 0)
-
-
-def test_several_columns_change_in_one_commit(table: Table) -> None:
-    """The clauses of one ALTER COLUMN refer to the columns before it."""
-    columns = table.columns("ALTER COLUMN s.a TYPE BIGINT, NAME COMMENT 'n', id DROP NOT NULL, l FIRST")
-    assert [column["name"] for column in columns] == ["l", "id", "Name", "s", "at"]
-    assert columns[1]["required"] is False
-    assert columns[2]["doc"] == "n"
-    assert columns[3]["type"]["fields"][0]["type"] == "long"
-    assert len(table.metadata()["metadata-log"]) == 1
-
-
-def test_a_change_to_the_same_writes_nothing(table: Table) -> None:
-    """A statement that changes nothing makes no new metadata."""
-    before = table.metadata()
-    metadata = table.alter(
-        "ALTER COLUMN id TYPE BIGINT",
-        "ALTER COLUMN Name DROP NOT NULL",
-        "DROP COLUMN IF EXISTS nope",
-        "UNSET TBLPROPERTIES ('nope')",
-        "WRITE LOCALLY ORDERED BY id",
-    )
-    assert len(metadata["metadata-log"]) == 1
-    again = table.alter("WRITE LOCALLY ORDERED BY id", f"SET LOCATION '{before['location']}'")
-    assert again == metadata
-
-
 def test_a_decimal_gets_more_digits_and_no_other_scale(table: Table) -> None:
     """Spark converts decimal(9,2) to decimal(18,3) without loss, and Iceberg refuses the type."""
     table.alter("ADD COLUMN price DECIMAL(9,2)")
@@ -174,73 +130,6 @@ def test_a_changed_column_keeps_its_defaults(table: Table) -> None:
     assert (column["initial-default"], column["write-default"]) == (5, 7)
 
 
-def test_replaced_columns_are_new_ones(table: Table) -> None:
-    """REPLACE COLUMNS gives a new id to a column of the same name."""
-    columns = table.columns("REPLACE COLUMNS (id INT, x STRING)")
-    assert [(column["id"], column["name"]) for column in columns] == [(10, "id"), (11, "x")]
-
-
-@pytest.mark.parametrize(
-    ("clause", "error"),
-    [
-        ("ADD COLUMN c INT NOT NULL", "IllegalArgumentException"),
-        ("ADD COLUMN ID INT", "FIELD_ALREADY_EXISTS"),
-        ("ADD COLUMNS (q INT, Q INT)", "COLUMN_ALREADY_EXISTS"),
-        ("ADD COLUMN q INT AFTER nope", "FIELD_NOT_FOUND"),
-        ("ADD COLUMN nope.q INT", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("ADD COLUMN id.q INT", "INVALID_FIELD_NAME"),
-        ("ADD COLUMN `s.a` INT", "IllegalArgumentException"),
-        ("DROP COLUMN nope", "UNRESOLVED_COLUMN.WITH_SUGGESTION"),
-        ("DROP COLUMN l.element", "IllegalArgumentException"),
-        ("RENAME COLUMN id TO NAME", "FIELD_ALREADY_EXISTS"),
-        ("RENAME COLUMN id TO `s.a`", "ValidationException"),
-        ("ALTER COLUMN id TYPE INT", "NOT_SUPPORTED_CHANGE_COLUMN"),
-        ("ALTER COLUMN id TYPE STRING", "IllegalArgumentException"),
-        ("ALTER COLUMN Name SET NOT NULL", "_LEGACY_ERROR_TEMP_2330"),
-        ("ALTER COLUMN id AFTER id", "IllegalArgumentException"),
-        ("ALTER COLUMN s COMMENT 'x', s.a COMMENT 'y'", "NOT_SUPPORTED_CHANGE_SAME_COLUMN"),
-        ("SET IDENTIFIER FIELDS Name", "IllegalArgumentException"),
-        ("SET IDENTIFIER FIELDS ID", "IllegalArgumentException"),
-        ("DROP IDENTIFIER FIELDS id", "IllegalArgumentException"),
-        ("ADD PARTITION FIELD NAME", "ValidationException"),
-        ("ADD PARTITION FIELD days(id)", "ValidationException"),
-        ("ADD PARTITION FIELD l.element.x", "ValidationException"),
-        ("ADD PARTITION FIELD bucket(0, id)", "IllegalArgumentException"),
-        ("ADD PARTITION FIELD bucket(4, id) AS Name", "IllegalArgumentException"),
-        ("DROP PARTITION FIELD nope", "IllegalArgumentException"),
-        ("WRITE ORDERED BY l", "ValidationException"),
-        ("SET TBLPROPERTIES ('owner'='x')", "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY"),
-        ("SET TBLPROPERTIES ('sort-order'='x')", "UnsupportedOperationException"),
-        ("SET TBLPROPERTIES ('format-version'='1')", "IllegalArgumentException"),
-        ("SET TBLPROPERTIES ('write.metadata.metrics.column.nope'='full')", "ValidationException"),
-        ("SET LOCATION ''", "IllegalArgumentException"),
-        ("CREATE TAG t", "IllegalArgumentException"),
-        ("REPLACE BRANCH b", "IllegalArgumentException"),
-        ("CREATE BRANCH b AS OF VERSION 1", "ValidationException"),
-        ("DROP BRANCH main", "IllegalArgumentException"),
-        ("DROP TAG nope", "IllegalArgumentException"),
-    ],
-)
-def test_a_refused_clause_has_no_effect(unchanged: Table, clause: str, error: str) -> None:
-    """A clause that Spark refuses is refused with the same error class before any commit."""
-    assert unchanged.refused(clause) == error
-
-
-@pytest.mark.parametrize(
-    ("name", "same"), [("ASCII", "ascii"), ("İ", "i"), ("ı", "I"), ("ς", "Σ"), ("ΑΣ", "ασ"), ("\N{KELVIN SIGN}", "k")]
-)
-def test_names_are_compared_letter_by_letter(table: Table, name: str, same: str) -> None:
-    """As Java does, which knows no words and no letters that become two."""
-    table.alter(f"ADD COLUMN `{name}` INT", "ADD COLUMN `straße` INT", "ADD COLUMN `strasse` INT")
-    assert table.refused(f"ADD COLUMN `{same}` INT") == "FIELD_ALREADY_EXISTS"
-
-
-def test_a_backtick_in_a_name_needs_the_engine(table: Table) -> None:
-    """Spark lists the columns in an error, and fails at this one."""
-    table.alter("ADD COLUMN `a``b` INT")
-    assert table.refused("DROP COLUMN nope") == "NOT_PLAIN"
-
-
 @pytest.mark.parametrize(
     ("field", "why"),
     [
@@ -255,28 +144,6 @@ def test_an_identifier_field_is_a_required_column_of_a_simple_type(unchanged: Ta
     """Iceberg refuses a struct, although it is required, and a field that may be NULL."""
     with pytest.raises(StatementRefused, match=why):
         unchanged.alter(f"SET IDENTIFIER FIELDS {field}")
-
-
-def test_columns_in_use_stay(table: Table) -> None:
-    """A column that partitions, sorts or identifies rows is not dropped, nor is its name taken."""
-    table.alter("ADD PARTITION FIELD bucket(4, id)", "WRITE ORDERED BY s.a", "SET IDENTIFIER FIELDS id")
-    assert table.refused("DROP COLUMN id") == "IllegalArgumentException"
-    assert table.refused("DROP COLUMN s") == "ValidationException"
-    assert table.refused("ALTER COLUMN id DROP NOT NULL") == "IllegalArgumentException"
-    assert table.refused("RENAME COLUMN Name TO id_bucket_4") == "IllegalArgumentException"
-    metadata = table.alter("RENAME COLUMN id TO key")
-    assert metadata["schemas"][-1]["identifier-field-ids"] == [1]
-
-
-def test_properties_follow_their_columns(table: Table) -> None:
-    """The properties about one column have its new name, and are removed with it."""
-    table.alter(
-        "SET TBLPROPERTIES ('write.metadata.metrics.column.id'='full', 'write.metadata.metrics.column.s.a'='counts')"
-    )
-    properties = table.alter("RENAME COLUMN id TO key", "DROP COLUMN s.a")["properties"]
-    assert {key: value for key, value in properties.items() if "column" in key} == {
-        "write.metadata.metrics.column.key": "full"
-    }
 
 
 def test_a_name_mapping_follows_its_columns() -> None:
@@ -302,57 +169,12 @@ def test_a_name_mapping_follows_its_columns() -> None:
     assert updated_mapping("wrong", fields, {}) == "wrong"
 
 
-def test_partition_fields_keep_their_ids(table: Table) -> None:
-    """A field that is added again has its id and name back; an equal former spec is used again."""
-    assert table.fields("ADD PARTITION FIELD bucket(4, id) AS shard") == [(1000, "shard", "bucket[4]")]
-    assert table.fields("REPLACE PARTITION FIELD shard WITH days(at)") == [(1001, "at_day", "day")]
-    assert table.fields("REPLACE PARTITION FIELD at_day WITH bucket(4, id)") == [(1000, "shard", "bucket[4]")]
-    metadata = table.metadata()
-    assert (metadata["default-spec-id"], metadata["last-partition-id"]) == (1, 1001)
-    assert table.refused("ADD PARTITION FIELD bucket(4, id)") == "IllegalArgumentException"
-
-
 def test_a_partition_field_has_the_name_that_its_statement_gives_it(table: Table) -> None:
     """A field that had the transform before under another name is not used again; one that is replaced is renamed."""
     table.alter("ADD PARTITION FIELD bucket(4, id) AS shard", "DROP PARTITION FIELD shard")
     assert table.fields("ADD PARTITION FIELD bucket(4, id) AS part") == [(1001, "part", "bucket[4]")]
     assert table.fields("REPLACE PARTITION FIELD part WITH bucket(4, id) AS slot") == [(1001, "slot", "bucket[4]")]
     assert table.fields("REPLACE PARTITION FIELD slot WITH days(at) AS day") == [(1002, "day", "day")]
-
-
-def test_a_removed_field_of_version_1_stays_as_void(first: Table) -> None:
-    """Format version 1 keeps the place of a removed field, and repeats the current schema and partitioning."""
-    fields = first.fields("ADD PARTITION FIELD id", "DROP PARTITION FIELD id", "ADD PARTITION FIELD id")
-    assert fields == [(1000, "id_1000", "void"), (1001, "id", "identity")]
-    assert [field["name"] for field in first.metadata()["partition-spec"]] == ["id_1000", "id"]
-    assert first.alter("RENAME COLUMN Name TO n")["schema"]["fields"][1]["name"] == "n"
-
-
-def test_write_orders_are_used_again(table: Table) -> None:
-    """An order has Spark's directions, and an equal one has one id."""
-    metadata = table.alter("WRITE ORDERED BY NAME, bucket(4, id) DESC", "WRITE UNORDERED")
-    assert (metadata["default-sort-order-id"], metadata["properties"]["write.distribution-mode"]) == (0, "none")
-    metadata = table.alter("WRITE DISTRIBUTED BY PARTITION LOCALLY ORDERED BY name, bucket(4, id) DESC")
-    assert (metadata["default-sort-order-id"], metadata["properties"]["write.distribution-mode"]) == (1, "hash")
-    assert metadata["sort-orders"][-1]["fields"] == [
-        {"source-id": 2, "transform": "identity", "direction": "asc", "null-order": "nulls-first"},
-        {"source-id": 1, "transform": "bucket[4]", "direction": "desc", "null-order": "nulls-last"},
-    ]
-
-
-def test_a_format_version_is_an_upgrade(first: Table) -> None:
-    """The property is not stored."""
-    metadata = first.alter("SET TBLPROPERTIES ('format-version'='2', 'a'='1')")
-    assert metadata["format-version"] == 2
-    assert metadata["properties"].keys() & {"format-version", "a"} == {"a"}
-
-
-def test_a_comment_on_a_table_is_a_property(table: Table) -> None:
-    """NULL is an empty comment."""
-    table.run("COMMENT ON TABLE lake.db.t IS 'it''s'")
-    assert table.metadata()["properties"]["comment"] == "it's"
-    table.run("COMMENT ON TABLE lake.db.t IS NULL")
-    assert table.metadata()["properties"]["comment"] == ""
 
 
 def test_a_branch_of_an_empty_table_has_an_empty_snapshot(table: Table) -> None:
@@ -451,3 +273,9 @@ def test_a_value_on_which_commits_fail_needs_the_engine(table: Table, key: str, 
 def test_the_reason_is_named(sql: str, why: str) -> None:
     """`plan` and `show` print the reason of a file that needs the engine."""
     assert why_not_plain(read(sql, "spark")) == why
+
+
+def test_a_location_that_stays_writes_nothing(table: Table) -> None:
+    """A statement that changes nothing makes no new metadata."""
+    before = table.metadata()
+    assert table.alter(f"SET LOCATION '{before['location']}'") == before
