@@ -30,7 +30,7 @@ PLAIN = {"tables": 50, "alters": 90, "chains": 95, "alter chains": 95}
 # Why the direct engine leaves a plain statement to Spark when it sees the table.
 OF_THE_TABLE = re.compile(
     r"REPLACE from format version (?!2 to 2|3 to 3)|a branch of an empty table of format version 3|.* is a part of a table"
-    r"|the table has no column `nope`, and one whose name holds a backtick|the value of write\.metadata\.delete-after-commit\."
+    r"|the table has no column `nope`, and one whose name holds a backtick|the value of commit\.retry\.num-retries is no number"
 )
 
 

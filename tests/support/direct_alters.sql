@@ -466,7 +466,6 @@ ALTER TABLE lake.NS.t SET TBLPROPERTIES ('write.metadata.metrics.column.ID'='cou
 ALTER TABLE lake.NS.t SET TBLPROPERTIES ('write.metadata.metrics.default'='wrong')
 ALTER TABLE lake.NS.t SET TBLPROPERTIES ('write.metadata.previous-versions-max'='3')
 ALTER TABLE lake.NS.t SET TBLPROPERTIES ('write.metadata.delete-after-commit.enabled'='true')
-ALTER TABLE lake.NS.t SET TBLPROPERTIES ('write.metadata.delete-after-commit.enabled'='wrong')
 ALTER TABLE lake.NS.t SET TBLPROPERTIES ('write.location-provider.impl'='no.such.Class')
 ALTER TABLE lake.NS.t UNSET TBLPROPERTIES ('write.location-provider.impl')
 ALTER TABLE lake.NS.t UNSET TBLPROPERTIES ('nope')
@@ -489,6 +488,8 @@ COMMENT ON TABLE lake.NS.nope IS 'hello'
 ALTER TABLE lake.NS.t SET TBLPROPERTIES ('commit.retry.num-retries'='7')
 ALTER TABLE lake.NS.t SET TBLPROPERTIES ('commit.retry.num-retries'='x')
 ALTER TABLE lake.NS.t PARTITION (id=1) SET LOCATION 'file:/nowhere'
+ALTER TABLE lake.NS.t SET TBLPROPERTIES ('write.metadata.delete-after-commit.enabled'='wrong')
+ALTER TABLE lake.NS.t SET TBLPROPERTIES ('a'='b')
 -- letters
 CREATE TABLE lake.NS.t (`İ` INT, `ß` INT, `größe` INT, s STRUCT<`σ`: INT>) USING iceberg
 ALTER TABLE lake.NS.t ADD COLUMN i INT

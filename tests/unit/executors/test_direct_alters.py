@@ -12,7 +12,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, StructType, TimestampType
 
-from glacierbase.errors import NotPlain, StatementRefused
+from glacierbase.errors import NotPlain
 from glacierbase.executors.iceberg.ddl import run
 from glacierbase.executors.iceberg.ddl.name_mapping import updated_mapping
 from glacierbase.executors.iceberg.lakes import Lakes
@@ -82,31 +82,25 @@ class Table:
         return error.value.error_class
 
 
-def make(tmp_path: Path, version: str) -> Iterator[Table]:
+def make(tmp_path: Path) -> Iterator[Table]:
     text = LAKE.replace("WAREHOUSE", str(tmp_path))
     ProjectFolder(tmp_path / "project").catalog(text, "contract")
     with closing(Lakes(only_catalog(tmp_path / "project"))) as lakes:
         catalog = lakes.open("lake")
         catalog.create_namespace("db")
-        catalog.create_table(("db", "t"), SCHEMA, properties={"format-version": version})
+        catalog.create_table(("db", "t"), SCHEMA, properties={"format-version": "2"})
         yield Table(lakes)
 
 
 @pytest.fixture
 def table(tmp_path: Path) -> Iterator[Table]:
-    yield from make(tmp_path, "2")
+    yield from make(tmp_path)
 
 
 @pytest.fixture(scope="module")
 def unchanged(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Table]:
-    """A table of format version 2 that nothing changes."""
-    yield from make(tmp_path_factory.mktemp("unchanged"), "2")
-
-
-@pytest.fixture
-def first(tmp_path: Path) -> Iterator[Table]:
-    """A table of format version 1."""
-    yield from make(tmp_path, "1")
+    """A table that nothing changes."""
+    yield from make(tmp_path_factory.mktemp("unchanged"))
 
 
 def test_a_decimal_gets_more_digits_and_no_other_scale(table: Table) -> None:
