@@ -12,7 +12,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, StructType, TimestampType
 
-from glacierbase.errors import NotPlain
+from glacierbase.errors import NotPlain, StatementRefused
 from glacierbase.executors.iceberg.ddl import run
 from glacierbase.executors.iceberg.ddl.name_mapping import updated_mapping
 from glacierbase.executors.iceberg.lakes import Lakes
