@@ -257,7 +257,7 @@ def is_selected(form: Form, expression: str) -> bool:
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> Iterator[None]:
     """Mark each test with its engines and its form; of those selected, the dearest files begin first.
 
-    Without an account, deselect its tests: pytest reports that, unlike a pass.
+    Without an account or a browser, deselect its tests: pytest reports that, unlike a pass.
     """
     before: set[tuple[str, frozenset[str]]] = set()
     for item in items:
@@ -268,7 +268,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kind = function_of(item.nodeid), frozenset(mark.name for mark in item.iter_markers())
         item.add_marker(form(item.nodeid, costs(), kind not in before).value)
         before.add(kind)
-    without = [item for item in items if item.get_closest_marker("account") and not os.environ.get(ACCOUNT)]
+    lacking = {mark for mark, found in (("account", os.environ.get(ACCOUNT)), ("browser", shutil.which("chromium"))) if not found}
+    without = [item for item in items if lacking & {mark.name for mark in item.iter_markers()}]
     if without:
         config.hook.pytest_deselected(items=without)
         items[:] = [item for item in items if item not in without]

@@ -46,11 +46,12 @@ def processor_seconds() -> float:
 
 
 class Measure:
-    """Write a line for each measured test and fixture, and first one for each test that was collected."""
+    """Write a line for each test that was collected, then one for each that passed, and for each shared fixture."""
 
     def __init__(self, file: Path) -> None:
         self._file = file.open("w", buffering=1)
-        self._shared = 0.0  # Of the current test: what its shared fixtures cost.
+        self._shared = 0.0  # What the shared fixtures of the current test cost.
+        self._passed = True
         self._spent: dict[str, float] = defaultdict(float)
 
     @pytest.hookimpl(tryfirst=True)
@@ -63,14 +64,16 @@ class Measure:
         if self._spent[function_of(item.nodeid)] > ENOUGH:
             pytest.skip("enough of its function is measured")
 
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        self._passed &= report.passed
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        is_measured = self._spent[function_of(item.nodeid)] <= ENOUGH
-        before, self._shared = processor_seconds(), 0.0
+        before, self._shared, self._passed = processor_seconds(), 0.0, True
         result = yield
         seconds = processor_seconds() - before - self._shared
         self._spent[function_of(item.nodeid)] += seconds
-        if is_measured:
+        if self._passed:
             self._write(test=item.nodeid, seconds=seconds)
         return result
 

@@ -1,4 +1,4 @@
-"""The page of `report` in Chromium. On request only: it requires the program `chromium`."""
+"""The page of `report` in Chromium, where the machine has the program `chromium`."""
 
 from __future__ import annotations
 
@@ -24,6 +24,8 @@ from tests.support.chromium import Chromium, chromium
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape
 from tests.unit.output.planted import planted
+
+pytestmark = pytest.mark.browser
 
 HOSTILE = "<img src=x onerror=\"document.title='broken'\"></script><!--<script>document.title='broken'</script>\u2028javascript:0"
 SHOWN = HOSTILE.replace("\u2028", "\\u2028")
