@@ -268,7 +268,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kind = function_of(item.nodeid), frozenset(mark.name for mark in item.iter_markers())
         item.add_marker(form(item.nodeid, costs(), kind not in before).value)
         before.add(kind)
-    lacking = {mark for mark, found in (("account", os.environ.get(ACCOUNT)), ("browser", shutil.which("chromium"))) if not found}
+    required = {"account": os.environ.get(ACCOUNT), "browser": shutil.which("chromium")}
+    lacking = {mark for mark, found in required.items() if not found}
     without = [item for item in items if lacking & {mark.name for mark in item.iter_markers()}]
     if without:
         config.hook.pytest_deselected(items=without)

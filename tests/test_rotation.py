@@ -27,7 +27,7 @@ def test_the_order_follows_from_the_seed() -> None:
 def test_what_the_budget_does_not_reach_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It ends after the part that uses the budget up, prints the command that repeats it, and fails if a test failed."""
+    """The run ends after the part that uses the budget up, prints the command that repeats it, and fails if a test failed."""
     clock = iter(range(0, 1000, 20))
     ran: list[str] = []
     monkeypatch.setattr(rotation, "collected", lambda: NODES)

@@ -86,4 +86,25 @@ BREAKS = (
         "    if False:",
         f"{_ALTERS}test_an_identifier_field_is_a_required_column_of_a_simple_type",
     ),
+    Break(
+        "a local write order changes the distribution of writes",
+        "executors/iceberg/ddl/orders.py",
+        'return None if order.locally else "range"',
+        'return "range"',
+        f"{_ALTERS}test_a_local_order_keeps_the_distribution",
+    ),
+    Break(
+        "a namespace that holds a view is dropped",
+        "executors/iceberg/ddl/namespaces.py",
+        'contents["view(s)"] = catalog.list_views(path)',
+        "catalog.list_views(path)",
+        f"{_TABLES}test_a_namespace_with_a_view_is_not_dropped",
+    ),
+    Break(
+        "a refused DROP is said to lack the right to read",
+        "executors/iceberg/errors.py",
+        '{"POST": "change", "DELETE": "drop"}',
+        '{"POST": "change"}',
+        "unit/executors/test_refused_rights.py::test_a_refusal_names_what_the_request_does",
+    ),
 )

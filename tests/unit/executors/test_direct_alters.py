@@ -171,6 +171,16 @@ def test_a_partition_field_has_the_name_that_its_statement_gives_it(table: Table
     assert table.fields("REPLACE PARTITION FIELD slot WITH days(at) AS day") == [(1002, "day", "day")]
 
 
+def test_a_local_order_keeps_the_distribution(table: Table) -> None:
+    """WRITE LOCALLY ORDERED BY sets no distribution of its own; WRITE ORDERED BY does."""
+    metadata = table.alter("WRITE LOCALLY ORDERED BY id")
+    assert metadata["default-sort-order-id"] == 1
+    assert "write.distribution-mode" not in metadata["properties"]
+    metadata = table.alter("WRITE UNORDERED", "WRITE LOCALLY ORDERED BY name")
+    assert metadata["properties"]["write.distribution-mode"] == "none"
+    assert table.alter("WRITE ORDERED BY id")["properties"]["write.distribution-mode"] == "range"
+
+
 def test_a_branch_of_an_empty_table_has_an_empty_snapshot(table: Table) -> None:
     """Each branch has its own snapshot as long as main has none; a replaced branch keeps its retention."""
     table.alter("CREATE BRANCH b RETAIN 2 DAYS WITH SNAPSHOT RETENTION 3 SNAPSHOTS 4 HOURS", "CREATE BRANCH c")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from contextlib import closing
 from typing import Any
@@ -101,6 +102,16 @@ def test_a_replaced_table_that_another_client_created_sorted_is_not_sorted(direc
     replaced = direct.metadata("a", "t")
     assert replaced["default-sort-order-id"] == 0
     assert [(order["order-id"], len(order["fields"])) for order in replaced["sort-orders"]] == [(1, 1), (0, 0)]
+
+
+def test_a_namespace_with_a_view_is_not_dropped(direct: Direct) -> None:
+    """A view of another client, which the SQL catalog keeps beside the tables, is in the namespace as a table is."""
+    with direct.lake.engine.begin() as connection:
+        connection.exec_driver_sql("INSERT INTO iceberg_tables VALUES ('lake', 'a', 'v', '/v.json', NULL, 'VIEW')")
+    with pytest.raises(StatementRefused, match=re.escape("not empty. Contains 1 view(s).")) as refused:
+        direct.run("DROP NAMESPACE lake.a CASCADE")
+    assert refused.value.error_class == "NamespaceNotEmptyException"
+    assert direct.lake.list_namespaces() == [("a",)]
 
 
 def test_names_of_no_namespace_need_the_engine(direct: Direct) -> None:
