@@ -629,4 +629,18 @@ BREAKS = (
         "unit/executors/test_direct_races.py::"
         "test_a_server_that_stages_no_table_refuses_to_create_one_in_place_of_another",
     ),
+    Break(
+        "a table that the branch creates and renames is shown as renamed",
+        "review/review.py",
+        "changes[names[-1]] = was if was is Change.CREATED else Change.RENAMED",
+        "changes[names[-1]] = Change.RENAMED",
+        "unit/review/test_review.py::test_without_a_replay_a_table_that_is_created_and_renamed_is_created",
+    ),
+    Break(
+        "files of a spec stay untouched where a table returns to a former one",
+        "review/copied_tables.py",
+        'before.shape.spec_id != after.shape.spec_id:\n        return f"left',
+        'before.shape.spec_id < after.shape.spec_id:\n        return f"left',
+        "unit/review/test_copied_tables.py::test_what_a_shape_does_not_show_is_compared",
+    ),
 )

@@ -77,6 +77,7 @@ OVERWRITTEN = {"operation": "overwrite", "deleted-data-files": "1", "added-data-
         ({}, specs(SHARD), (), (["+ partitioning: bucket(4, id)", "+ partition field bucket(4, id): shard"], "left in spec 0", 0)),
         (specs(FIELD), specs(SHARD), (), (["~ partition field bucket(4, id): id_bucket_4 -> shard"], "untouched", 0)),
         (specs(FIELD), specs(FIELD, last=2), (), (["~ spec id: 1 -> 2"], "left in spec 1", 0)),
+        (specs(FIELD), {}, (), (["- partitioning: bucket(4, id)"], "left in spec 1", 0)),
     ],
 )  # fmt: skip
 def test_what_a_shape_does_not_show_is_compared(

@@ -143,6 +143,15 @@ def test_a_type_of_format_version_3_is_refused_below_it(version: str, is_refused
     assert added == found
 
 
+@pytest.mark.parametrize(("default", "version", "is_refused"), [("3", "", False), ("1", "", True), ("3", "2", True)])
+def test_the_catalog_may_set_the_format_version_of_new_tables(default: str, version: str, is_refused: bool) -> None:
+    """The default of the catalog file counts where the statement sets no version."""
+    facts = replace(FACTS, defaults={"format-version": default})
+    declared = f" TBLPROPERTIES ('format-version' = '{version}')" if version else ""
+    found = raising("TY111", f"CREATE TABLE lake.a.t (x {{}}) USING iceberg{declared}", {"variant"}, facts=facts)
+    assert found == ({"variant"} if is_refused else set())
+
+
 def test_names_of_columns_of_metadata_are_reserved() -> None:
     """https://iceberg.apache.org/spec/#reserved-field-ids, https://hudi.apache.org/docs/sql_ddl, https://docs.delta.io/delta-change-data-feed/"""
     iceberg = {"_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"}
