@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import threading
+import time
+from concurrent.futures import Future
 
 import pytest
 
-from glacierbase.run.waiting import Caller
+from glacierbase.run.waiting import Caller, NoAnswer, result
 
 
 def named(name: str) -> list[threading.Thread]:
@@ -28,3 +30,12 @@ def test_a_thread_ends_after_its_last_call(is_ended: bool, monkeypatch: pytest.M
     assert answer.result(60)
     thread.join(60)
     assert not thread.is_alive()
+
+
+@pytest.mark.parametrize(("seconds", "grace_seconds"), [(0.05, 5), (5, 0.05)])
+def test_a_cancelled_wait_ends_at_its_time_limit_and_after_its_grace(seconds: float, grace_seconds: float) -> None:
+    """The earlier of both counts: a signal never makes a wait longer."""
+    began = time.monotonic()
+    with pytest.raises(NoAnswer):
+        result(Future[None](), seconds, lambda: True, grace_seconds)
+    assert time.monotonic() - began < 3
