@@ -117,6 +117,16 @@ def test_only_the_chosen_environments_references_are_resolved(folder: Folder) ->
     assert folder.error("prod").code == "UNSET_REFERENCE"
 
 
+def test_an_empty_secret_is_not_set(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
+    """CI services pass an empty value for a secret that does not exist; a variable that is no secret may be empty."""
+    monkeypatch.setenv("EMPTY", "")
+    folder.write(with_conf(a="${secret:EMPTY}"))
+    error = folder.error()
+    assert (error.code, error.data["references"]) == ("UNSET_REFERENCE", ("secret:EMPTY",))
+    folder.write(with_conf(a="<${env:EMPTY}>"))
+    assert folder.catalog().spark_conf["a"] == "<>"
+
+
 def test_secrets_are_masked_wherever_they_come_from(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Secrets from references, from files and under secret-sounding keys are masked; no repr shows the configuration."""
     monkeypatch.setenv("PLANTED", "canary-from-env")
