@@ -131,6 +131,13 @@ def test_annotations_have_the_place_and_what_to_do() -> None:
     assert message.splitlines()[1:] == ["why: Readers break.", "fix: Stop reads first."]
 
 
+def test_an_annotation_is_at_a_file_whatever_signs_its_name_holds() -> None:
+    """A comma would end the property of the file, and a colon its value."""
+    given = replace(finding(), path="migrations/shop/0042_price, tax: a=b 5%.sql")
+    [(_, properties, _)] = rendered("github", outcome(review(given)))
+    assert properties == {"file": given.path, "line": "4", "col": "7", "title": f"DS103 {TABLE}"}
+
+
 @pytest.mark.parametrize(("errors", "shown", "more"), [(10, 10, None), (11, 9, "2 more"), (300, 9, "291 more")])
 def test_at_most_ten_annotations_are_written(errors: int, shown: int, more: str | None) -> None:
     """A step shows no more; the last one says how many are left out."""
