@@ -546,4 +546,11 @@ BREAKS = (
         "True, now + grace_seconds",
         "unit/run/test_waiting.py::test_a_cancelled_wait_ends_at_its_time_limit_and_after_its_grace",
     ),
+    Break(
+        "a table is certain although a statement that may change any table may still take effect",
+        "history/timeline.py",
+        "        if event.event != EventType.UNKNOWN:\n            self._open.discard(key)",
+        "        self._open.discard(key)",
+        "unit/history/test_timeline.py::test_a_record_at_an_unknown_outcome_leaves_doubts_about_every_table",
+    ),
 )

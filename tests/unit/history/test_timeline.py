@@ -153,8 +153,12 @@ def test_a_history_without_records_has_no_timelines() -> None:
     assert history(None, None) == ()
 
 
-def lost(end: EventType | None, tables: str | None) -> Timeline:
-    """Return the timeline of a table after one file with a record, and a second one that ended so, or not at all."""
+def lost(end: EventType | None, tables: str | None, *, is_recorded: bool = False) -> Timeline:
+    """Return the timeline of a table after one file with a record, and a second one that ended so, or not at all.
+
+    Args:
+        is_recorded: whether the second one has a record of the table, too.
+    """
     first = Event(
         1, 1, "r", "lake", "dev", EventType.STARTED.value, State.RUNNING.value, "1", statement_total=1,
         tables='["lake.a.t"]', recorded_at=NOON,
@@ -163,7 +167,8 @@ def lost(end: EventType | None, tables: str | None) -> Timeline:
     events = [first, replace(first, sequence=2, event="applied", state="applied", details=details)]
     events.append(replace(first, sequence=3, version="2", tables=tables))
     if end:
-        events.append(replace(events[-1], sequence=4, event=end.value, state=end.value, details=None))
+        record = details if is_recorded else None
+        events.append(replace(events[-1], sequence=4, event=end.value, state=end.value, details=record))
     [found] = timelines(fold(events))
     return found
 
@@ -181,6 +186,12 @@ def test_a_file_that_is_not_understood_leaves_doubts_about_every_table(end: Even
     """The file names none of them, and its run may have been lost."""
     found = lost(end, None)
     assert (found.is_certain, found.unrecorded) == (False, ())
+
+
+@pytest.mark.parametrize(("end", "is_certain"), [(EventType.APPLIED, True), (EventType.UNKNOWN, False)])
+def test_a_record_at_an_unknown_outcome_leaves_doubts_about_every_table(end: EventType, is_certain: bool) -> None:
+    """The statement, which may change any table, may take effect after the record."""
+    assert lost(end, None, is_recorded=True).is_certain is is_certain
 
 
 def test_a_table_that_another_record_finds_under_a_new_name_was_renamed() -> None:
