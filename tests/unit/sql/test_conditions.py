@@ -8,13 +8,19 @@ from glacierbase.sql import read
 from glacierbase.sql.statement import Condition, MergeClause
 
 ALWAYS = [
-    "true", "1 = 1", "(true)", "NOT false", "a = 1 OR 1 = 1", "true AND 'x' = 'x'", "1 < 2", "1 <> 2", "a <=> a", "((2 >= 2))",
+    "true", "1 = 1", "(true)", "NOT false", "a = 1 OR 1 = 1", "true AND 'x' = 'x'", "1 < 2", "1 <> 2", "1 != 2", "a <=> a",
+    "((2 >= 2))",
 ]  # fmt: skip
 NEVER = [
     "false",
     "1 = 0",
     "a = NULL",
     "a <> a",
+    "a != a",
+    "a < a",
+    "a > a",
+    "1 != 1",
+    "1 <> 1",
     "a = 1 AND 1 = 2",
     "a IN (1) AND a = NULL",
     "a NOT IN (1, NULL)",
@@ -49,6 +55,8 @@ def test_a_condition_is_decided_by_its_text_or_depends_on_the_rows(text: str, ho
 def test_a_column_that_is_compared_with_itself_is_an_exception_for_null() -> None:
     """IS NOT NULL holds for all rows only where the column is required."""
     assert where("id = id AND t.a >= t.a").unless_null == {("id",), ("t", "a")}
+    for sign in ("=", "==", "<=", ">="):
+        assert (where(f"a {sign} a").holds, where(f"a {sign} a").unless_null) == (True, {("a",)}), sign
     assert where("a LIKE '%'").unless_null == {("a",)}
     assert where("length(a)  = length(a)").unless_null == {("length(a)",)}
     queried = where("id IN (SELECT id FROM t)")
