@@ -221,6 +221,7 @@ def test_a_table_that_the_branch_creates_loses_nothing(branch: ProjectFolder) ->
             [("a.b", "altered", "metadata only"), ("a.c", "dropped", "destructive")],
         ),
         ("ALTER TABLE a.b RENAME TO a.c", [("a.c", "renamed", "metadata only")]),
+        ("CREATE TABLE a.b (x INT); ALTER TABLE a.b RENAME TO a.c", [("a.c", "created", "metadata only")]),
         ("CREATE TABLE a.b (x INT); DROP TABLE a.b", []),
         ("CREATE VIEW a.v AS SELECT 1; DROP STREAM a.s", []),
     ],

@@ -602,21 +602,6 @@ def test_a_catalog_on_snowflake_is_rendered_only(branch: ProjectFolder) -> None:
     assert "snowflake has no engine on this machine" in result.warnings[0]
 
 
-def test_without_a_replay_a_table_that_is_created_and_renamed_is_created(branch: ProjectFolder) -> None:
-    """Only a table that existed before the branch is renamed; one that the branch creates and drops is not listed."""
-    (branch.root / "catalogs/shop.yaml").write_text(
-        "migrationExecutor: {type: snowflake, conf: {connection: {account: acme, database: LAKE}}}"
-    )
-    branch.file(
-        "0002_add.sql", "CREATE TABLE a.b (c INT); ALTER TABLE a.b RENAME TO a.d; ALTER TABLE a.e RENAME TO a.f"
-    )
-    branch.file("0003_gone.sql", "CREATE TABLE a.g (c INT); DROP TABLE a.g; DROP TABLE a.h")
-    [result] = reviewed(branch)
-    assert [(table.table, table.change.value) for table in result.tables] == [
-        ("a.d", "created"), ("a.f", "renamed"), ("a.h", "dropped"),
-    ]  # fmt: skip
-
-
 @pytest.mark.parametrize(
     ("implementation", "why"),
     [
