@@ -125,7 +125,7 @@ def test_the_search_works_by_keyboard(tab: Chromium, page: Path) -> None:
     assert tab.evaluate("document.getElementById('count').textContent") == "1 found"
     tab.press("ArrowDown", "ArrowUp", "Enter")
     tab.wait("location.hash === '#/shop/lake.a.t'")
-    assert tab.evaluate("document.activeElement.id") == "main"
+    tab.wait("document.activeElement.id === 'main'")
 
 
 def test_the_search_finds_a_column_by_its_comment(tab: Chromium, page: Path) -> None:
@@ -225,7 +225,7 @@ def test_the_tab_key_goes_from_the_skip_link_through_the_head_to_the_content(tab
     assert tab.evaluate("document.activeElement.closest('main') !== null")
     tab.evaluate("document.getElementById('skip').focus()")
     tab.press("Enter")
-    assert tab.evaluate("document.activeElement.id") == "main"
+    tab.wait("document.activeElement.id === 'main'")
 
 
 def test_back_returns_to_the_place_and_the_link(tab: Chromium, page: Path) -> None:
