@@ -13,6 +13,10 @@ from tests.costs.forms import KEPT, LINT, Form, form, is_left_out
 from tests.costs.table import Cost, Costs, costs, function_of, parsed, written
 from tests.support.project_folder import REPOSITORY
 
+# It needs an account.
+NOT_MEASURED = {
+    "tests/engines/test_migrate_snowflake.py::test_on_an_account_all_key_macros_compute_what_python_computes"
+}
 FUNCTION = re.compile(r"^def (test_\w+)", re.MULTILINE)
 SOME = Costs(
     {
@@ -33,7 +37,7 @@ def test_every_test_has_a_recorded_cost() -> None:
         for name in FUNCTION.findall(file.read_text("utf-8"))
     }
     assert len(names) > 3000
-    assert names ^ {function_of(node) for node in costs().tests} == set()
+    assert names ^ {function_of(node) for node in costs().tests} == NOT_MEASURED
 
 
 def test_the_lists_name_tests_that_exist() -> None:
