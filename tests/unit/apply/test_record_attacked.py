@@ -72,13 +72,13 @@ def test_a_read_that_cannot_begin_stops_nothing(world: World, monkeypatch: pytes
     assert world.kinds[-1] == ("failed", "1")
 
 
-def test_what_breaks_a_thread_breaks_no_run(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_breaks_a_thread_breaks_no_run(world: World) -> None:
     """A panic of a native library is no `Exception`."""
 
     def panic(table: str) -> None:
         raise SystemExit(3)
 
-    reads(monkeypatch, panic)
+    reads(world, panic)
     world.file("1_a.sql", CREATE)
     world.migrate()
     assert world.kinds == [("started", "1"), ("applied", "1")]
