@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import shutil
 import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 from weakref import WeakSet
@@ -236,13 +239,34 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
+def pytest_collection(session: pytest.Session) -> None:
+    """Import the selected files, in each worker from another one on: it compiles a part, and reads what the others compiled."""
+    if worker := getattr(session.config, "workerinput", None):
+        folder = Path(__file__).parent
+        files = [file for file in sorted(folder.rglob("test_*.py")) if holds_selected(file, session.config)]
+        start = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
+        for file in files[start:] + files[:start]:
+            with suppress(Exception):  # The collection reports it.
+                import_module(".".join(file.relative_to(folder.parent).with_suffix("").parts))
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """Leave what was collected to the end of the process: no later collection of garbage visits it."""
+    gc.freeze()
+    gc.enable()
+
+
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
     """Import no file that holds no selected test."""
-    if collection_path.name.startswith("test_") and collection_path.suffix == ".py":
-        path = collection_path.relative_to(config.rootpath).as_posix()
-        selects = {form: is_selected(form, config.getoption("markexpr")) for form in Form}
-        return is_left_out(collection_path, path, selects, costs()) or None
-    return None
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if is_test and not holds_selected(collection_path, config) else None
+
+
+def holds_selected(file: Path, config: pytest.Config) -> bool:
+    """Return whether a file may hold a test that `-m` selects."""
+    selects = {form: is_selected(form, config.getoption("markexpr")) for form in Form}
+    return not is_left_out(file, file.relative_to(config.rootpath).as_posix(), selects, costs())
 
 
 def is_selected(form: Form, expression: str) -> bool:

@@ -111,7 +111,9 @@ def test_a_failure_in_the_middle_leaves_no_file(tmp_path: Path, monkeypatch: pyt
 def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path) -> None:
     """A limit of 4 KiB for files stands for the disk."""
     # Python would leave bytecode that ends at the limit, and fail to import it later.
-    command = f"ulimit -f 4; PYTHONDONTWRITEBYTECODE=1 exec {sys.executable} -m glacierbase init --ci github --from index"
+    command = (
+        f"ulimit -f 4; PYTHONDONTWRITEBYTECODE=1 exec {sys.executable} -m glacierbase init --ci github --from index"
+    )
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.splitlines()[0].partition(": ")[2].partition(":")[0]) == (2, "UNREADABLE_FILE")
     assert list(tmp_path.iterdir()) == []
