@@ -12,21 +12,10 @@ from tests.support.project_folder import REPOSITORY
 from tests.support.sparks import DEFAULT
 
 
-def test_a_cell_in_ci_names_a_test_that_ci_selects() -> None:
-    """The second Spark has the tests of the sample, and Hudi has tests in its environment."""
+def test_a_cell_in_ci_names_a_test_that_exists() -> None:
+    """CI runs it with each commit, or in its rotating part. The second Spark has the tests of the sample."""
     tests = {(cell.name, spark): test for cell in CELLS for spark, (test, _) in cell.ci.items()}
-    command = [
-        sys.executable,
-        "-m",
-        "pytest",
-        "-n",
-        "0",
-        "--collect-only",
-        "-q",
-        "-m",
-        "not full",
-        *set(tests.values()),
-    ]
+    command = [sys.executable, "-m", "pytest", "-n", "0", "--collect-only", "-q", "-m", "", *set(tests.values())]
     done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout
     assert [test for test in tests.values() if test not in done.stdout] == []

@@ -25,7 +25,8 @@ def sections() -> Iterator[Section]:
     yield "Jars", "What the tests use on each Spark.", ("pyspark", "Iceberg", "Delta", "Hudi"), jars
     yield (
         "Cells",
-        "*In CI* are the named scenarios. Seconds of each scenario, as processes of the program, on two busy cores.",
+        "*In CI* are the named scenarios, with each commit or in the part of the tests that changes with it. Seconds of each"
+        " scenario, as processes of the program, on two busy cores.",
         ("format", "catalog", "engine", "store", "checked", *SCENARIOS),
         [_row(cell, spark, recorded.get((cell.name, spark))) for cell in CELLS for spark in cell.sparks or ("",)],
     )
