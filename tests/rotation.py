@@ -34,12 +34,9 @@ def main(arguments: Sequence[str]) -> int:
     waiting = list(parts(collected(), options.seed))
     tests, failed, start = sum(map(len, waiting)), 0, time.monotonic()
     print(f"seed {options.seed}: {tests} tests in the full form, {options.budget:.0f} s", flush=True)
-    # Half of the time that is left, since costs are processor time and some tests wait longer than they compute.
-    while waiting and (left := options.budget - (time.monotonic() - start)) > _LEAST:
-        chosen = [waiting.pop(0)]
-        while waiting and predicted([*chosen, waiting[0]]) <= left / 2:
-            chosen.append(waiting.pop(0))
+    while (left := options.budget - (time.monotonic() - start)) > _LEAST and (chosen := fitting(waiting, left)):
         failed |= run([node for part in chosen for node in part])
+        waiting = [part for part in waiting if part not in chosen]
     not_reached = Counter(node.partition("::")[0] for part in waiting for node in part)
     for file, count in sorted(not_reached.items()):
         print(f"not reached: {count} in {file}")
@@ -101,6 +98,20 @@ def _split(nodes: Sequence[str]) -> Iterator[list[str]]:
 def place(seed: str, text: str) -> bytes:
     """Return the place of a text in an order that follows from a seed."""
     return hashlib.sha256(f"{seed} {text}".encode()).digest()
+
+
+def fitting(parts: Sequence[list[str]], left: float) -> list[list[str]]:
+    """Return the next parts that fit into the time that is left, of several as many as fit into half of it.
+
+    Costs are processor time, and some tests wait longer than they compute.
+    """
+    fits = [part for part in parts if predicted([part]) <= left]
+    chosen = fits[:1]
+    for part in fits[1:]:
+        if predicted([*chosen, part]) > left / 2:
+            break
+        chosen.append(part)
+    return chosen
 
 
 def predicted(parts: Sequence[Sequence[str]]) -> float:

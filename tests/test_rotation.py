@@ -32,7 +32,7 @@ def test_what_the_budget_does_not_reach_is_named(
     ran: list[str] = []
     monkeypatch.setattr(rotation, "collected", lambda: NODES)
     monkeypatch.setattr(rotation.time, "monotonic", lambda: next(clock))
-    monkeypatch.setattr(rotation, "predicted", lambda parts: 100)
+    monkeypatch.setattr(rotation, "predicted", lambda parts: 15 * len(parts))
     monkeypatch.setattr(rotation, "run", lambda nodes: ran.extend(nodes) or 1)
     assert rotation.main(["--seed", "x", "--budget", "1m"]) == 1
     assert 0 < len(ran) < len(NODES)
@@ -40,6 +40,16 @@ def test_what_the_budget_does_not_reach_is_named(
     not_reached = {node.partition("::")[0] for node in NODES} - {node.partition("::")[0] for node in ran}
     assert lines[1:-2] == [f"not reached: 9 in {file}" for file in sorted(not_reached)]
     assert lines[-1] == "repeat: python -m tests.rotation --seed x --budget 60s"
+
+
+def test_a_part_that_exceeds_the_budget_waits_for_a_greater_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The parts after it run instead, as many as fit into half of the time."""
+    parts = [["dear"], ["a"], ["b"], ["c"]]
+    monkeypatch.setattr(rotation, "predicted", lambda parts: sum(500 if part == ["dear"] else 20 for part in parts))
+    assert rotation.fitting(parts, 90) == [["a"], ["b"]]
+    assert rotation.fitting(parts, 25) == [["a"]]
+    assert rotation.fitting(parts, 15) == []
+    assert rotation.fitting(parts, 600) == [["dear"]]
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("5m", 300), ("2h", 7200)])
