@@ -241,7 +241,8 @@ def pytest_configure(config: pytest.Config) -> None:
 
 def pytest_collection(session: pytest.Session) -> None:
     """Import the selected files, in each worker from another one on: it compiles a part, and reads what the others compiled."""
-    if worker := getattr(session.config, "workerinput", None):
+    worker = getattr(session.config, "workerinput", None)
+    if worker and not names_files(session.config):
         folder = Path(__file__).parent
         files = [file for file in sorted(folder.rglob("test_*.py")) if holds_selected(file, session.config)]
         start = len(files) * int(worker["workerid"].removeprefix("gw")) // worker["workercount"]
@@ -261,6 +262,11 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Import no file that holds no selected test."""
     is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
     return True if is_test and not holds_selected(collection_path, config) else None
+
+
+def names_files(config: pytest.Config) -> bool:
+    """Return whether the command line names files or tests."""
+    return any(".py" in argument for argument in config.args)
 
 
 def holds_selected(file: Path, config: pytest.Config) -> bool:
@@ -315,7 +321,7 @@ def scope(node: str) -> str:
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
     """Run the tests of a named file in this process, and all others in up to four; half of them wait for something."""
-    if any(".py" in argument for argument in config.args):
+    if names_files(config):
         return 0
     return min(4, (os.cpu_count() or 1) + 1)
 
