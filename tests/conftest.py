@@ -10,6 +10,7 @@ import signal
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -269,6 +270,7 @@ def names_files(config: pytest.Config) -> bool:
     return any(".py" in argument for argument in config.args)
 
 
+@cache
 def holds_selected(file: Path, config: pytest.Config) -> bool:
     """Return whether a file may hold a test that `-m` selects."""
     selects = {form: is_selected(form, config.getoption("markexpr")) for form in Form}

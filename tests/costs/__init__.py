@@ -1,1 +1,1 @@
-"""Processor time of each test, by which the quick, the long and the full form are cut."""
+"""Processor time of each test, from which its form follows: quick, lint, long or full."""
