@@ -19,7 +19,7 @@ from glacierbase.apply.approved import check_approved
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.locked import LockedCatalog, locked
 from glacierbase.apply.plan import Plan, Selection, check_resumes, check_substitutions, make_plan
-from glacierbase.apply.preview import pending_files, plan_result
+from glacierbase.apply.preview import pending_files, plan_result, with_found_engines
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import EngineVersion, MigrateResult, PendingResult, PlanResult
 from glacierbase.errors import GlacierbaseError
@@ -80,7 +80,8 @@ def pending(target: Target, result: PendingResult) -> PendingResult:
 
 def plan(target: Target, _: PlanResult, *, selection: Selection) -> PlanResult:
     """Return what the next `migrate` would run, statement by statement."""
-    return plan_result(target, Migrator(target).plan(_by_policy(target, selection)))
+    made = Migrator(target).plan(_by_policy(target, selection))
+    return with_found_engines(target, plan_result(target, made), made.files)
 
 
 def chosen(target: Target, selection: Selection, given: GivenPlan | None) -> Selection:

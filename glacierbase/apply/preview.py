@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.results import (
@@ -15,11 +17,12 @@ from glacierbase.apply.results import (
     PlanResult,
 )
 from glacierbase.catalogs.place import place
-from glacierbase.executors.direct import FileEngine
+from glacierbase.executors.direct import DIRECT, FileEngine
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.stores.live import LiveTables
 
 
 def pending_files(plan: Plan) -> tuple[PendingFile, ...]:
@@ -42,6 +45,34 @@ def plan_result(target: Target, plan: Plan) -> PlanResult:
         plan_required=target.catalog.plan_required,
         place=tuple(PlaceValue(key, _digest(value)) for key, value in place(target.catalog).items()),
     )
+
+
+def with_found_engines(target: Target, result: PlanResult, files: Sequence[Compiled]) -> PlanResult:
+    """Return a plan with the engines that its files will need, by the tables as they are now: `plan_result` reads none.
+
+    A table that cannot be read, or is not there yet, leaves the choice as it is.
+    """
+    engines = target.file_engines()
+    if engines.opener() is None:
+        return result
+    direct = [compiled for planned, compiled in zip(result.plan, files, strict=True) if planned.engine == DIRECT]
+    names = {whole for compiled in direct for named in compiled.named for _, whole in named.names if whole}
+    with LiveTables(target.catalog) as tables:
+        reasons = tables.why_not_direct(sorted(names))
+
+    def found(planned: PlannedFile, compiled: Compiled) -> PlannedFile:
+        why = next(_reasons(planned, compiled, reasons), None) if planned.engine == DIRECT else None
+        engine = engines.instead(why) if why else None
+        return replace(planned, engine=engine.name, needs_engine=engine.why) if engine else planned
+
+    return replace(result, plan=tuple(map(found, result.plan, files)))
+
+
+def _reasons(planned: PlannedFile, compiled: Compiled, reasons: Mapping[str, str]) -> Iterator[str]:
+    for number, named in enumerate(compiled.named, start=1):
+        for recorded, whole in named.names:
+            if whole and whole in reasons and number >= planned.resumes_at:
+                yield f"statement {number}: {recorded}: {reasons[whole]}"
 
 
 def _digest(text: str) -> str:

@@ -90,7 +90,7 @@ class CopyReader:
     def _table(self, name: str, place: str) -> CopiedTable | None:
         if self._places.get(name) == place:
             return self._tables[name]
-        # Its files may be gone, or be of a class that Spark does not accept; a column may have a type such as variant.
+        # Its files may be gone, or be of a class that Spark does not accept; its metadata may be invalid.
         with suppress(EngineError, ValueError):
             return CopiedTable.of(name, place, self._engine.metadata(place))
         return None

@@ -120,6 +120,11 @@ class LiveTables:
         answers = self._read_all(tables, lambda shapes, table: shapes.names_beside(table))
         return {table: answer for table, answer in answers.items() if isinstance(answer, tuple)}
 
+    def why_not_direct(self, tables: Iterable[str]) -> Mapping[str, str]:
+        """Return why tables cannot be changed without the engine, by table; those that can are left out."""
+        answers = self._read_all(tables, lambda shapes, table: shapes.why_not_direct(table))
+        return {table: answer for table, answer in answers.items() if isinstance(answer, str)}
+
     def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]]:
         """Yield the first values of a column as text, in batches. The engine returns all of them at once.
 
@@ -367,6 +372,10 @@ class TableShapes:
             ConfigurationError, EngineError: as for `read`.
         """
         return () if self.needs_engine(table) else self._reads().names_beside(qualified(self._catalog, table))
+
+    def why_not_direct(self, table: str) -> str | None:
+        """Return why PyIceberg does not change a table; None where it does. Raises as `read` does without a session."""
+        return self._reads().why_not_direct(qualified(self._catalog, table))
 
     def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]] | None:
         """Return the first values of a column, as `ShapeReader.values` does, of a table that does not require the engine."""

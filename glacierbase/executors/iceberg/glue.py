@@ -2,10 +2,21 @@
 
 from __future__ import annotations
 
+from typing import Any
+
+from pyiceberg.catalog import METADATA_LOCATION
 from pyiceberg.catalog.glue import GlueCatalog as _GlueCatalog
 
 from glacierbase.executors.iceberg.guard import Guarded
+from glacierbase.executors.iceberg.metadata import REFUSED
 
 
 class GlueCatalog(Guarded, _GlueCatalog):  # type: ignore[misc]
     """A catalog whose properties all come from the catalog file."""
+
+    def _convert_glue_to_iceberg(self, glue_table: Any) -> Any:
+        try:
+            return super()._convert_glue_to_iceberg(glue_table)
+        except REFUSED:
+            identifier = (glue_table["DatabaseName"], glue_table["Name"])
+            return self.kept_table(identifier, glue_table["Parameters"][METADATA_LOCATION])

@@ -13,11 +13,13 @@ from zlib import error as zlib_error
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.serializers import ToOutputFile
+from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadataV3
 from pyiceberg.typedef import IcebergBaseModel
 
 from glacierbase.errors import EngineError, OutcomeUnknown
 from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.iceberg.metadata import read_metadata
 from glacierbase.run.run import tag_uuid
 
 # All properties whose value PyIceberg imports and calls, and the classes of PyIceberg that they may name. `auth` is a mapping, in
@@ -87,6 +89,15 @@ class Guarded(Catalog):  # type: ignore[misc]
     statement: str | None = None
     notes_changes = False
     in_doubt = True
+
+    def kept_table(self, identifier: tuple[str, ...], location: str) -> Table:
+        """Return a table whose metadata PyIceberg refuses, with the types that it does not know.
+
+        Raises:
+            pyiceberg.exceptions.ValidationError: the metadata is invalid in another way.
+        """
+        metadata = read_metadata(self._load_file_io(location=location).new_input(location))
+        return Table(identifier, metadata, location, self._load_file_io(metadata.properties, location), self)
 
     def begin(self, statement: str | None) -> None:
         """Begin a statement, by its tag. Nothing of it is sent yet."""

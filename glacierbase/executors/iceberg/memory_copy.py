@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
+from pyiceberg.table.metadata import TableMetadata
 
 from glacierbase.errors import NotPlain
 from glacierbase.executors import CopiedView, CopyCheckpoint, CopyState, Session
@@ -13,6 +13,7 @@ from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.executor import IcebergExecutor, IcebergSession
 from glacierbase.executors.iceberg.guard import complete
 from glacierbase.executors.iceberg.memory import MemoryLakes
+from glacierbase.executors.iceberg.metadata import parsed
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of
 
@@ -71,7 +72,7 @@ class MemoryCopy(IcebergExecutor):
             for (catalog, *levels), properties in state.namespaces.items():
                 self._memory.open(catalog).make_namespace(tuple(levels), properties)
             for (catalog, *identifier), location in state.tables.items():
-                metadata = TableMetadataUtil.parse_raw(state.files[location].decode())
+                metadata = parsed(state.files[location].decode())
                 self._memory.open(catalog).keep(tuple(identifier), metadata, location)
 
     def checkpoint(self) -> CopyCheckpoint:

@@ -6,8 +6,11 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+from pydantic_core import PydanticSerializationError
+
 from glacierbase.errors import NotPlain
 from glacierbase.executors.iceberg.guard import complete
+from glacierbase.executors.iceberg.metadata import kept_types
 
 # What means nothing in the metadata of a table, and may be left out. -1 is no snapshot.
 _NOTHING: tuple[object, ...] = (None, [], {}, -1)
@@ -17,14 +20,20 @@ def check_preserved(table: Any) -> None:
     """Compare the metadata file of a table that PyIceberg has just loaded with what PyIceberg would write.
 
     Raises:
-        NotPlain: a part would be lost or changed, or the file is compressed, which PyIceberg would not repeat.
+        NotPlain: a part would be lost or changed, or the file is compressed, which PyIceberg would not repeat; or a column has a
+            type that PyIceberg does not know.
     """
+    if kept := kept_types(table.metadata):
+        raise NotPlain(f"PyIceberg does not know the type {' and '.join(kept)}")
     location = table.metadata_location
     if not location or ".gz." in location or location.endswith(".gz"):
         raise NotPlain(f"PyIceberg does not write metadata as in {location or 'its catalog'}")
     with table.io.new_input(location).open() as stream:
         raw = json.loads(stream.read())
-    written = json.loads(complete(table.metadata).model_dump_json())
+    try:
+        written = json.loads(complete(table.metadata).model_dump_json())
+    except PydanticSerializationError as error:  # A default of a type without such defaults in PyIceberg.
+        raise NotPlain(f"PyIceberg does not write the metadata {location.rpartition('/')[2]}: {error}") from error
     if place := next(lost("", raw, written), None):
         raise NotPlain(
             f"PyIceberg would not preserve {place.lstrip('/')} of the metadata {location.rpartition('/')[2]}"

@@ -10,7 +10,7 @@ from functools import partial
 from typing import Any
 from urllib.parse import urlsplit
 
-from pyiceberg.catalog.rest import OAUTH2_SERVER_URI, Endpoints
+from pyiceberg.catalog.rest import OAUTH2_SERVER_URI, Endpoints, TableResponse
 from pyiceberg.catalog.rest import RestCatalog as _RestCatalog
 from pyiceberg.exceptions import CommitFailedException, TableAlreadyExistsError
 from requests import PreparedRequest, Response, Session
@@ -19,6 +19,7 @@ from urllib3.exceptions import ConnectTimeoutError, HTTPError, NewConnectionErro
 
 from glacierbase.errors import OutcomeUnknown
 from glacierbase.executors.iceberg.guard import Guarded, check_implementations
+from glacierbase.executors.iceberg.metadata import REFUSED, invalid, with_kept_types
 from glacierbase.executors.iceberg.opened import WAIT_SECONDS
 from glacierbase.model.logins import client_of
 from glacierbase.run.waiting import CALL_SECONDS
@@ -97,6 +98,18 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         if response.status_code in _WITHOUT_EFFECT:
             self.in_doubt = before
         return response
+
+    def load_table(self, identifier: Any) -> Any:
+        """Load a table; once more if PyIceberg refuses the answer, to read it with the types that PyIceberg does not know."""
+        try:
+            return super().load_table(identifier)
+        except REFUSED as error:
+            response = self._session.get(self.url(Endpoints.load_table, **self._split_identifier_for_path(identifier)))
+            response.raise_for_status()
+            with invalid(error):
+                answer = response.json()
+                loaded = TableResponse.model_validate(answer | {"metadata": with_kept_types(answer["metadata"])})
+            return self._response_to_table(self.identifier_to_tuple(identifier), loaded)
 
     def new_replacement(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> None:
         """Create a table in two requests, as Iceberg does: the server may give it other properties."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
 from typing import Any, TypeVar
 
-from glacierbase.errors import OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.errors import NotPlain, OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.opened import not_installed, open_catalog
 from glacierbase.executors.iceberg.properties import opening
@@ -59,6 +58,14 @@ class ShapeReader:
             EngineError: the catalog does not answer, or refuses, or the table is not an Iceberg table.
         """
         return self._answer(lambda: self._loaded(table, shape_of))
+
+    def why_not_direct(self, table: str) -> str | None:
+        """Return why PyIceberg does not change a table, as a clause; None where it does, and as for `read`.
+
+        Raises:
+            ConfigurationError, EngineError: as for `read`.
+        """
+        return self._answer(lambda: self._loaded(table, _why_not_preserved))
 
     def past(self, table: str, since: str | None) -> Past | None:
         """Return the versions of a table that its metadata still lists; None as for `read`.
@@ -151,6 +158,16 @@ class ShapeReader:
         return self._opened[name]
 
 
+def _why_not_preserved(_: str, table: Any) -> str | None:
+    from glacierbase.executors.iceberg.preserved import check_preserved
+
+    try:
+        check_preserved(table)
+    except NotPlain as error:
+        return error.message
+    return None
+
+
 def _listed(catalog: Any, name: str, levels: _Path) -> ListedNames:
     def names(paths: Sequence[_Path]) -> tuple[str, ...]:
         return tuple(sorted(name_of((name, *path)) for path in paths))
@@ -181,15 +198,16 @@ def shape_from_json(name: str, metadata: str) -> Shape:
     try:
         from pyiceberg.exceptions import ValidationError
         from pyiceberg.table import Table
-        from pyiceberg.table.metadata import TableMetadataUtil
+
+        from glacierbase.executors.iceberg.metadata import parsed
     except ImportError as error:
         raise not_installed(error) from error
     try:
-        parsed = TableMetadataUtil.parse_raw(metadata)
+        read = parsed(metadata)
     except ValidationError as error:
         raise ValueError(f"PyIceberg does not read it: {error}") from error
     # Without access to files, the import of which takes longer than all else here.
-    return shape_of(name, Table((name,), parsed, "", None, None))
+    return shape_of(name, Table((name,), read, "", None, None))
 
 
 def shape_of(name: str, table: Any) -> Shape:
@@ -221,9 +239,11 @@ def columns_of(schema: Any) -> tuple[Column, ...]:
 
 def _columns(fields: Any, above: _Path = ()) -> Iterator[tuple[_Path, Column]]:
     """Yield each field with its path, and after it the fields inside."""
+    from glacierbase.executors.iceberg.metadata import default_of
+
     for field in fields:
         path = (*above, field.name)
-        default = None if field.write_default is None else json.dumps(field.write_default, default=str)
+        default = default_of(field)
         yield path, Column(field.field_id, name_of(path), _type(field.field_type), field.required, field.doc, default)
         yield from _columns(_inside(field.field_type), path)
 

@@ -21,6 +21,7 @@ from sqlalchemy.orm import Session
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.iceberg.errors import database_locked
 from glacierbase.executors.iceberg.guard import Guarded, reading_metadata
+from glacierbase.executors.iceberg.metadata import REFUSED
 from glacierbase.executors.iceberg.properties import OWN_FOLDER, STRICT
 from glacierbase.model.catalog import EMBEDDED_FOLDER
 from glacierbase.model.command import command
@@ -62,7 +63,11 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
         if folder := self.properties.get(OWN_FOLDER):
             _check_own(orm_table.metadata_location, Path(folder))
         with reading_metadata(orm_table.metadata_location):
-            return super()._convert_orm_to_iceberg(orm_table)
+            try:
+                return super()._convert_orm_to_iceberg(orm_table)
+            except REFUSED:
+                namespace = self.identifier_to_tuple(orm_table.table_namespace)
+                return self.kept_table((*namespace, orm_table.table_name), orm_table.metadata_location)
 
     def create_tables(self) -> None:
         """Create the tables of the catalog that are missing, unless another process creates them at the same time."""

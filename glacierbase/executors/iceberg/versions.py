@@ -31,12 +31,13 @@ def past_of(name: str, table: Any, since: str | None, shape_of: Callable[[str, A
 
 def _versions(name: str, table: Any, files: list[str], shape_of: Callable[[str, Any], Shape]) -> Iterator[Version]:
     """Yield the versions of these metadata files, newest first, up to the first deleted file."""
-    from pyiceberg.serializers import FromInputFile
     from pyiceberg.table import Table
+
+    from glacierbase.executors.iceberg.metadata import read_metadata
 
     for file in reversed(files):
         try:
-            metadata = FromInputFile.table_metadata(table.io.new_input(file))
+            metadata = read_metadata(table.io.new_input(file))
         except FileNotFoundError:
             return
         yield _version(name, Table(table.name(), metadata, file, table.io, None), shape_of)

@@ -91,11 +91,11 @@ def test_what_a_shape_does_not_show_is_compared(
 
 
 def test_metadata_is_read_once_for_a_location_and_an_unsupported_table_is_left_out() -> None:
-    """PyIceberg does not support the type variant; the engine does not describe a table whose files are gone."""
+    """PyIceberg refuses invalid metadata; the engine does not describe a table whose files are gone."""
 
     class Engine:
         def __init__(self) -> None:
-            self.places = {"lake.a.t": "first", "lake.a.v": "variant", "lake.a.w": "gone"}
+            self.places = {"lake.a.t": "first", "lake.a.v": "invalid", "lake.a.w": "gone"}
             self.reads: list[str] = []
 
         def locations(self) -> dict[str, str]:
@@ -106,7 +106,7 @@ def test_metadata_is_read_once_for_a_location_and_an_unsupported_table_is_left_o
             if location == "gone":
                 raise StatementRefused("X", "its files are gone")
             text = metadata("id")
-            return text.replace('"type": "string"', '"type": "variant"') if location == "variant" else text
+            return text.replace('"type": "string"', '"type": []') if location == "invalid" else text
 
     engine = Engine()
     reader = CopyReader(engine)  # type: ignore[arg-type]
@@ -114,4 +114,4 @@ def test_metadata_is_read_once_for_a_location_and_an_unsupported_table_is_left_o
     assert reader.unread == ("lake.a.v", "lake.a.w")
     engine.places["lake.a.t"] = "second"
     assert reader.read()["lake.a.t"].metadata == "second"
-    assert engine.reads == ["first", "variant", "gone", "second"]
+    assert engine.reads == ["first", "invalid", "gone", "second"]
