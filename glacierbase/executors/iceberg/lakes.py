@@ -12,6 +12,7 @@ from typing import Any
 from glacierbase.errors import ConfigurationError, NotPlain, OutcomeUnknown, StatementRefused, TableNotFound
 from glacierbase.executors import ListedTable
 from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.iceberg.metadata import with_shared_parts
 from glacierbase.executors.iceberg.opened import open_catalog
 from glacierbase.executors.iceberg.preserved import check_preserved
 from glacierbase.executors.iceberg.properties import opening
@@ -136,6 +137,7 @@ class Lakes:
                 raise NotPlain(error.message) from error
             raise StatementRefused(error.error_class, error.message, hint=error.hint) from error
         self._whole.add(table.metadata_location)
+        table.metadata = with_shared_parts(table.metadata)
         return table
 
     def _check(self, table: Any) -> None:

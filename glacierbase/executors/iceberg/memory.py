@@ -25,6 +25,7 @@ from glacierbase.errors import NotPlain
 from glacierbase.executors.iceberg.executor import IcebergSession
 from glacierbase.executors.iceberg.guard import Guarded
 from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.iceberg.metadata import with_shared_parts
 from glacierbase.model.catalog import Catalog as ConfiguredCatalog
 from glacierbase.model.shape import Shape
 from glacierbase.sql import read
@@ -81,7 +82,7 @@ class MemoryCatalog(Guarded, MetastoreCatalog):  # type: ignore[misc]
 
     def keep(self, name: _Identifier, metadata: TableMetadata, location: str) -> Table:
         """Set the metadata of a table."""
-        self._tables[name] = Table(name, metadata, location, NoFiles(), self)
+        self._tables[name] = Table(name, with_shared_parts(metadata), location, NoFiles(), self)
         return self._tables[name]
 
     def make_namespace(self, name: _Identifier, properties: Mapping[str, str] | None = None) -> None:

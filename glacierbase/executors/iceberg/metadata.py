@@ -123,6 +123,21 @@ def _is_known(name: str) -> bool:
     return True
 
 
+class _Shared(list):  # type: ignore[type-arg]
+    """Parts of metadata, which never change: a copy of the metadata has the same ones."""
+
+    def __add__(self, more: Any) -> _Shared:
+        return _Shared([*self, *more])
+
+    def __deepcopy__(self, _: Any) -> _Shared:
+        return _Shared(self)
+
+
+def with_shared_parts(metadata: TableMetadata) -> TableMetadata:
+    """Return metadata whose deep copies, which PyIceberg makes at each change, share its schemas, snapshots and other lists."""
+    return metadata.model_copy(update={name: _Shared(part) for name, part in metadata if isinstance(part, list)})
+
+
 def kept_types(metadata: TableMetadata) -> list[str]:
     """Return the types that PyIceberg does not know, of the columns of all schemas of a table."""
     types = (schema.find_type(number) for schema in metadata.schemas for number in schema.field_ids)

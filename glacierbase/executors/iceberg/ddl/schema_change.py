@@ -144,7 +144,9 @@ class SchemaChange:
         equal = (
             schema.schema_id
             for schema in former
-            if set(schema.identifier_field_ids) == set(ids) and schema.as_struct() == new.as_struct()
+            if len(schema.fields) == len(new.fields)
+            and set(schema.identifier_field_ids) == set(ids)
+            and schema.fields == new.fields
         )
         schema_id = next(equal, max(schema.schema_id for schema in former) + 1)
         return Schema(*fields, schema_id=schema_id, identifier_field_ids=sorted(ids))
