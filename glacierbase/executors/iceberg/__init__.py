@@ -7,6 +7,7 @@ Catalogs:
 
 Tables:
 - `shape`, `versions`: the shapes and the versions of users' tables.
+- `metadata`: metadata with types that PyIceberg does not know, and with parts that its copies share.
 - `preserved`: whether a commit of PyIceberg would lose a part of a table's metadata.
 - `values`, `arrow`: the values of a column of a user's table; the columns of an Arrow or Parquet file.
 
