@@ -20,6 +20,7 @@ from glacierbase.errors import GlacierbaseError, MigrationFileError, SeveralErro
 from glacierbase.migrations.compiled import Compiled, TemplateNames
 from glacierbase.migrations.worker import NO_MEMORY, Examiner, from_answer, to_line, to_request
 from glacierbase.model.migration import Migration
+from glacierbase.run.pythons import with_this_path
 
 T = TypeVar("T")
 
@@ -31,9 +32,7 @@ _LONGEST_ANSWER = 48 * 2**20
 _SECONDS_IN_ALL, _SECONDS_EACH, _MOST_SECONDS = 60.0, 0.01, 900.0
 _MOST_HELD = 100 * 2**20
 
-_START = (
-    "import json, sys; sys.path[:] = json.loads(sys.argv[1]); from glacierbase.migrations.worker import main; main()"
-)
+_START = "from glacierbase.migrations.worker import main; main()"
 # Variables that Python may need to start; the worker receives no others.
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "PYTHONHOME")
 
@@ -195,12 +194,11 @@ def _start(arguments: Sequence[str], environ: Mapping[str, str]) -> subprocess.P
     """Start the process of a worker.
 
     Args:
-        arguments: the module path as JSON, and what `glacierbase.migrations.worker.main` requires.
+        arguments: what `glacierbase.migrations.worker.main` requires.
         environ: its variables.
     """
-    # `-I`: the working directory, PYTHON* variables and the user's packages do not affect what is imported.
     return subprocess.Popen(
-        [sys.executable, "-I", "-c", _START, *arguments], env=environ, cwd=Path(sys.executable).anchor,
+        with_this_path(_START, *arguments), env=environ, cwd=Path(sys.executable).anchor,
         stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
 
@@ -215,9 +213,8 @@ class _Worker:
     def __init__(self) -> None:
         self.seconds = 0.0
         self._names: TemplateNames | None = None
-        path = json.dumps([str(Path(entry).absolute()) for entry in sys.path])
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        self._process = _start([path, str(_SECONDS), str(_MEMORY)], kept)
+        self._process = _start([str(_SECONDS), str(_MEMORY)], kept)
         assert self._process.stdout
         self._answers = select.poll()
         self._answers.register(self._process.stdout, select.POLLIN)

@@ -65,7 +65,7 @@ def from_answer(migration: Migration, dialect: str, answer: Mapping[str, Any]) -
 
 def main() -> None:
     """Answer requests until the input ends. `sys.argv` holds the seconds for each and the bytes of memory for all."""
-    seconds, memory = float(sys.argv[2]), int(sys.argv[3])
+    seconds, memory = float(sys.argv[1]), int(sys.argv[2])
     _restore_signals()
     enough = _limit_memory(memory)
     _write({"ready": True})

@@ -6,6 +6,6 @@
 - `clock`, `waiting`: the clocks of leases and waits; threads and waits with a time limit.
 - `activity`: the current activities of a command.
 - `files`, `cache`, `sealed`: read and write files safely; the user's cache folder, and its entries with a digest.
-- `git`, `user_command`: run git, and the commands of hooks.
+- `git`, `user_command`, `pythons`: run git, the commands of hooks, and another Python.
 - `packages`, `installed`: objects that installed packages add; where glacierbase was installed from.
 """

@@ -480,6 +480,20 @@ BREAKS = (
         "unit/stores/test_choice.py::test_an_embedded_store_of_a_project_elsewhere_is_refused",
     ),
     Break(
+        "a Python that is started imports modules of the checkout",
+        "run/pythons.py",
+        'return [str(python), "-I", *arguments]',
+        "return [str(python), *arguments]",
+        "unit/executors/test_planted_modules.py::test_a_python_that_is_started_imports_nothing_from_the_checkout",
+    ),
+    Break(
+        "a Python that Spark starts imports modules of the checkout",
+        "executors/spark/gateway.py",
+        '"PYTHONSAFEPATH": "1",',
+        "",
+        "unit/executors/test_planted_modules.py::test_a_python_that_is_started_imports_nothing_from_the_checkout",
+    ),
+    Break(
         "another Python has the Spark of the Python that runs glacierbase",
         "executors/worker/start.py",
         'r"PYTHON|PYSPARK_|SPARK_HOME$"',

@@ -19,7 +19,7 @@ from tests.support.project_folder import REPOSITORY
 _SHELLS = {
     "": ["bash", "-e"],
     "bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"],
-    "python": [sys.executable],
+    "python3 -I {0}": [sys.executable, "-I"],
 }
 _ACTION = "./.github/actions/glacierbase"
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
@@ -60,7 +60,7 @@ class Machine:
         self._program("glacierbase", f'exec "{sys.executable}" -m glacierbase "$@"')
         self._program("pip", f'echo "$@" >> "{self.temp}/installed"')
         # A virtual environment gets the same programs.
-        venv = f'if [ "$1 $2" = "-m venv" ]; then mkdir -p "$3" && cp -R "{self._programs}" "$3/bin" && exit; fi'
+        venv = f'if [ "$1 $2 $3" = "-I -m venv" ]; then mkdir -p "$4" && cp -R "{self._programs}" "$4/bin" && exit; fi'
         self._program("python3", f'{venv}\nexec "{sys.executable}" "$@"')
 
     def _program(self, name: str, line: str) -> None:

@@ -184,7 +184,6 @@ def _become(files: Sequence[int]) -> None:
     time.tzset()
     if request["kind"] == "worker":
         os.close(server)
-        sys.path[:] = json.loads(request["arguments"][0])
         sys.argv = ["-c", *request["arguments"]]
         import_module("glacierbase.migrations.worker").main()
     else:

@@ -155,6 +155,7 @@ def _launch(
             "JAVA_HOME": str(java_home),
             "SPARK_HOME": str(home),  # Otherwise a script runs another Python to find it.
             "SPARK_CONNECT_MODE": "0",
+            "PYTHONSAFEPATH": "1",  # Spark 4 starts `python3 -m` to find data sources written in Python.
             "_PYSPARK_DRIVER_CONN_INFO_PATH": str(folder / _CONNECTION_INFO),
         },
     )

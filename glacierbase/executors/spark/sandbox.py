@@ -15,6 +15,7 @@ from glacierbase.executors.spark import confine, memory_files
 from glacierbase.executors.spark.installed import spark_home
 from glacierbase.executors.spark.java import java_files
 from glacierbase.run.cache import cache_folder
+from glacierbase.run.pythons import isolated
 
 # Variables that scripts and Java require. None of them holds a secret.
 _KEPT = ("PATH", "LANG", "LC_ALL", "TZ")
@@ -176,7 +177,7 @@ class JvmSandbox:
         spark = [spark_home() / "bin", spark_home() / "jars"]
         readable = [*_SYSTEM, *map(str, (*java, *spark, self.folder)), *jars]
         writable = [self._path("tmp"), self._path("warehouse"), "/dev/null"]
-        return [sys.executable, "-I", "-S", confine.__file__, *readable, "--", *writable, "--"]
+        return isolated(sys.executable, "-S", confine.__file__, *readable, "--", *writable, "--")
 
     def _policy(self, jars: Sequence[Path], others: Sequence[Path]) -> str:
         """Return the policy: https://docs.oracle.com/en/java/javase/17/security/permissions-jdk1.html

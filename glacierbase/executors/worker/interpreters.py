@@ -11,6 +11,7 @@ from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.model.catalog import Catalog
+from glacierbase.run.pythons import isolated
 
 OLDEST = (3, 10)
 # A Python starts in some hundredths of a second.
@@ -65,7 +66,7 @@ def _version(path: Path) -> tuple[int, ...] | None:
     """Return the version of the Python at `path`; None if that is another program, or does not answer."""
     try:
         done = subprocess.run(
-            [path, "-I", "-c", _PROBE], capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
+            isolated(path, "-c", _PROBE), capture_output=True, text=True, errors="replace", stdin=subprocess.DEVNULL,
             timeout=_VERSION_SECONDS, check=False,
         )  # fmt: skip
     except (OSError, subprocess.TimeoutExpired):

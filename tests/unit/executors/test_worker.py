@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import sysconfig
 import threading
 import time
 import venv
@@ -343,10 +344,23 @@ def test_another_python_has_its_own_packages_and_its_own_spark(
     check_installed(catalog, Run.here(catalog.file.parent.parent))
 
 
+def test_a_python_outside_a_virtual_environment_has_the_users_packages(
+    catalog: Catalog, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`migrationExecutor.python` may be the Python of the system, where `pip install --user` installed the engine."""
+    base = str(Path(sys._base_executable).resolve())  # type: ignore[attr-defined]
+    monkeypatch.setenv("HOME", str(tmp_path))
+    place = sysconfig.get_path("purelib", "posix_user", {"userbase": str(tmp_path / ".local")})
+    (install_words(Path(place)) / "tests").symlink_to(REPOSITORY / "tests")
+    (Path(place) / "packages.pth").write_text(sysconfig.get_path("purelib"))
+    check_installed(replace(catalog, python=base), Run.here(catalog.file.parent.parent))
+
+
 def test_a_worker_that_dies_at_its_start_is_one_clear_error(catalog: Catalog) -> None:
     """The message has the last line that it printed."""
     path = catalog.file.parent / "broken-python"
-    path.write_text('#!/bin/sh\n[ "$1" = -I ] && exec ' + sys.executable + ' "$@"\necho no room >&2\nexit 3\n')
+    # Only the program that asks for the version is short.
+    path.write_text(f'#!/bin/sh\n[ $# = 3 ] && exec {sys.executable} "$@"\necho no room >&2\nexit 3\n')
     path.chmod(0o755)
     with pytest.raises(EngineUnavailable) as caught:
         opened(replace(catalog, python=str(path)), None)
