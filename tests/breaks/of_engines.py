@@ -480,6 +480,27 @@ BREAKS = (
         "unit/stores/test_choice.py::test_an_embedded_store_of_a_project_elsewhere_is_refused",
     ),
     Break(
+        "a server sets any property of its client",
+        "executors/iceberg/rest.py",
+        "if _SETS.fullmatch(key) and own.get(key) != value",
+        "if own.get(key) != value",
+        "unit/executors/test_server_properties.py::test_a_property_that_is_not_listed_is_not_used",
+    ),
+    Break(
+        "a table sets any property by which its files are accessed",
+        "executors/iceberg/guard.py",
+        "self._of_files(properties or {})",
+        "properties or {}",
+        "unit/executors/test_server_properties.py::test_a_property_that_is_not_listed_is_not_used",
+    ),
+    Break(
+        "a store that a server names gets the credentials of the catalog file",
+        "executors/iceberg/rest.py",
+        'self._stores.check(str(answered["s3.endpoint"]))',
+        "pass",
+        "unit/executors/test_server_properties.py::test_a_store_that_the_catalog_file_does_not_name_gets_no_credentials_of_the_file",
+    ),
+    Break(
         "a Python that is started imports modules of the checkout",
         "run/pythons.py",
         'return [str(python), "-I", *arguments]',

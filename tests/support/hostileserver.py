@@ -47,6 +47,7 @@ class HostileServer:
         tables: the metadata of each table, by its name.
         config: of the catalog, as the server decides it; `defaults`, which the client's own go before.
         table_config: goes with every table.
+        storage_credentials: the properties of the credentials that go with every table, for all locations.
         table_properties: in the metadata of every table; `commit_properties` only in the answer to a commit.
         silent: whether a request is never answered, by its method and path.
         writes: writes the answer to a request into the socket instead, by its method and path; returns whether it did.
@@ -59,6 +60,7 @@ class HostileServer:
     config: dict[str, Any] = field(default_factory=dict)
     defaults: dict[str, Any] = field(default_factory=dict)
     table_config: dict[str, Any] = field(default_factory=dict)
+    storage_credentials: dict[str, Any] = field(default_factory=dict)
     table_properties: dict[str, str] = field(default_factory=dict)
     commit_properties: dict[str, str] = field(default_factory=dict)
     silent: Callable[[str], bool] = lambda request: False
@@ -91,6 +93,7 @@ class HostileServer:
             "metadata-location": f"{metadata['location']}/metadata/00001-a.metadata.json",
             "metadata": metadata | {"properties": properties},
             "config": self.table_config,
+            "storage-credentials": [{"prefix": "", "config": self.storage_credentials}],
         }
 
 

@@ -104,9 +104,13 @@ class Guarded(Catalog):  # type: ignore[misc]
         self.statement, self.in_doubt = statement, not self.notes_changes
 
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
-        """Check first: PyIceberg calls this with the properties of each table that it loads."""
+        """Check first: PyIceberg calls this with the properties of each table that it loads, and would use them all."""
         check_implementations(properties or {}, f"the table with the metadata {location}")
-        return super()._load_file_io(properties or {}, location)
+        return super()._load_file_io(self._of_files(properties or {}), location)
+
+    def _of_files(self, _properties: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the properties of a table that decide how its files are accessed: none, unless the catalog's server sends them."""
+        return {}
 
     def new_table(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> None:
         """Create a table where the catalog places it."""

@@ -31,6 +31,29 @@ _ANSWER = ("rest.client.socket-timeout-ms", "30000")
 LARGEST = 64 * 2**20
 _CHUNK = 2**16
 _GZIP = ("gzip", "x-gzip")
+# What the server's answers may set; of all other keys, the catalog file's value or PyIceberg's default counts. The keys of files
+# are those by which a server places files and hands out credentials. Not listed: what signs requests, chooses certificates, roles
+# and profiles of this machine, requests tokens for another audience, or leads credentials elsewhere.
+_OF_FILES = (
+    r"s3\.(endpoint|region|access-key-id|secret-access-key|session-token|force-virtual-addressing)|client\.region"
+    r"|s3\.(signer|signer\.uri|signer\.endpoint|retry-strategy-impl)|py-io-impl"
+    r"|gcs\.(project-id|oauth2\.token|oauth2\.token-expires-at)|adls\.sas-token(\..+)?"
+)
+_OF_CATALOG = (
+    r"uri|prefix|warehouse|oauth2-server-uri|token|namespace-separator|view-endpoints-supported"
+    r"|header\.X-Iceberg-Access-Delegation"
+)
+_SETS_FILES = re.compile(_OF_FILES)
+_SETS = re.compile(f"{_OF_CATALOG}|{_OF_FILES}")
+# The credentials for S3: of one source only, because a session token belongs to its key.
+_S3_LOGIN = ("s3.access-key-id", "s3.secret-access-key")
+# With a service that signs, this access to files sends no credentials to the store.
+_UNSIGNED_FILES = "pyiceberg.io.fsspec.FsspecFileIO"
+_OWN_LOGIN = (
+    *_S3_LOGIN,
+    "s3.session-token",
+    *(f"client.{key}" for key in ("access-key-id", "secret-access-key", "session-token")),
+)
 _PORTS = {"http": 80, "https": 443}
 # Answers after which a request may succeed. PyIceberg repeats a request after a refused token only.
 _BUSY = (429, 500, 502, 503, 504)
@@ -47,6 +70,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
 
     adds_properties = False
     notes_changes = True
+    properties: dict[str, Any]
 
     def __init__(self, name: str, wait_seconds: float = WAIT_SECONDS, **properties: str) -> None:
         """Args:
@@ -57,14 +81,26 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         connect, answer = (int(properties.get(*timeout)) / 1000 or None for timeout in (_CONNECT, _ANSWER))
         self._timeouts = connect, answer
         self._origins = Origins(name, properties["uri"], properties.get("oauth2-server-uri", properties["uri"]))
+        self._stores = Origins(name, properties.get("s3.endpoint", ""))
+        # Properties of files that the server's configuration sets.
+        self._configured: dict[str, Any] = {}
         self._client_id = client_of(properties.get("credential", ""))
         # The time-outs of this catalog are the only bound that the catalog file gives for the server's work.
         self.commit_seconds = sum(timeout or CALL_SECONDS for timeout in self._timeouts)
         super().__init__(name, **properties)
 
-    def _create_session(self) -> Any:
-        """Check first: PyIceberg calls this before it requests the server's configuration, and with the answer's properties."""
+    def _fetch_config(self) -> None:
+        """Keep of the server's configuration, its defaults included, only what it may set."""
+        own = self.properties
+        super()._fetch_config()
         check_implementations(self.properties, f"the server of the catalog {self.name}")
+        answered = {
+            key: value for key, value in self.properties.items() if _SETS.fullmatch(key) and own.get(key) != value
+        }
+        self._configured = {key: value for key, value in answered.items() if _SETS_FILES.fullmatch(key)}
+        self.properties = {**own, **answered}
+
+    def _create_session(self) -> Any:
         session = super()._create_session()
         # The adapter of SigV4 would wait as long as a server requests, and read its answer.
         for adapter in session.adapters.values():
@@ -119,12 +155,21 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         except CommitFailedException as error:
             raise TableAlreadyExistsError(f"{'.'.join(identifier)} already exists") from error
 
-    def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
-        """Check the address that signs requests to S3, if the server names one: it receives the token and the headers."""
-        every = {**self.properties, **(properties or {})}
+    def _of_files(self, properties: Mapping[str, Any]) -> dict[str, Any]:
+        """Return what the server sets for the files of a table, after a check of the addresses that get credentials.
+
+        The service that signs requests to S3 gets the token and the headers. A store gets requests with credentials: those of the
+        server, if it hands out any, else those of the catalog file or of this machine.
+        """
+        answered = self._configured | {key: value for key, value in properties.items() if _SETS_FILES.fullmatch(key)}
+        every = {**self.properties, **answered}
         if every.get("s3.signer"):
             self._origins.check(str(every.get("s3.signer.uri") or every["uri"]))
-        return super()._load_file_io(properties, location)
+        if all(map(answered.get, _S3_LOGIN)):
+            return dict.fromkeys(_OWN_LOGIN, "") | answered
+        if answered.get("s3.endpoint") and not (every.get("s3.signer") and every.get("py-io-impl") == _UNSIGNED_FILES):
+            self._stores.check(str(answered["s3.endpoint"]))
+        return answered
 
 
 class Origins:
@@ -147,7 +192,8 @@ class Origins:
             "OtherOrigin",
             f"the server of the catalog {self._catalog} leads to {scheme}://{host}:{port}, which the catalog file does not "
             "name; nothing was sent there",
-            hint=f"if it is the catalog's, set `spark.sql.catalog.{self._catalog}.uri` to it; for tokens, `oauth2-server-uri`",
+            hint=f"if it is the catalog's, set `spark.sql.catalog.{self._catalog}.uri` to it; for tokens, `oauth2-server-uri`; for "
+            "files, `s3.endpoint`",
         )
 
 

@@ -161,7 +161,7 @@ def test_every_answer_is_bounded(request_: str, status: str, server: HostileServ
 
 def test_an_answer_below_the_limit_is_read_whole_compressed_or_not(server: HostileServer) -> None:
     """The configuration reaches the catalog."""
-    content = b'{"overrides": {}, "defaults": {"a": "%b"}}' % (b"x" * (LARGEST - 100))
+    content = b'{"overrides": {}, "defaults": {"prefix": "%b"}}' % (b"x" * (LARGEST - 100))
     for more, body in (("", content), ("Content-Encoding: gzip\r\n", zlib.compress(content, 1, zlib.MAX_WBITS | 16))):
 
         def write(_: str, socket: BinaryIO, more: str = more, body: bytes = body) -> bool:
@@ -169,7 +169,7 @@ def test_an_answer_below_the_limit_is_read_whole_compressed_or_not(server: Hosti
             return True
 
         server.writes = write
-        assert len(RestCatalog("lake", uri=server.address).properties["a"]) == LARGEST - 100
+        assert len(RestCatalog("lake", uri=server.address).properties["prefix"]) == LARGEST - 100
 
 
 def opened(server: HostileServer, **properties: str) -> RestCatalog:
@@ -205,12 +205,12 @@ def test_an_address_that_the_server_sets_gets_nothing(key: str, server: HostileS
 
 
 def test_a_signer_of_requests_that_the_server_names_gets_nothing(server: HostileServer, other: HostileServer) -> None:
-    """A signer would get the token and the headers with the first file; a table's own `uri` counts, too."""
+    """A signer would get the token and the headers with the first file; without an address it is the catalog's."""
     catalog = opened(server)
-    for key in ("s3.signer.uri", "uri"):
-        with pytest.raises(OutcomeUnknown, match=f"leads to {other.address}"):
-            catalog._load_file_io({"s3.signer": "S3V4RestSigner", key: other.address})
-    assert catalog._load_file_io({"s3.signer": "S3V4RestSigner"})
+    with pytest.raises(OutcomeUnknown, match=f"leads to {other.address}"):
+        catalog._load_file_io({"s3.signer": "S3V4RestSigner", "s3.signer.uri": other.address})
+    files = catalog._load_file_io({"s3.signer": "S3V4RestSigner", "uri": other.address})
+    assert files.properties["uri"] == server.address
     assert catalog._load_file_io({"s3.signer": "S3V4RestSigner", "s3.signer.uri": f"{server.address}/sign"})
 
 
