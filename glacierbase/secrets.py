@@ -21,14 +21,14 @@ from __future__ import annotations
 import json
 import re
 from base64 import b64encode, urlsafe_b64encode
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from contextvars import ContextVar
 from functools import cache
 from html import escape
 from threading import Lock
 from typing import Any
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 from weakref import WeakSet
 
 MASK = "***"
@@ -59,9 +59,39 @@ _MASKED_LOGIN = rf"\1:{MASK}@"
 # `;token=…` of Spark Connect, `?password=…` of JDBC, ` -Dx.password=…` of Java.
 _PARAMETER = re.compile(r"(?:^|[;?&\s])([^=;?&\s]+)=([^;&#\s]*)")
 
+# Values under secret keys that are no secrets, beside `_HARMLESS`: classes, addresses without a login, names of AWS.
+_NOT_SECRET = re.compile(r"(?:[a-z]\w*\.)+[A-Z]\w*|[a-z]+://[^\s@?]*|arn:[\w:/.-]*", re.ASCII)
+# Keys that look secret and describe how one is used.
+_ABOUT_SECRET = re.compile(r"(?i)[._-](?:ms|seconds|enabled|type|provider|ur[il]|endpoint|impl|class|at|id)$")
+# The last words of the path of a variable whose value is a secret. Others name tables and columns: `token_table`.
+_SECRET_VARIABLE = re.compile(
+    r"(?i)(?:password|passwd|passphrase|passcode|pwd|secret|token|credentials?|(?:private|account|access|api)[._-]?key)$"
+)
+# Secrets in SQL: keys of cloud providers and code hosts, private keys, passwords in addresses, and values of secret names.
+_IN_SQL = re.compile(
+    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{36}\b|-----BEGIN [A-Z ]*PRIVATE KEY|AccountKey=[\w+/=]{40}|"
+    r"(?i:[a-z][\w+.-]{1,20}://[^\s/:@'\"]{1,64}:[^\s/@'\"]{3,}@|[?&]sig=[\w%+/-]{20}|(?:master|private)_key\s*=\s*'[^']{16}|"
+    r"(?:password|passwd|secret|(?:access|api)[._-]?key|(?:auth|sas|refresh|bearer|access)[._-]?token)"
+    r"[\w.-]{0,50}['\"]?\s*=>?\s*['\"](?!(?:y|n|yes|no|true|false|none|null)['\"])[^'\"]+['\"])"
+)
+# The properties of a table or a namespace, and each of them with its value.
+_PROPERTIES = re.compile(r"(?i)\b(?:TBL|DB)?(?:PROPERTIES|OPTIONS)\s*\(")
+_PROPERTY = re.compile(r"""(?<![\w.'"-])['"]?([\w.-]{1,200})['"]?\s*=?\s*['"]([^'"]+)['"]""")
+# A user of Snowflake, whose password needs no quotes if it is one word.
+_USER = re.compile(r"(?i)(?:CREATE|ALTER)\s+(?:OR\s+REPLACE\s+)?USER\b")
+_UNQUOTED_PASSWORD = re.compile(r"(?i)\bPASSWORD\s*=\s*[^\s'\",;()]")
+
 # A backslash, which each level of escaping doubles. The bound is for hostile texts with thousands of them.
 _ESCAPE = r"\\{1,8}"
 _NAMED = {"\n": "n", "\r": "r", "\t": "t", "\b": "b", "\f": "f", "\v": "v"}
+
+# How many forms of secrets that servers issued are masked.
+_MOST_ISSUED = 200
+# What a server issues, in JSON: the value of a secret key. https://iceberg.apache.org/rest-catalog-spec/
+_ISSUING = (b"token", b"secret", b"password", b"credential", b"access-key")
+_ISSUED = re.compile(
+    rb'(?:token|secret|password|credential|access-key)[\w.-]{0,60}"\s*:\s*("(?!urn:)(?=[^"]*[^"\d])(?:[^"\\]|\\.){8,9000}")'
+)
 
 # The limit of all patterns together, which compile in some seconds; the second number is added for each pattern.
 _MOST_CHARACTERS, _CHARACTERS_PER_PATTERN = 4_000_000, 500
@@ -78,6 +108,7 @@ class Secrets:
         self._patterns: dict[str, str] = {}  # By the text that they match.
         self._characters = 0
         self._compiled = (0, re.compile(""))  # With the number of its patterns.
+        self._issued: tuple[str, ...] = ()
         with _projects_lock:
             _projects.add(self)
 
@@ -97,6 +128,12 @@ class Secrets:
         for inner in _secrets_of_key_file(whole):
             self.register(inner)
 
+    def register_issued(self, values: Iterable[str]) -> None:
+        """Mask secrets that a server issued: the last ones, unchanged or as in a URL, because a run may get any number of them."""
+        known = self._issued
+        new = [form for value in values for form in dict.fromkeys((value, quote(value, safe=""))) if form not in known]
+        self._issued = (*known, *new)[-_MOST_ISSUED:]
+
     def _add(self, text: str) -> None:
         if text in self._patterns:
             return
@@ -113,7 +150,7 @@ class Secrets:
             if count != len(self._patterns):
                 compiled = self._compile()
             text = compiled.sub(MASK, text)
-        return _without_logins(text)
+        return _without_logins(_without(self._issued, text))
 
     def patterns(self) -> dict[str, str]:
         """Return the pattern of each registered text, by the text: for `add_patterns` in another process of this user."""
@@ -168,7 +205,10 @@ class _EveryProject(Secrets):
         if known != patterns:
             compiled = _any_of(patterns)
             self._compiled_all = patterns, compiled
-        return _without_logins(compiled.sub(MASK, text) if patterns else text)
+        text = compiled.sub(MASK, text) if patterns else text
+        with _projects_lock:
+            issued = [form for secrets in _projects for form in secrets._issued]
+        return _without_logins(_without(issued, text))
 
 
 _projects_lock = Lock()
@@ -186,6 +226,12 @@ def register(value: str) -> None:
     _current.get().register(value)
 
 
+def register_answer(content: bytes | bytearray) -> None:
+    """Mask from now on the secrets that a server issued in an answer in JSON."""
+    if any(word in content for word in _ISSUING):
+        _current.get().register_issued(filter(None, map(_text, _ISSUED.findall(content))))
+
+
 def mask(text: str) -> str:
     """Return `text` with every registered secret, and the password of every URI, replaced by `***`."""
     return _current.get().mask(text)
@@ -201,16 +247,45 @@ def register_setting(key: str, value: str) -> None:
     is_key = _SECRET_KEY.search(key) and ("\n" in value.strip() or len(value) > _LONGEST_PATH)
     if is_secret(key) or is_key:
         register(value)
-    values = [password for _, password in _LOGIN.findall(value)]
-    values += [text.strip("\"'") for name, text in _PARAMETER.findall(value) if is_secret(name)]
-    for secret in values:
+    for secret in _secrets_inside(value):
         register(secret)
         register(unquote(secret))
+
+
+def _secrets_inside(value: str) -> Iterator[str]:
+    """Yield the passwords of addresses in a value, and the parameters with secret names."""
+    yield from (password for _, password in _LOGIN.findall(value) if password)
+    yield from (text.strip("\"'") for name, text in _PARAMETER.findall(value) if is_secret(name) and text)
 
 
 def is_secret(key: str) -> bool:
     """Return whether the value of a key of this name is a secret."""
     return _SECRET_KEY.search(key) is not None and not _PATH_KEY.search(key)
+
+
+def is_written_out(key: str, value: str) -> bool:
+    """Return whether a value without references under this key is a secret, or contains one."""
+    text = value.strip()
+    is_value = text and not _HARMLESS.fullmatch(text) and not _NOT_SECRET.fullmatch(text)
+    if is_value and is_secret(key) and not _ABOUT_SECRET.search(key):
+        return True
+    return any(True for _ in _secrets_inside(text)) or resembles_secret(text)
+
+
+def is_secret_variable(path: str, value: Any) -> bool:
+    """Return whether the value of a variable is a secret, or contains one."""
+    if not isinstance(value, str) or not value or _HARMLESS.fullmatch(value):
+        return False
+    return bool(_SECRET_VARIABLE.search(path)) or resembles_secret(value)
+
+
+def resembles_secret(sql: str) -> bool:
+    """Return whether the text of a statement contains a literal that looks like a secret."""
+    if _IN_SQL.search(sql) or (_USER.match(sql) and _UNQUOTED_PASSWORD.search(sql)):
+        return True
+    properties = _PROPERTIES.search(sql)
+    found = _PROPERTY.findall(sql, properties.end()) if properties else ()
+    return any(is_secret(key) and is_written_out(key, value) for key, value in found)
 
 
 def reaches_command_line(key: str) -> bool:
@@ -238,9 +313,22 @@ def masked(document: Any) -> Any:
     return [masked(item) for item in document] if isinstance(document, list) else document
 
 
+def _text(written: bytes) -> str:
+    """Return a text that is written in JSON; empty if it is none."""
+    with suppress(ValueError):
+        return str(json.loads(written))
+    return ""
+
+
 def _any_of(patterns: Mapping[str, str]) -> re.Pattern[str]:
     """Compile the patterns, longest text first: a secret that contains another one is replaced as a whole."""
     return re.compile("|".join(patterns[secret] for secret in sorted(patterns, key=len, reverse=True)))
+
+
+def _without(issued: Iterable[str], text: str) -> str:
+    for form in sorted(issued, key=len, reverse=True):
+        text = text.replace(form, MASK)
+    return text
 
 
 def _without_logins(text: str) -> str:

@@ -14,6 +14,7 @@ from functools import cache
 from importlib import import_module
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 from weakref import WeakSet
 
 import pytest
@@ -37,6 +38,7 @@ from tests.support.catalog_files import (
     WEB,
     WEB_TOKEN,
 )
+from tests.support.checkingproxy import LOGIN
 from tests.support.processes import one_at_a_time, shared_folder
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
@@ -44,6 +46,10 @@ from tests.support.snowflake.bed import snowflake_server as start_snowflake_serv
 from tests.support.sparks import installed
 from tests.support.sqlite_engine import SQLITE_ENGINE, install_sqlite
 from tests.support.world import World
+
+# The logins to which catalog files of the tests refer.
+os.environ["MIGRATOR_LOGIN"] = LOGIN
+os.environ["QUOTED_POSTGRES_PASSWORD"] = quote(POSTGRES_PASSWORD, safe="")
 
 
 @pytest.fixture(autouse=True)

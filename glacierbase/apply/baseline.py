@@ -18,7 +18,7 @@ from glacierbase.history.records import SETTLED, History
 from glacierbase.history.shapes import as_recorded
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import read_state
-from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.compiled import Compiled, refused_secret
 from glacierbase.migrations.headers import check_required
 from glacierbase.model import differences
 from glacierbase.model.arguments import unknown_version
@@ -127,6 +127,7 @@ def baseline_opened(
     state = read_state(opened)
     files = _not_started(candidates, state.history)
     check_required((compiled.migration for compiled in files), opened.target.catalog.required_headers)
+    raise_all([error for compiled in files if (error := refused_secret(compiled))])
     if not files:
         return Baselined()
     comparison = _compared(opened, candidates, files)

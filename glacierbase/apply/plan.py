@@ -17,7 +17,7 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisa
 from glacierbase.history.records import SETTLED, History, Record
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.status import is_late, is_outdated, is_settled, newest_number
-from glacierbase.migrations.compiled import Compiled, refused_substitution
+from glacierbase.migrations.compiled import Compiled, refused_secret, refused_substitution
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command, git_command, move_command, repair_as
@@ -217,17 +217,23 @@ def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseEr
         yield session_not_restored(compiled, planned.resumes_at, f"statement {statement.index} {why}", statement)
 
 
-def check_substitutions(plan: Plan) -> None:
-    """Refuse a file in which the engine may replace text of a statement that is to run. Completed statements may contain it.
+def check_texts(plan: Plan) -> None:
+    """Refuse a file with a literal secret, or text that the engine may replace, in a statement that is to run.
+
+    Completed statements may contain it.
 
     Raises:
         MigrationFileError: for each such file.
     """
     pairs = zip(plan.pending, plan.files, strict=True)
     errors = (
-        refused_substitution(file.migration.location, file.substituted, planned.resumes_at) for planned, file in pairs
+        (
+            refused_substitution(file.migration.location, file.substituted, planned.resumes_at),
+            refused_secret(file, planned.resumes_at),
+        )
+        for planned, file in pairs
     )
-    raise_all([error for error in errors if error])
+    raise_all([error for of_file in errors for error in of_file if error])
 
 
 def _edited(planned: Planned, compiled: Compiled) -> list[int]:

@@ -16,7 +16,14 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, collected
 from glacierbase.model.keys import ValueType
 from glacierbase.model.text import did_you_mean
 from glacierbase.run.files import FileRefused, read_anywhere
-from glacierbase.secrets import TooManySecrets, reaches_command_line, register, register_setting
+from glacierbase.secrets import (
+    TooManySecrets,
+    is_secret_variable,
+    is_written_out,
+    reaches_command_line,
+    register,
+    register_setting,
+)
 
 _REFERENCE = re.compile(r"\$\$\{|\$\{([^{}]*)\}")
 _SECRET = re.compile("secret:|file:")
@@ -44,14 +51,16 @@ class References:
         self._external = external
         self._open: list[str] = []
         self._variable_values: dict[str, str | int | float | bool | None] = {}
+        self._reads_outside = False  # Whether the text that is being resolved has a value from outside of the file.
+        self._from_outside: set[str] = set()  # The variables that have one.
         self._length = 0  # Of all resolved values together.
 
     def text(self, node: ScalarNode, key: str = "") -> str:
         """Return the text of a scalar with its references resolved; a secret of the setting `key` is masked from now on.
 
         Raises:
-            ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE`, `CYCLIC_REFERENCE`, or `INVALID_VALUE` for a secret
-                that would reach a command line.
+            ConfigurationError: `UNSET_REFERENCE`, `UNKNOWN_REFERENCE`, `CYCLIC_REFERENCE`, `INVALID_VALUE` for a secret that
+                would reach a command line, or `SECRET_IN_CATALOG_FILE`.
         """
         if reaches_command_line(key) and (secret := _secret(node.text)):
             raise node.place.error(
@@ -59,7 +68,15 @@ class References:
                 f"{key}: {secret} would be on a command line, which every user of the machine can read",
                 "write it as a separate property, or let the program read it from its environment or a file",
             )
+        if key:
+            self._reads_outside = False
         text = _REFERENCE.sub(lambda match: self._resolve(match[1], node.place), node.text)
+        if key and not self._reads_outside and is_written_out(key, text):
+            raise node.place.error(
+                "SECRET_IN_CATALOG_FILE",
+                f"{key}: the value is a secret, which everybody who may read the project would know",
+                "write ${secret:NAME} or ${file:PATH} in its place, and revoke the secret",
+            )
         if len(text) > _LONGEST:
             what = "with its references resolved it holds more than a million characters"
             raise node.place.error("INVALID_VALUE", what, "shorten them")
@@ -89,18 +106,22 @@ class References:
         """Return whether a reference in this text was not read, so that its real value is not known."""
         return self._external.is_unread(text)
 
-    def variable(self, node: ScalarNode) -> str | int | float | bool | None:
+    def variable(self, node: ScalarNode, path: str) -> str | int | float | bool | None:
         """Return a variable's value; a reference to another variable, and nothing else, has the type of that variable.
+
+        Args:
+            path: its name, with those of the mappings that it is in.
 
         Raises:
             ConfigurationError: as `text`, and `SECRET_IN_VARIABLES`.
         """
         if not isinstance(node.value, str):
             return node.value
-        if secret := _secret(node.text):
+        secret = _secret(node.text)
+        if secret or is_secret_variable(path, node.text):
             raise node.place.error(
                 "SECRET_IN_VARIABLES",
-                f"{secret} is a secret: in a variable it would reach SQL, checksums and query logs",
+                f"{secret or path} is a secret: in a variable it would reach SQL, checksums and query logs",
                 "use it under migrationExecutor.conf, or ${env:NAME} for a value that is not secret",
             )
         whole = _REFERENCE.fullmatch(node.text)
@@ -121,6 +142,7 @@ class References:
             return self._names[name]
         kind, _, rest = name.partition(":")
         if kind in KINDS and rest:
+            self._reads_outside = True
             return self._external.value(kind, rest, place)
         if name.startswith("variables."):
             return _as_text(self._variable(name, place))
@@ -138,6 +160,7 @@ class References:
         if not isinstance(node, ScalarNode):
             raise unset(place, name, "name a single value below it", "is a mapping or a list")
         if name in self._variable_values:
+            self._reads_outside |= name in self._from_outside
             return self._variable_values[name]
         if len(self._open) > _DEEPEST:
             what = f"{name} is referenced through more than {_DEEPEST} other variables"
@@ -146,21 +169,30 @@ class References:
             cycle = " → ".join([*self._open[self._open.index(name) :], name])
             raise place.error("CYCLIC_REFERENCE", f"{cycle} is a cycle", "give one of them a value")
         self._open.append(name)
+        before, self._reads_outside = self._reads_outside, False
         try:
-            self._variable_values[name] = self.variable(node)
+            self._variable_values[name] = self.variable(node, name.partition(".")[2])
+            if self._reads_outside:
+                self._from_outside.add(name)
             return self._variable_values[name]
         finally:
+            self._reads_outside |= before
             self._open.pop()
 
 
-def resolved(node: Node, references: References, errors: list[GlacierbaseError]) -> Any:
-    """Return variables as Python's dict, list, str, int, float, bool and None; append their errors to `errors`."""
+def resolved(node: Node, references: References, errors: list[GlacierbaseError], path: str = "") -> Any:
+    """Return variables as Python's dict, list, str, int, float, bool and None; append their errors to `errors`.
+
+    Args:
+        path: the names of the mappings that the node is in.
+    """
     if isinstance(node, MappingNode):
-        return {key: resolved(value, references, errors) for key, value in node.values.items()}
+        prefix = f"{path}." if path else ""
+        return {key: resolved(value, references, errors, f"{prefix}{key}") for key, value in node.values.items()}
     if isinstance(node, SequenceNode):
-        return [resolved(item, references, errors) for item in node.items]
+        return [resolved(item, references, errors, path) for item in node.items]
     with collected(errors):
-        return references.variable(node)
+        return references.variable(node, path)
     return None
 
 

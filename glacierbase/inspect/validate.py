@@ -12,7 +12,7 @@ from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
-from glacierbase.migrations.compiled import Compiled, refused_substitution
+from glacierbase.migrations.compiled import Compiled, refused_secret, refused_substitution
 from glacierbase.migrations.git_base import check_against_base, read_base
 from glacierbase.migrations.headers import PREFIX
 from glacierbase.model.arguments import key_given, unknown_version
@@ -41,7 +41,7 @@ def validate(
     Raises:
         GlacierbaseError: all that is wrong. Its `results` have an entry per catalog and environment, each with its own errors.
     """
-    rendered, errors = _render_all(root, choice, catalogs, resolve, _refusing_substitutions(root, choice, base))
+    rendered, errors = _render_all(root, choice, catalogs, resolve, _refusing_texts(root, choice, base))
     migrations = {file.catalog: file.migrations for file in rendered}
     required = {file.name: file.required_headers for file in choice.files}
     warnings: Mapping[str, tuple[str, ...]] = {}
@@ -57,8 +57,8 @@ def validate(
     return results
 
 
-def _refusing_substitutions(root: Path, choice: CatalogChoice, base: str | None) -> Keep:
-    """Return a check of a compiled file for text that the engine would replace. It accepts the files that the base has."""
+def _refusing_texts(root: Path, choice: CatalogChoice, base: str | None) -> Keep:
+    """Return a check of a compiled file for secrets, and for text that the engine would replace. It accepts those of the base."""
     stems = {file.name: file.stem for file in choice.files}
     read = cache(lambda ref: read_base(root, ref, stems, read_name))
     # A file that is applied must not be edited any more.
@@ -66,7 +66,9 @@ def _refusing_substitutions(root: Path, choice: CatalogChoice, base: str | None)
     or_else = accepts if base is None else ""
 
     def check(compiled: Compiled, catalog: Catalog, migrations: Sequence[Migration]) -> bool:
-        error = refused_substitution(compiled.migration.location, compiled.substituted, or_else=or_else)
+        error = refused_substitution(
+            compiled.migration.location, compiled.substituted, or_else=or_else
+        ) or refused_secret(compiled, or_else=or_else)
         if error and (base is None or compiled.migration in read(base).compared(catalog.name, migrations).changed()):
             raise error
         return False
@@ -100,9 +102,15 @@ def render(
     wanted = set(map(key_given, versions))
     groups: dict[tuple[str, tuple[RenderedFile, ...]], list[str]] = {}
     known: set[Key] = set()
-    rendered, errors = _render_all(
-        root, choice, catalogs, resolve, lambda file, *_: not versions or file.migration.key in wanted
-    )
+
+    def is_wanted(file: Compiled, *_: object) -> bool:
+        if versions and file.migration.key not in wanted:
+            return False
+        if error := refused_secret(file):
+            raise error
+        return True
+
+    rendered, errors = _render_all(root, choice, catalogs, resolve, is_wanted)
     raise_all(errors)
     for rendered_file in rendered:
         known.update(migration.key for migration in rendered_file.migrations)

@@ -10,9 +10,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Protocol
 
 from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, raise_all
+from glacierbase.migrations.allows import WORD, allows_of
 from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Key, Migration, Statement, checksum
+from glacierbase.secrets import resembles_secret
 from glacierbase.sql.dialects import SUBSTITUTES, dialect_of
 from glacierbase.sql.tokens import Source, tokens
 
@@ -187,6 +189,29 @@ def substituted(statement: Statement, dialect: str) -> Substituted | None:
             line, column = source.place(match.start())
             column += statement.column - 1 if line == 1 else 0
             return Substituted(statement.index, statement.line + line - 1, column, match[0])
+    return None
+
+
+def refused_secret(compiled: Compiled, resumes_at: int = 1, or_else: str = "") -> MigrationFileError | None:
+    """Return the error for the first literal that looks like a secret in the statements to run, or None.
+
+    It is that of the rule FL113 of `lint`, and a comment that allows the rule allows it here.
+
+    Args:
+        resumes_at: the index of the first statement that is to run.
+        or_else: another way out, for the hint.
+    """
+    for statement in compiled.statements[resumes_at - 1 :]:
+        allowed = any(allow.code == "FL113" and allow.reason for allow in allows_of([statement]))
+        if resembles_secret(statement.text) and not allowed:
+            location, line = compiled.migration.location, statement.line
+            return MigrationFileError(
+                "SECRET_IN_SQL",
+                f"{location}, line {line}: this statement has what looks like a secret; it would be recorded and printed",
+                f"remove it and revoke it, or write above the statement, if it is none: -- {WORD}: FL113 why{or_else}",
+                path=location,
+                line=line,
+            )
     return None
 
 

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psycopg2
 import pytest
@@ -20,7 +21,8 @@ from pyiceberg.types import IntegerType, NestedField
 from glacierbase.executors.iceberg.lakes import Lakes
 from glacierbase.executors.iceberg.sql import SqlCatalog
 from tests.engines.test_direct_files import DirectProject
-from tests.support.checkingproxy import LOGIN, RESET, CheckingProxy, Fault, checking_proxy
+from tests.support.catalog_files import POSTGRES_PASSWORD
+from tests.support.checkingproxy import RESET, CheckingProxy, Fault, checking_proxy
 from tests.support.lost_commits import killed, losing
 from tests.support.postgres import USER, postgresql
 from tests.support.program import ask_here, run_here
@@ -67,6 +69,7 @@ EVERY = [
     *(("postgresql", name) for name in ("create", "rename", "alter")),
 ]
 PROVEN = [case for case in EVERY if "drop" not in case]
+PASSWORD = quote(POSTGRES_PASSWORD, safe="")
 POSTGRESQL = """\
 migrationExecutor:
   type: iceberg
@@ -96,6 +99,7 @@ class PostgresProject(ProjectFolder):
         self._server, database = server, f"d{uuid.uuid4().hex[:8]}"
         self._on_server(f"CREATE DATABASE {database}")
         uri = server.replace("postgresql:", "postgresql+psycopg2:").replace("/postgres", f"/{database}")
+        uri = uri.replace(PASSWORD, "${secret:QUOTED_POSTGRES_PASSWORD}")
         self.catalog(POSTGRESQL.replace("URI", uri).replace("WAREHOUSE", str(root / "warehouse")))
         add_table(self)
 
@@ -114,8 +118,8 @@ class PostgresProject(ProjectFolder):
 def postgres_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """The address of a PostgreSQL server, for libpq."""
     folder = tmp_path_factory.mktemp("postgres")
-    with postgresql(folder, "secret") as address:
-        yield address.replace("jdbc:postgresql://", f"postgresql://{USER}:secret@")
+    with postgresql(folder, POSTGRES_PASSWORD) as address:
+        yield address.replace("jdbc:postgresql://", f"postgresql://{USER}:{PASSWORD}@")
 
 
 @pytest.fixture
@@ -266,7 +270,7 @@ def test_metadata_that_cannot_be_written_is_a_failed_statement(
     assert took_effect(direct)
 
 
-REST = f"""\
+REST = """\
 migrationExecutor:
   type: iceberg
   conf:
@@ -274,10 +278,10 @@ migrationExecutor:
     properties:
       type: rest
       uri: ADDRESS
-      credential: {LOGIN}
+      credential: ${secret:MIGRATOR_LOGIN}
       rest.client.connection-timeout-ms: '500'
       rest.client.socket-timeout-ms: '4500'
-store: {{lockLease: 2s}}
+store: {lockLease: 2s}
 """
 # The time in which a request takes effect, or never: the sum of both, which is longer than the lease.
 GRACE_SECONDS = 5.0

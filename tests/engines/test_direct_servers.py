@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import uuid
-from urllib.parse import quote
 
 import pytest
 
 from tests.support.beds import CatalogBed
-from tests.support.catalog_files import POSTGRES_PASSWORD, WEB_TOKEN
 from tests.support.postgres import USER
 from tests.support.program import ask_here
 from tests.support.project_folder import ProjectFolder
@@ -57,8 +55,8 @@ def properties(server: str, bed: CatalogBed) -> str:
     conf = bed.catalog.spark_conf
     uri = conf["spark.sql.catalog.lake.uri"]
     if server == "web":
-        return f"{{type: rest, uri: '{uri}', token: '{WEB_TOKEN}'}}"
-    uri = uri.replace("jdbc:postgresql://", f"postgresql+psycopg2://{USER}:{quote(POSTGRES_PASSWORD, safe='')}@")
+        return f"{{type: rest, uri: '{uri}', token: '${{secret:WEB_TOKEN}}'}}"
+    uri = uri.replace("jdbc:postgresql://", f"postgresql+psycopg2://{USER}:${{secret:QUOTED_POSTGRES_PASSWORD}}@")
     return f"{{type: sql, uri: '{uri}', warehouse: '{conf['spark.sql.catalog.lake.warehouse']}'}}"
 
 

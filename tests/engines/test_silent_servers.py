@@ -64,7 +64,9 @@ def test_a_server_that_stops_to_answer_is_given_up(server: HostileServer, projec
 def test_a_login_that_is_never_answered_is_given_up(server: HostileServer, project: ProjectFolder) -> None:
     """The request for a token is the first one."""
     path = project.root / "catalogs/shop.yaml"
-    path.write_text(path.read_text().replace("store:", "      spark.sql.catalog.lake.credential: canary:key\nstore:"))
+    path.write_text(
+        path.read_text().replace("store:", "      spark.sql.catalog.lake.credential: ${secret:MIGRATOR_LOGIN}\nstore:")
+    )
     server.silent = lambda request: True
     said = run(project, "pending")
     check_unavailable(said, f"{server.address}/v1/oauth/tokens")

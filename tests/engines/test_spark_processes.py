@@ -94,15 +94,15 @@ def test_stopped_a_run_does_not_wait_for_a_statement_that_cannot_be_cancelled(la
 
 
 # What spark-submit reads, what the session reads, and where a secret is a part of the value.
-PLANTED = f"""\
-      spark.canary.token: x${{secret:PLANTED}}
-      spark.driver.canary: ${{secret:PLANTED}}
-      spark.jars.canary: ${{secret:PLANTED}}
-      spark.submit.canary: https://${{secret:PLANTED}}@proxy.example
-      spark.sql.catalog.lake.jdbc.password: ${{secret:PLANTED}}
-      spark.driver.proxy: http://alice:canary-{MARK}-of-alice@proxy.example/?sas=canary-{MARK}-of-a-parameter
-      spark.hadoop.fs.azure.account.key.one: canary-{MARK}-of-azure
-      spark.canary.key: ${{file:key.pem}}
+PLANTED = """\
+      spark.canary.token: x${secret:PLANTED}
+      spark.driver.canary: ${secret:PLANTED}
+      spark.jars.canary: ${secret:PLANTED}
+      spark.submit.canary: https://${secret:PLANTED}@proxy.example
+      spark.sql.catalog.lake.jdbc.password: ${secret:PLANTED}
+      spark.driver.proxy: http://alice:${env:OF_ALICE}@proxy.example/?sas=${env:PARAMETER}
+      spark.hadoop.fs.azure.account.key.one: ${env:OF_AZURE}
+      spark.canary.key: ${file:key.pem}
 """
 PEM = f"-----BEGIN PRIVATE KEY-----\n{MARK}+first/line\n{MARK}+second/line==\n-----END PRIVATE KEY-----\n"
 
@@ -117,6 +117,7 @@ def test_a_secret_appears_nowhere(lake_project: ProjectFolder) -> None:
     values = " || ' ' || ".join(map(setting, ("spark.driver.canary", "spark.driver.proxy")))
     lake_project.file("2_leak.sql", f"SELECT raise_error('it is ' || {values})")
     environ = {"PLANTED": CANARY, "CI_JOB_URL": f"https://bot:canary-{MARK}-of-ci@ci.example/1", "GITHUB_RUN_ID": None}
+    environ |= {name: f"canary-{MARK}-{name}" for name in ("OF_ALICE", "PARAMETER", "OF_AZURE")}
     process = lake_project.start("migrate", "-v", environ=environ)
     seen = watch_command_lines(process)
     stdout, stderr = process.communicate(timeout=300)
@@ -180,8 +181,8 @@ migrationExecutor:
     sparkConf:
       spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
       spark.sql.catalog.lake.type: rest
-      spark.sql.catalog.lake.uri: http://alice:canary-in-uri@127.0.0.1:9/?token=canary-in-parameter
-      spark.remote: sc://127.0.0.1:9/;token=canary-in-remote
+      spark.sql.catalog.lake.uri: http://alice:${env:IN_URI}@127.0.0.1:9/?token=${env:IN_PARAMETER}
+      spark.remote: sc://127.0.0.1:9/;token=${env:IN_REMOTE}
       spark.sql.catalog.lake.unmarked: ${secret:PLANTED}
       spark.sql.catalog.lake.key: ${file:key.pem}
 """
@@ -202,12 +203,14 @@ migrationExecutor:
 )
 def test_a_command_that_fails_tells_no_secret(command: list[str], project: ProjectFolder) -> None:
     """Text and JSON mask the secret under every key, with a catalog that cannot be reached."""
-    lines = [f"      spark.sql.catalog.lake.{key}: canary-{number}\n" for number, key in enumerate(KEYS.split())]
+    lines = [f"      spark.sql.catalog.lake.{key}: ${{env:K{number}}}\n" for number, key in enumerate(KEYS.split())]
+    names = ("IN_URI", "IN_PARAMETER", "IN_REMOTE", *(f"K{number}" for number in range(len(lines))))
+    environ = {"PLANTED": CANARY, **{name: f"canary-{name}" for name in names}}
     project.catalog(UNREACHABLE + "".join(lines))
     (project.root / "key.pem").write_text(PEM)
     project.file("1_a.sql", "SELECT 1")
     for form in ("text", "json"):
-        told = run_here(project, *command, "--format", form, environ={"PLANTED": CANARY})
+        told = run_here(project, *command, "--format", form, environ=environ)
         assert told.code in ((0,) if command[0] in ("validate", "render") else (2, 5)), told.stderr
         assert "canary" not in told.stdout + told.stderr
         assert MARK not in told.stdout + told.stderr

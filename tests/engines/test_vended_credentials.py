@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from tests.support.catalog_files import RUNTIME, WEB
-from tests.support.checkingproxy import LOGIN, checking_proxy
+from tests.support.checkingproxy import checking_proxy
 from tests.support.project_folder import ProjectFolder
 from tests.support.pythoncatalog import PythonCatalog
 from tests.support.vendedstore import BUCKET, SERVER_TOKEN, VendedStore, properties, vended_store
@@ -35,9 +35,8 @@ def server(store: VendedStore, tmp_path: Path) -> PythonCatalog:
 def shop(server: PythonCatalog, store: VendedStore, project: ProjectFolder) -> Iterator[ProjectFolder]:
     """A project on the catalog server; no login to the object store is configured."""
     with checking_proxy(store.in_front_of(server.answer)) as proxy:
-        login = (
-            f"credential: {LOGIN}\n      spark.sql.catalog.lake.header.X-Iceberg-Access-Delegation: vended-credentials"
-        )
+        header = "spark.sql.catalog.lake.header.X-Iceberg-Access-Delegation: vended-credentials"
+        login = f"credential: ${{secret:MIGRATOR_LOGIN}}\n      {header}"
         text = WEB.replace("ADDRESS", proxy.address).replace("token: ${secret:WEB_TOKEN}", login)
         project.catalog(text.replace(f'"{RUNTIME}"', f'"{RUNTIME}", "org.apache.iceberg:iceberg-aws-bundle:1.12.0"'))
         project.file(

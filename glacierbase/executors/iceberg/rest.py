@@ -23,6 +23,7 @@ from glacierbase.executors.iceberg.metadata import REFUSED, invalid, with_kept_t
 from glacierbase.executors.iceberg.opened import WAIT_SECONDS
 from glacierbase.model.logins import client_of
 from glacierbase.run.waiting import CALL_SECONDS
+from glacierbase.secrets import register_answer
 
 # Iceberg's properties and defaults in milliseconds. 0 waits without limit, as in the engine.
 _CONNECT = ("rest.client.connection-timeout-ms", "10000")
@@ -299,6 +300,7 @@ def _read(response: Response, **_: Any) -> None:
                 raise _refused(response, "continues after the end of the compressed data")
     except (HTTPError, zlib.error) as error:
         raise NotRead(error, request=response.request) from error
+    register_answer(content)
     response._content = bytes(content)
     response._content_consumed = True
     response.encoding = "utf-8"  # JSON. Without a header, `requests` would guess the encoding from the whole text.

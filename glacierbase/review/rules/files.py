@@ -12,6 +12,7 @@ from glacierbase.model.names import completed_like
 from glacierbase.model.text import did_you_mean
 from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, file_rule, statement_rule
 from glacierbase.review.rules import texts
+from glacierbase.secrets import resembles_secret
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Name, SessionEffect
@@ -24,13 +25,6 @@ _DML = frozenset({"insert", "insert_overwrite", "insert_multi", "update", "delet
 _SCHEMA = frozenset({"alter_column_type", "replace_columns", "drop_column", "rename_column", "rename_table", "cluster_by",
                      "add_partition_field", "drop_partition_field", "replace_partition_field", "set_write_order",
                      "set_distribution"})  # fmt: skip
-# Keys of cloud providers and code hosts, private keys, passwords in addresses, and properties whose value is a secret.
-_SECRET = re.compile(
-    r"\b(?:AKIA|ASIA)[0-9A-Z]{16}\b|\bgh[pousr]_[0-9A-Za-z]{36}\b|-----BEGIN [A-Z ]*PRIVATE KEY|AccountKey=[\w+/=]{40}|"
-    r"(?i:[a-z][\w+.-]{1,20}://[^\s/:@'\"]{1,64}:[^\s/@'\"]{3,}@|[?&]sig=[\w%+/-]{20}|(?:master|private)_key\s*=\s*'[^']{16}|"
-    r"(?:password|passwd|secret|(?:access|api)[._-]?key|(?:auth|sas|refresh|bearer|access)[._-]?token)"
-    r"[\w.-]{0,50}['\"]?\s*=>?\s*['\"](?!(?:y|n|yes|no|true|false|none|null)['\"])[^'\"]+['\"])"
-)
 _PARTS = 3
 _COMMENT = re.compile(r"--[^\r\n]*")
 
@@ -106,7 +100,7 @@ def create_if_not_exists(step: Step, file: File) -> Iterator[RuleFinding]:
 def secret_in_sql(file: File) -> Iterator[RuleFinding]:
     """Find texts that resemble secrets; the message does not repeat them."""
     for step in file.steps:
-        if _SECRET.search(step.statement.text):
+        if resembles_secret(step.statement.text):
             yield RuleFinding("this looks like a secret", step)
 
 

@@ -47,13 +47,16 @@ def test_a_plan_for_an_empty_history_applies_to_its_own_place_only(old: str, new
     assert lakes.place("dev").content()[0] == {}
 
 
-def test_a_plan_is_applied_with_another_login(lakes: Lakes) -> None:
+def test_a_plan_is_applied_with_another_login(lakes: Lakes, monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that reads makes the plan, another one applies it: users, passwords and tokens do not belong to the place."""
     address = "jdbc:sqlite:/nowhere/catalog.db"
-    replaced(lakes, address, "jdbc:postgresql://reader:s3cr3t-one@db/lake?user=reader&password=s3cr3t-two")
+    for name, value in (("ONE", "s3cr3t-one"), ("TWO", "s3cr3t-two"), ("OTHER", "s3cr3t-other")):
+        monkeypatch.setenv(name, value)
+    reader = "reader:${env:ONE}@db/lake?user=reader&password=${env:TWO}"
+    replaced(lakes, address, f"jdbc:postgresql://{reader}")
     assert lakes.run(f"{PLAN} --env dev").code == 0
     assert "s3cr3t" not in Path("plan.json").read_text()
-    replaced(lakes, "reader:s3cr3t-one@db/lake?user=reader&password=s3cr3t-two", "writer:other@db/lake?user=writer")
+    replaced(lakes, reader, "writer:${env:OTHER}@db/lake?user=writer")
     assert applied(lakes.run(f"{MIGRATE} --env dev", "--format", "json")) == ["0001", "0002", "0003"]
 
 
@@ -69,12 +72,13 @@ def test_the_place_holds_no_secret(folder: Folder, monkeypatch: pytest.MonkeyPat
     """A digest of a secret would let everybody who has the file test guesses, so that a secret is left out of it."""
     text = (
         "migrationExecutor:\n  type: spark\n  conf:\n    sparkConf:\n"
-        "      spark.remote: 'sc://host:15002/;token=canary-1;user_id=canary-2'\n"
+        "      spark.remote: 'sc://host:15002/;token=${env:ONE};user_id=canary-2'\n"
         "      spark.sql.catalog.lake: x.SparkCatalog\n"
         "      spark.sql.catalog.lake.uri: ${secret:WHOLE}\n"
-        "      spark.sql.catalog.lake.credential: canary-3\n"
+        "      spark.sql.catalog.lake.credential: ${env:THREE}\n"
     )
-    monkeypatch.setenv("WHOLE", "canary-4")
+    for name, value in (("ONE", "canary-1"), ("THREE", "canary-3"), ("WHOLE", "canary-4")):
+        monkeypatch.setenv(name, value)
     folder.write(text)
     found = place(folder.catalog())
     assert "canary" not in str(found)
@@ -87,9 +91,10 @@ def test_the_place_holds_no_secret(folder: Folder, monkeypatch: pytest.MonkeyPat
     }
 
 
-def test_snowflakes_place_is_its_account_and_database(folder: Folder) -> None:
+def test_snowflakes_place_is_its_account_and_database(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """User, role and warehouse are not part of it."""
-    connection = "{account: acme, user: u, password: p4ssw0rd, role: r, warehouse: w, database: shop, schema: s}"
+    connection = "{account: acme, user: u, password: '${env:PLACE}', role: r, warehouse: w, database: shop, schema: s}"
+    monkeypatch.setenv("PLACE", "p4ssw0rd")
     folder.write(f"migrationExecutor: {{type: snowflake, conf: {{connection: {connection}}}}}\n")
     found = place(folder.catalog())
     assert {key: value for key, value in found.items() if key.startswith("connection.")} == {

@@ -16,11 +16,11 @@ from tests.unit.apply.plans import MIGRATE, PLAN, applied, refused
 
 
 @pytest.fixture
-def canary(lakes: Lakes) -> str:
+def canary(lakes: Lakes, monkeypatch: pytest.MonkeyPatch) -> str:
     """A secret of the catalog file, which a migration contains as well."""
     path, secret = lakes.project.root / "catalogs/shop.yaml", "s3cr3t-canary-77"
-    text = path.read_text().replace("    sparkConf:", f"    sparkConf:\n      spark.some.password: {secret}", 1)
-    assert secret in text
+    text = path.read_text().replace("    sparkConf:", "    sparkConf:\n      spark.some.password: ${secret:HIDDEN}", 1)
+    monkeypatch.setenv("HIDDEN", secret)
     path.write_text(text)
     lakes.project.file("0002_b.sql", f"INSERT INTO t VALUES (5) -- {secret}\n, (7)")
     return secret

@@ -110,7 +110,6 @@ def test_a_malformed_package_is_refused_before_spark_starts(package: str, projec
         "http://10.0.0.1/maven",
         "http:/maven",
         "http://[broken",
-        "http://user:canary@example.com",
     ],
 )
 def test_a_repository_without_tls_is_refused(address: str, project: ProjectFolder) -> None:

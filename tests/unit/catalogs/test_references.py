@@ -130,8 +130,9 @@ def test_an_empty_secret_is_not_set(folder: Folder, monkeypatch: pytest.MonkeyPa
 def test_secrets_are_masked_wherever_they_come_from(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Secrets from references, from files and under secret-sounding keys are masked; no repr shows the configuration."""
     monkeypatch.setenv("PLANTED", "canary-from-env")
+    monkeypatch.setenv("PLAIN", "canary-literal")
     (folder.root / "token").write_text("canary-from-file\n")
-    folder.write(with_conf(a="x:${secret:PLANTED}", b="${file:token}", spark_my_PassWord="canary-literal", c="visible"))
+    folder.write(with_conf(a="x:${secret:PLANTED}", b="${file:token}", spark_my_PassWord="${env:PLAIN}", c="visible"))
     catalog = folder.catalog()
     assert catalog.spark_conf["a"] == "x:canary-from-env"
     assert mask("canary-from-env canary-from-file canary-literal visible") == "*** *** *** visible"

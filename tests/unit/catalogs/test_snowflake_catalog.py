@@ -14,7 +14,7 @@ migrationExecutor:
     connection:
       account: org-account
       port: 8080
-      private_key_file_pwd: canary-of-the-key
+      private_key_file_pwd: ${secret:SNOW_KEY}
       token: ${secret:SNOW_TOKEN}
       database: ${variables.database}
       session_parameters: {QUERY_TAG: ours, LOCK_TIMEOUT: 30, ABORT_DETACHED_QUERY: true}
@@ -28,6 +28,7 @@ environments:
 def test_the_connectors_keywords_keep_their_names_and_types(folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
     """Nested keywords are read too; references are resolved, secrets masked, and the database holds history and lock."""
     monkeypatch.setenv("SNOW_TOKEN", "canary-token")
+    monkeypatch.setenv("SNOW_KEY", "canary-of-the-key")
     folder.write(SNOW)
     catalog = folder.catalog("dev")
     assert catalog.executor_type == "snowflake"
@@ -67,6 +68,7 @@ def test_an_impossible_snowflake_catalog_is_reported(
 ) -> None:
     """Errors in a Snowflake catalog are raised before anything is contacted."""
     monkeypatch.setenv("SNOW_TOKEN", "canary-token")
+    monkeypatch.setenv("SNOW_KEY", "canary-of-the-key")
     assert before in SNOW
     folder.write(SNOW.replace(before, after))
     error = folder.error("dev")

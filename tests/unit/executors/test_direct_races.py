@@ -19,13 +19,13 @@ from glacierbase.executors.iceberg.ddl import commit
 from glacierbase.executors.iceberg.executor import IcebergExecutor
 from glacierbase.executors.iceberg.lakes import Lakes
 from glacierbase.model.catalog import Catalog
-from tests.support.checkingproxy import LOGIN, RESET, CheckingProxy, Fault, checking_proxy
+from tests.support.checkingproxy import RESET, CheckingProxy, Fault, checking_proxy
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.pythoncatalog import PythonCatalog
 
 TABLE = "lake.a.t"
 WRITERS = 8
-WEB = f"""\
+WEB = """\
 migrationExecutor:
   type: spark
   conf:
@@ -33,7 +33,7 @@ migrationExecutor:
       spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
       spark.sql.catalog.lake.type: rest
       spark.sql.catalog.lake.uri: ADDRESS
-      spark.sql.catalog.lake.credential: {LOGIN}
+      spark.sql.catalog.lake.credential: ${secret:MIGRATOR_LOGIN}
 """
 
 

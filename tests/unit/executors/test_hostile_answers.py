@@ -46,8 +46,10 @@ def other() -> Iterator[HostileServer]:
 
 
 @pytest.fixture
-def shop(server: HostileServer, project: ProjectFolder) -> ProjectFolder:
-    """A catalog on the server."""
+def shop(server: HostileServer, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> ProjectFolder:
+    """A catalog on the server, and the secrets to which its file may refer."""
+    monkeypatch.setenv("OWN_KEY", KEY)
+    monkeypatch.setenv("OWN_SECRET", SECRET)
     project.catalog(CATALOG.replace("ADDRESS", server.address).replace("1000", "5000"))
     project.file("1_a.sql", "SELECT 1")
     return project
@@ -150,7 +152,9 @@ PLACES = [
 def test_every_answer_is_bounded(request_: str, status: str, server: HostileServer, shop: ProjectFolder) -> None:
     """The answers to a login and for a table, an error, and the text of a redirection are bounded."""
     path = shop.root / "catalogs/shop.yaml"
-    path.write_text(path.read_text().replace("store:", f"      spark.sql.catalog.lake.credential: {SECRET}\nstore:"))
+    path.write_text(
+        path.read_text().replace("store:", "      spark.sql.catalog.lake.credential: ${secret:OWN_SECRET}\nstore:")
+    )
     location = "\r\nLocation: /v1/config" if status.startswith("307") else ""
     server.writes = endless("gzip", request_, status + location)
     done, peak = measured(shop, "pending")
@@ -271,7 +275,9 @@ def test_pending_sends_no_header_to_an_address_that_the_server_sets(
 ) -> None:
     """One error with exit code 5, which names the address."""
     path = shop.root / "catalogs/shop.yaml"
-    path.write_text(path.read_text().replace("store:", f"      spark.sql.catalog.lake.header.X-Api-Key: {KEY}\nstore:"))
+    path.write_text(
+        path.read_text().replace("store:", "      spark.sql.catalog.lake.header.X-Api-Key: ${secret:OWN_KEY}\nstore:")
+    )
     server.config = {"uri": other.address}
     done = shop.run("pending")
     assert done.code == 5

@@ -18,17 +18,23 @@ from tests.unit.inspect.scenes import apply_all, fleet_of
 
 SECRET = "hunter2-and-more"
 # A catalog whose server does not answer.
-ELSEWHERE = f"""\
+ELSEWHERE = """\
 migrationExecutor:
   type: spark
   conf:
     sparkConf:
       spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
       spark.sql.catalog.lake.type: rest
-      spark.sql.catalog.lake.uri: "http://user:{SECRET}@127.0.0.1:9"
-      spark.sql.catalog.lake.token: {SECRET}
-environments: {{prod: {{}}}}
+      spark.sql.catalog.lake.uri: "http://user:${secret:HIDDEN}@127.0.0.1:9"
+      spark.sql.catalog.lake.token: ${secret:HIDDEN}
+environments: {prod: {}}
 """
+
+
+@pytest.fixture(autouse=True)
+def hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The secret to which the catalog file refers."""
+    monkeypatch.setenv("HIDDEN", SECRET)
 
 
 @pytest.fixture(scope="module")

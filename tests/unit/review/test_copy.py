@@ -24,12 +24,12 @@ migrationExecutor:
       spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
       spark.sql.catalog.lake.type: rest
       spark.sql.catalog.lake.uri: https://catalog.example.com/{CANARY}
-      spark.sql.catalog.lake.token: {CANARY}
+      spark.sql.catalog.lake.token: ${{secret:CANARY}}
       spark.sql.catalog.lake.io-impl: org.apache.iceberg.aws.s3.S3FileIO
       spark.sql.catalog.lake.table-default.format-version: 2
       spark.sql.catalog.old: com.acme.Catalog
-      spark.sql.catalog.old.password: {CANARY}
-      spark.hadoop.fs.s3a.secret.key: {CANARY}
+      spark.sql.catalog.old.password: ${{secret:CANARY}}
+      spark.hadoop.fs.s3a.secret.key: ${{secret:CANARY}}
       spark.driver.extraJavaOptions: -javaagent:{CANARY}.jar
       spark.driver.extraClassPath: /opt/{CANARY}
       spark.jars: /opt/{CANARY}.jar
@@ -41,8 +41,9 @@ migrationExecutor:
 
 
 @pytest.fixture
-def catalog(project: ProjectFolder) -> Catalog:
+def catalog(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> Catalog:
     """A catalog with credentials, addresses and classes of its own."""
+    monkeypatch.setenv("CANARY", CANARY)
     project.catalog(CATALOG)
     return only_catalog(project.root)
 

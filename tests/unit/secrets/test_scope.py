@@ -26,7 +26,7 @@ from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
 CATALOG = """\
-migrationExecutor: {type: spark, conf: {sparkConf: {spark.my.password: SECRET}}}
+migrationExecutor: {type: spark, conf: {sparkConf: {spark.my.token.id: SECRET}}}
 store: {catalog: lake}
 """
 NAMES = ("anna", "berta")

@@ -202,10 +202,16 @@ def test_an_address_is_host_and_port(uri: str, recorded: str) -> None:
     assert address(uri) == recorded
 
 
-def test_secrets_are_found_wherever_a_catalog_file_holds_them(project: ProjectFolder) -> None:
+def test_secrets_are_found_wherever_a_catalog_file_holds_them(
+    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Lists, nested mappings, values below a secret key and addresses are searched."""
-    conf = "credentials: {user: alice, value: canary-1}, tokens: [canary-2, [canary-3]], session_parameters: {A_TOKEN: canary-4}"
-    conf += ", passcode: 12345678, token: ' canary-5 ', proxy: 'http://bob:canary-6@proxy.example'"
+    for number, value in enumerate(
+        ("12345678", "canary-1", "canary-2", "canary-3", "canary-4", " canary-5 ", "canary-6")
+    ):
+        monkeypatch.setenv(f"V{number}", value)
+    conf = "credentials: {user: '${env:V1}'}, tokens: ['${env:V2}', ['${env:V3}']], session_parameters: {A_TOKEN: '${env:V4}'}"
+    conf += ", passcode: '${env:V0}', token: '${env:V5}', proxy: 'http://bob:${env:V6}@proxy.example'"
     conf += ", authenticator: SNOWFLAKE_JWT"
     catalog = loaded(project, CONNECTION.replace("CONF", conf))
     assert catalog.connection["token"] == " canary-5 "
@@ -374,7 +380,7 @@ def test_secrets_that_would_take_hours_to_mask_are_refused(
 ) -> None:
     """A branch of a few kilobytes may hold millions of characters of secrets, even without references."""
     monkeypatch.setattr(secrets, "_MOST_CHARACTERS", 100_000)
-    names = ", ".join(f'k{number}.password: "{number}${{variables.v}}"' for number in range(50))
+    names = ", ".join(f'k{number}.token.id: "{number}${{variables.v}}"' for number in range(50))
     project.catalog(SPARK.replace("CONF", names) + f"variables: {{v: '{'-+' * 50}'}}\n")
     [file] = load_catalog_files(project.root / "catalogs", project.root)
     with pytest.raises(SeveralErrors) as caught:

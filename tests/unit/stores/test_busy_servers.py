@@ -31,14 +31,14 @@ from glacierbase.run.run import Run
 from glacierbase.stores import tables
 from glacierbase.stores.bounded import BoundedStore
 from glacierbase.stores.iceberg import IcebergStore, open_store
-from tests.support.checkingproxy import CUT, LOGIN, RESET, TOKENS, CheckingProxy, Fault, checking_proxy
+from tests.support.checkingproxy import CUT, RESET, TOKENS, CheckingProxy, Fault, checking_proxy
 from tests.support.program import ask_here
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.pythoncatalog import PythonCatalog
 
 TERMS = Terms("shop", "default", 60)
 FREE = free_row(TERMS)
-CATALOG = f"""\
+CATALOG = """\
 migrationExecutor:
   type: spark
   conf:
@@ -46,7 +46,7 @@ migrationExecutor:
       spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
       spark.sql.catalog.lake.type: rest
       spark.sql.catalog.lake.uri: ADDRESS
-      spark.sql.catalog.lake.credential: {LOGIN}
+      spark.sql.catalog.lake.credential: ${secret:MIGRATOR_LOGIN}
 """
 LOCK, HISTORY = "tables/lock_shop$", "tables/history_shop$"
 CREATED = "POST /v1/namespaces/glacierbase/tables$"
@@ -289,9 +289,12 @@ def test_a_credential_that_is_refused_is_named(store: IcebergStore, shop: Projec
     assert "canary" not in done.stdout
 
 
-def test_no_part_of_a_secret_with_colons_is_in_a_message(shop: ProjectFolder, proxy: CheckingProxy) -> None:
+def test_no_part_of_a_secret_with_colons_is_in_a_message(
+    shop: ProjectFolder, proxy: CheckingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Everything after the first colon of a credential is the secret."""
-    shop.catalog(CATALOG.replace("ADDRESS", proxy.address).replace(LOGIN, "migrator:canary:of:colons"))
+    monkeypatch.setenv("OTHER_LOGIN", "migrator:canary:of:colons")
+    shop.catalog(CATALOG.replace("ADDRESS", proxy.address).replace("MIGRATOR_LOGIN", "OTHER_LOGIN"))
     proxy.faults = [Fault("", [403])]
     message = ask_here(shop, "pending").document["error"]["message"]
     assert "the principal migrator may not" in message
@@ -373,7 +376,7 @@ def signed(shop: ProjectFolder, proxy: CheckingProxy, monkeypatch: pytest.Monkey
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", proxy.aws_key[1])
     more = {"sigv4-enabled": "true", "signing-name": "s3tables", "signing-region": "eu-central-1"}
     lines = "".join(f"      spark.sql.catalog.lake.rest.{key}: {value}\n" for key, value in more.items())
-    login = f"      spark.sql.catalog.lake.credential: {LOGIN}\n"
+    login = "      spark.sql.catalog.lake.credential: ${secret:MIGRATOR_LOGIN}\n"
     shop.catalog(CATALOG.replace("ADDRESS", proxy.address).replace(login, lines))
     return shop
 
