@@ -97,14 +97,35 @@ def test_no_expression_is_part_of_a_script(ci_project: Path) -> None:
 
 def test_each_action_is_pinned_by_a_commit_and_checkouts_keep_no_credential(ci_project: Path) -> None:
     """A tag can be moved; the version is in a comment."""
-    texts = [path.read_text() for path in (*(ci_project / ".github").rglob("*.yml"), ACTION)]
-    uses = re.findall(r"uses: (.*)", "\n".join(texts))
+    uses = uses_in(*(ci_project / ".github").rglob("*.yml"), ACTION)
     foreign = [each for each in uses if not each.startswith("./")]
     assert len(foreign) > 10
     assert [each for each in foreign if not re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
     checkouts = [step for step in all_steps(ci_project) if step.get("uses", "").startswith("actions/checkout@")]
     assert len(checkouts) == 4
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
+
+
+def test_each_action_in_an_example_is_pinned_by_a_commit() -> None:
+    """Examples are copied. The action of glacierbase itself has no commit yet, and its place holds a word."""
+    pages = [*(REPOSITORY / "docs").rglob("*.md"), REPOSITORY / "README.md", *(REPOSITORY / ".github").rglob("*.yml")]
+    uses = [each for each in uses_in(*pages) if not each.startswith("./")]
+    assert len(uses) > 20
+    assert [each for each in uses if not re.fullmatch(r".*@([0-9a-f]{40}|COMMIT) # v\d+\.\d+\.\d+", each)] == []
+
+
+def uses_in(*paths: Path) -> list[str]:
+    """Return the actions that files use, as they are written."""
+    return [each for path in paths for each in re.findall(r"uses: (\S+/.*)", path.read_text())]
+
+
+def test_files_and_guides_say_that_only_the_default_branch_may_use_an_environment(ci_project: Path) -> None:
+    """GitHub lets a workflow on any branch use an environment, with its secrets, unless the setting forbids that."""
+    for path in (ci_project / ".github/workflows").glob("glacierbase-[dm]*.yml"):
+        assert "nly the default branch" in path.read_text()
+    for name in ("review.md", "ci-and-airflow.md"):
+        assert "*Deployment branches and" in (REPOSITORY / "docs/guides" / name).read_text()
+    assert "environment:prod:ref:refs/heads/main" in (REPOSITORY / "docs/guides/review.md").read_text()
 
 
 def test_rights_are_the_least_that_each_job_needs(ci_project: Path) -> None:
