@@ -17,7 +17,7 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisa
 from glacierbase.history.records import SETTLED, History, Record
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.status import is_late, is_outdated, is_settled, newest_number
-from glacierbase.migrations.compiled import Compiled, refused_secret, refused_substitution
+from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command, git_command, move_command, repair_as
@@ -218,7 +218,7 @@ def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseEr
 
 
 def check_texts(plan: Plan) -> None:
-    """Refuse a file with a literal secret, or text that the engine may replace, in a statement that is to run.
+    """Refuse a file with a literal secret, or text that the engine would misread, in a statement that is to run.
 
     Completed statements may contain it.
 
@@ -228,7 +228,7 @@ def check_texts(plan: Plan) -> None:
     pairs = zip(plan.pending, plan.files, strict=True)
     errors = (
         (
-            refused_substitution(file.migration.location, file.substituted, planned.resumes_at),
+            refused_misreading(file.migration.location, file.misread, planned.resumes_at),
             refused_secret(file, planned.resumes_at),
         )
         for planned, file in pairs

@@ -12,7 +12,7 @@ from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
-from glacierbase.migrations.compiled import Compiled, refused_secret, refused_substitution
+from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
 from glacierbase.migrations.git_base import check_against_base, read_base
 from glacierbase.migrations.headers import PREFIX
 from glacierbase.model.arguments import key_given, unknown_version
@@ -58,7 +58,7 @@ def validate(
 
 
 def _refusing_texts(root: Path, choice: CatalogChoice, base: str | None) -> Keep:
-    """Return a check of a compiled file for secrets, and for text that the engine would replace. It accepts those of the base."""
+    """Return a check of a compiled file for secrets, and for text that the engine would misread. It accepts those of the base."""
     stems = {file.name: file.stem for file in choice.files}
     read = cache(lambda ref: read_base(root, ref, stems, read_name))
     # A file that is applied must not be edited any more.
@@ -66,9 +66,9 @@ def _refusing_texts(root: Path, choice: CatalogChoice, base: str | None) -> Keep
     or_else = accepts if base is None else ""
 
     def check(compiled: Compiled, catalog: Catalog, migrations: Sequence[Migration]) -> bool:
-        error = refused_substitution(
-            compiled.migration.location, compiled.substituted, or_else=or_else
-        ) or refused_secret(compiled, or_else=or_else)
+        error = refused_misreading(compiled.migration.location, compiled.misread, or_else=or_else) or refused_secret(
+            compiled, or_else=or_else
+        )
         if error and (base is None or compiled.migration in read(base).compared(catalog.name, migrations).changed()):
             raise error
         return False

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
@@ -15,8 +13,9 @@ from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Key, Migration, Statement, checksum
 from glacierbase.secrets import resembles_secret
-from glacierbase.sql.dialects import SUBSTITUTES, dialect_of
-from glacierbase.sql.tokens import Source, tokens
+from glacierbase.sql.dialects import dialect_of
+from glacierbase.sql.misread import misread
+from glacierbase.sql.tokens import Source
 
 if TYPE_CHECKING:
     from glacierbase.migrations.render import Rendered
@@ -24,18 +23,23 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Substituted:
-    """The first text of a statement, outside of comments, that Spark would replace, or the setting that lets it.
+class Mark:
+    """The first text of a statement that the engine would read in another way than its author means.
 
     Attributes:
+        code, what, hint: of the error.
         index: the index of the statement in its file, from 1.
         line, column: from 1.
+        text: the text itself.
     """
 
+    code: str
     index: int
     line: int
     column: int
     text: str
+    what: str
+    hint: str
 
 
 @dataclass(frozen=True)
@@ -47,7 +51,7 @@ class Compiled:
         checksum: the checksum of the rendered text.
         steps: the statements; those of one transaction are one step.
         dialect: the dialect of their SQL.
-        substituted: what the engine would replace in them, or could.
+        misread: what the engine would read in another way in them, or could.
         catalog: that they run in; None where only their text matters.
     """
 
@@ -56,7 +60,7 @@ class Compiled:
     checksum: str
     steps: tuple[Step, ...]
     dialect: str
-    substituted: tuple[Substituted, ...] = ()
+    misread: tuple[Mark, ...] = ()
     catalog: Catalog | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -148,7 +152,7 @@ def _split(migration: Migration, text: str, dialect: str, file_line: Callable[[i
         tuple(replace(statement, line=file_line(statement.line, statement.column)) for statement in step)
         for step in file_steps
     )
-    marked = (mark for step in file_steps for statement in step if (mark := substituted(statement, dialect)))
+    marked = (mark for step in file_steps for statement in step if (mark := _mark(statement, dialect)))
     in_file = tuple(replace(mark, line=file_line(mark.line, mark.column)) for mark in marked)
     return Compiled(migration, text, checksum(text.encode()), placed, dialect, in_file)
 
@@ -174,22 +178,14 @@ def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect
     return compiled
 
 
-def substituted(statement: Statement, dialect: str) -> Substituted | None:
-    """Return the first text of a statement that Spark would replace; line and column are those of the file."""
-    facts = dialect_of(dialect)
-    matches = list(re.finditer(facts.substituted, statement.text))
-    if not matches:
+def _mark(statement: Statement, dialect: str) -> Mark | None:
+    """Return the first text of a statement that is misread; line and column are those of the rendered text."""
+    found = misread(dialect_of(dialect), statement.text)
+    if found is None:
         return None
-    source = Source(statement.text)
-    code = list(tokens(facts, source))
-    starts = [token.start for token in code]
-    for match in matches:
-        before = bisect_right(starts, match.start()) - 1
-        if before >= 0 and match.start() < code[before].end:
-            line, column = source.place(match.start())
-            column += statement.column - 1 if line == 1 else 0
-            return Substituted(statement.index, statement.line + line - 1, column, match[0])
-    return None
+    line, column = Source(statement.text).place(found.at)
+    column += statement.column - 1 if line == 1 else 0
+    return Mark(found.code, statement.index, statement.line + line - 1, column, *found[2:])
 
 
 def refused_secret(compiled: Compiled, resumes_at: int = 1, or_else: str = "") -> MigrationFileError | None:
@@ -215,33 +211,24 @@ def refused_secret(compiled: Compiled, resumes_at: int = 1, or_else: str = "") -
     return None
 
 
-def refused_substitution(
-    location: str, marks: Iterable[Substituted], resumes_at: int = 1, or_else: str = ""
+def refused_misreading(
+    location: str, marks: Iterable[Mark], resumes_at: int = 1, or_else: str = ""
 ) -> MigrationFileError | None:
-    """Return the error for the first text that Spark would replace in the statements to run, or None.
-
-    glacierbase's sessions do not replace it. The file is refused nevertheless: it has another meaning in every other session.
+    """Return the error for the first misread text in the statements to run, or None.
 
     Args:
         location: the location of the file.
         resumes_at: the index of the first statement that is to run.
         or_else: another way out, for the hint.
     """
-    first = next((substituted for substituted in marks if substituted.index >= resumes_at), None)
-    if first is None:
+    mark = next((mark for mark in marks if mark.index >= resumes_at), None)
+    if mark is None:
         return None
-    if first.text == SUBSTITUTES:
-        what = f"{SUBSTITUTES} is false in every session, and no statement may change it"
-        hint = "remove it; where it is text, write another"
-    else:
-        what = f"Spark may replace `{first.text}` before it reads the statement"
-        literal = rf"\u0024{first.text[1:]}"
-        hint = f"write `{literal}` for the same text in a string, or a variable of the catalog file"
     return MigrationFileError(
-        "SPARK_SUBSTITUTION",
-        f"{location}, line {first.line}, column {first.column}: {what}",
-        f"{hint}{or_else}",
+        mark.code,
+        f"{location}, line {mark.line}, column {mark.column}: {mark.what}",
+        f"{mark.hint}{or_else}",
         path=location,
-        line=first.line,
-        column=first.column,
+        line=mark.line,
+        column=mark.column,
     )

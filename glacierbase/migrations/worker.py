@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.migrations.compiled import Compiled, Substituted, compile_migration
+from glacierbase.migrations.compiled import Compiled, Mark, compile_migration
 from glacierbase.model.migration import Migration, Statement
 
 NO_MEMORY = 3
@@ -59,7 +59,7 @@ def to_request(migration: Migration) -> dict[str, Any]:
 def from_answer(migration: Migration, dialect: str, answer: Mapping[str, Any]) -> Compiled:
     """Return what `compile_migration` returned in the worker."""
     steps = tuple(tuple(Statement(*statement) for statement in step) for step in answer["steps"])
-    marks = tuple(Substituted(*mark) for mark in answer["substituted"])
+    marks = tuple(Mark(*mark) for mark in answer["misread"])
     return Compiled(migration, answer["text"], answer["checksum"], steps, dialect, marks)
 
 
@@ -103,12 +103,12 @@ def _answer(request: Mapping[str, Any], names: _Names, kept: dict[str, Any]) -> 
                 examine = _function(examiner["function"])
                 own = kept.setdefault(examine.__module__, {})
                 return {"examined": examine(compiled, examiner["facts"], own)}
-            marks = [astuple(mark) for mark in compiled.substituted]
+            marks = [astuple(mark) for mark in compiled.misread]
             return {
                 "text": compiled.text,
                 "checksum": compiled.checksum,
                 "steps": [[astuple(statement) for statement in step] for step in compiled.steps],
-                "substituted": marks,
+                "misread": marks,
             }
     except MemoryError:
         raise

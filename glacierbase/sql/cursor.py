@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from copy import copy
 
 from glacierbase.sql.dialects import SPARK, dialect_of
+from glacierbase.sql.heads import joined
 from glacierbase.sql.statement import Name, Place, Property, SortClause, Transform
 from glacierbase.sql.tokens import Source, Token, tokens
 
@@ -74,6 +75,11 @@ class Cursor:
         if not any(mark in self._sql for mark in _TEMPLATES):
             return False
         return any(self._sql.startswith(_TEMPLATES, token.start) for token in self._tokens)
+
+    def joined(self) -> Place | None:
+        """Return where another statement begins in the tokens from this position, or None."""
+        at = joined(self.dialect, self._sql, self._tokens[self._at :], only_at_lines=False)
+        return None if at is None else self.part_between(self._at + at, len(self._tokens)).place()
 
     def part(self, start: int) -> Cursor:
         """Return a cursor over the tokens from position `start` to the token before this position."""

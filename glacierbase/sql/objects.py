@@ -10,6 +10,7 @@ from glacierbase.sql.alter import SPARK_CLAUSES, alter_table
 from glacierbase.sql.create import create_table, create_view
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_exists, if_not_exists, properties
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, Dialect
+from glacierbase.sql.kinds import CREATED, INDEXES, MODIFIERS, NAMESPACES, OTHERS, RELATIONS
 from glacierbase.sql.queries import Sources
 from glacierbase.sql.selects import select
 from glacierbase.sql.statement import (
@@ -23,29 +24,10 @@ from glacierbase.sql.statement import (
     SessionEffect,
 )
 
-# Words before the kind of an object.
-_MODIFIERS = (
-    "GLOBAL", "LOCAL", "TEMPORARY", "TEMP", "VOLATILE", "EXTERNAL", "TRANSIENT", "HYBRID", "DYNAMIC", "ICEBERG", "EVENT",
-    "SECURE", "RECURSIVE", "MATERIALIZED", "STREAMING", "AGGREGATE", "LIVE", "PRIVATE",
-)  # fmt: skip
 # Modifiers that are part of the kind.
 _QUALIFIERS = ("MATERIALIZED", "STREAMING", "LIVE", "DYNAMIC", "ICEBERG", "HYBRID", "EVENT", "EXTERNAL")
 _TEMPORARY = ("TEMPORARY", "TEMP", "VOLATILE")
-_NAMESPACES = ("NAMESPACE", "SCHEMA", "DATABASE")
 _PROPERTIES = ("PROPERTIES", "DBPROPERTIES")
-_RELATIONS = ("TABLE", "VIEW")
-_INDEXES = ("INDEX", "BLOOMFILTER")
-_CREATED = {
-    "FUNCTION": "create_function", "PROCEDURE": "create_procedure", "TASK": "create_task", "STREAM": "create_stream",
-    "STAGE": "create_stage", "PIPE": "create_pipe", "ROLE": "create_role",
-}  # fmt: skip
-# Kinds of objects that are not tables and contain none.
-_OTHERS = (
-    "CATALOG", "VOLUME", "CONNECTION", "SHARE", "RECIPIENT", "PROVIDER", "CREDENTIAL", "STORAGE", "SERVICE", "LOCATION",
-    "GROUP", "USER", "WAREHOUSE", "SEQUENCE", "TAG", "RESOURCE", "NETWORK", "INTEGRATION", "SECRET", "POLICY", "MASKING",
-    "FILE", "PASSWORD", "SESSION", "AUTHENTICATION", "ACCOUNT", "VARIABLE", "VAR", "EXTERNAL", "STREAMLIT", "NOTIFICATION", "API",
-    "ROW", "CORTEX", "MANAGED", "ALERT", "COMPUTE", "IMAGE", "GIT", "AGGREGATION", "PROJECTION", "PRIVACY", "JOIN", "PACKAGES",
-)  # fmt: skip
 
 
 def create(cursor: Cursor) -> ParsedStatement:
@@ -77,10 +59,10 @@ def replaced(cursor: Cursor) -> ParsedStatement:
 def _kind(cursor: Cursor) -> tuple[str, Options]:
     """Move past the kind of an object and the modifiers before it; return its last word, and the modifiers as options."""
     words: list[str] = []
-    while cursor.word() in _MODIFIERS and cursor.word(1) not in ("", "VOLUME", "LOCATION"):
+    while cursor.word() in MODIFIERS and cursor.word(1) not in ("", "VOLUME", "LOCATION"):
         words.append(cursor.next())
     kind = cursor.next()
-    if kind in _NAMESPACES and cursor.word() == "ROLE":  # Snowflake's role of a database.
+    if kind in NAMESPACES and cursor.word() == "ROLE":  # Snowflake's role of a database.
         kind = cursor.next()
     name = " ".join([*(word for word in words if word in _QUALIFIERS), kind]).lower()
     temporary = not set(words).isdisjoint(_TEMPORARY)
@@ -92,18 +74,18 @@ def _created(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
         return create_table(cursor, options)
     if kind == "VIEW":
         return create_view(cursor, options)
-    if kind in _INDEXES:
+    if kind in INDEXES:
         return _index(cursor, options)
     options = replace(options, if_not_exists=if_not_exists(cursor))
-    if kind in _NAMESPACES:
+    if kind in NAMESPACES:
         place, name = cursor.place(), cursor.table()
         options, parts = _namespace_clauses(cursor, options, "create_namespace")
         if options.or_replace:
             parts = (DroppedNamespace("drop_namespace", place, name.parts), *parts)
         return _on_namespace("create_namespace", cursor, options, name, parts)
-    if kind in _CREATED:
+    if kind in CREATED:
         _skip_body(cursor)
-        return ParsedStatement(_CREATED[kind], (), None, options=options)
+        return ParsedStatement(CREATED[kind], (), None, options=options)
     return _other(cursor, kind, options)
 
 
@@ -151,7 +133,7 @@ def _skip_body(cursor: Cursor) -> None:
 
 def _other(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
     """Read the rest of a statement on an object that is not a table and contains none."""
-    if kind not in _OTHERS:
+    if kind not in OTHERS:
         raise UnsupportedClause(f"an object of the kind {kind}" if kind else "the end where an object is expected")
     _skip_body(cursor)
     return ParsedStatement("other", (), None, options=options)
@@ -176,12 +158,12 @@ def drop(cursor: Cursor) -> ParsedStatement:
 
 
 def _dropped(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
-    if kind in _INDEXES:
+    if kind in INDEXES:
         return _index(cursor, options)
     options = replace(options, if_exists=if_exists(cursor))
-    if kind in _RELATIONS:
+    if kind in RELATIONS:
         return _drop_relation(cursor, options)
-    if kind in _NAMESPACES:
+    if kind in NAMESPACES:
         place, name = cursor.place(), cursor.table()
         cascade = cursor.take_any("CASCADE", "RESTRICT") == "CASCADE"
         parts = (DroppedNamespace("drop_namespace", place, name.parts),)
@@ -190,7 +172,7 @@ def _dropped(cursor: Cursor, kind: str, options: Options) -> ParsedStatement:
     if kind == "FUNCTION":
         cursor.skip_to(";")
         return ParsedStatement("drop_function", options=options)
-    return _other(cursor, "TAG" if kind in _CREATED else kind, options)
+    return _other(cursor, "TAG" if kind in CREATED else kind, options)
 
 
 def _drop_relation(cursor: Cursor, options: Options) -> ParsedStatement:
@@ -213,16 +195,16 @@ def alter(cursor: Cursor) -> ParsedStatement:
         return alter_table(cursor, options, clauses)
     if options.kind == "view":
         return _alter_view(cursor, options)
-    if kind in _RELATIONS:
+    if kind in RELATIONS:
         return _alter_other_relation(cursor, options)
-    if kind in _NAMESPACES:
+    if kind in NAMESPACES:
         options = replace(options, if_exists=if_exists(cursor))
         name = None if cursor.word(1) == "(" else cursor.table()
         if not cursor.take("SET") or cursor.word() not in ("LOCATION", *_PROPERTIES):
             cursor.note(f"the clause {cursor.word()}")
         options, parts = _namespace_clauses(cursor, options, "alter_namespace")
         return _on_namespace("alter_namespace", cursor, options, name, parts)
-    return _other(cursor, "TAG" if kind in _CREATED else kind, options)
+    return _other(cursor, "TAG" if kind in CREATED else kind, options)
 
 
 def _alter_other_relation(cursor: Cursor, options: Options) -> ParsedStatement:
@@ -300,7 +282,7 @@ def comment(cursor: Cursor) -> ParsedStatement:
     place, last = cursor.place(), slice(-1, None)
     changed = AlterColumn("alter_column_comment", place, name.parts[last], comment=text or "", key=name.key[last])
     parts = (changed,) if kind == "COLUMN" else ()
-    namespace = name if kind in _NAMESPACES else None
+    namespace = name if kind in NAMESPACES else None
     return ParsedStatement("comment_on", _tables_of(kind, name), parts=parts, options=options, namespace=namespace)
 
 

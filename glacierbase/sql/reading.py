@@ -48,6 +48,8 @@ def read_words(cursor: Cursor) -> ParsedStatement:
     """Read a statement that begins here and ends with the tokens; it may be marked as not understood."""
     subject = subject_of(copy(cursor)) if cursor.dialect is SNOWFLAKE else None
     try:
+        if place := cursor.joined():
+            raise UnsupportedClause(f"another statement begins in line {place.line}, column {place.column}")
         parsed = _understood(cursor)
     except UnsupportedClause as why:
         parsed = not_understood(str(why))

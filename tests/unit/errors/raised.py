@@ -22,8 +22,9 @@ PACKAGE = Path(errors.__file__).parent.parent
 CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 
 TREE = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
-# Carries a code to the function that knows the file's name; not in the tree of exceptions, since users never see it.
-CARRIER = "FileRefused"
+# Classes that carry a code to the function that knows the file's name, each with the class that this function names. They are
+# not in the tree of exceptions, since users never see them.
+CARRIERS = {"FileRefused": "FileRefused", "Misread": "Mark"}
 ENCLOSED = {each.name.upper() for dialect in DIALECTS.values() for each in dialect.enclosures} | {"BLOCK"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef
@@ -61,12 +62,11 @@ def raised(package: Path = PACKAGE) -> Codes:
                     codes.unresolved.append(f"{path.relative_to(package)}:{call.lineno} {ast.unparse(call)[:80]}")
                 else:
                     codes.pairs.add((kind, code))
-    carried = {code for kind, code in codes.pairs if kind == CARRIER}
-    codes.pairs = {pair for pair in codes.pairs if pair[0] in TREE}
-    for kind, code in list(codes.pairs):
-        if code == CARRIER:
-            codes.pairs.remove((kind, code))
-            codes.pairs |= {(kind, each) for each in carried}
+    every = codes.pairs
+    codes.pairs = {(kind, code) for kind, code in every if kind in TREE and code not in CARRIERS}
+    for kind, carrier in every:
+        if carrier in CARRIERS:
+            codes.pairs |= {(kind, code) for carries, code in every if carries == carrier}
     return codes
 
 
@@ -131,7 +131,9 @@ class _Scan:
     ) -> tuple[frozenset[str], ast.expr | None]:
         """The classes that a call builds, and its argument for the code."""
         name = _called(call)
-        if name == CARRIER or (name in TREE and not issubclass(TREE[name], (errors.EngineError, errors.SeveralErrors))):
+        if name in CARRIERS or (
+            name in TREE and not issubclass(TREE[name], (errors.EngineError, errors.SeveralErrors))
+        ):
             return frozenset({name}), call.args[0] if call.args else None
         if kinds := _chosen(function, call):
             return kinds, call.args[0]
@@ -159,8 +161,7 @@ def _codes(code: ast.expr | None, function: Function | None) -> Iterator[str | N
     elif isinstance(code, ast.Name) and code.id == "code":
         return  # A maker: its callers say which.
     elif isinstance(code, ast.Attribute) and code.attr == "code" and function is not None:
-        if CARRIER in ast.unparse(function):
-            yield CARRIER
+        yield from (carrier for carrier, named in CARRIERS.items() if named in ast.unparse(function))
         # The code of another error of the tree is that one's.
     elif isinstance(code, ast.Subscript):
         return  # From the process that renders a stranger's files: the same codes.

@@ -337,6 +337,8 @@ ARRANGED: dict[str, Arrange] = {
     "UNTERMINATED_BLOCK": added("\nBEGIN SELECT 1;"),
     "MISREAD_COMMENT": added("SELECT\n  1 -- C:\\\n  , 2"),
     "SPARK_SUBSTITUTION": added("SELECT\n  '${env:USER}'"),
+    "MISSING_SEMICOLON": added("SET spark.wap.id=backfill\nALTER TABLE sleep.events ADD COLUMN device string"),
+    "OTHER_TOOLS_SYNTAX": added("USE lake.sleep\nGO"),
     "NUL_CHARACTER": added("SELECT\n  '\0'"),
     "SURROGATE_CHARACTER": added("SELECT\n  '{{ \"\\ud83d\" }}'"),
     "TRANSACTION_BROKEN": files(

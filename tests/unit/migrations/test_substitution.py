@@ -12,7 +12,7 @@ from glacierbase.apply.migrator import plan
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed, MigrationFileError
-from glacierbase.migrations.compiled import compile_migration, refused_substitution
+from glacierbase.migrations.compiled import compile_migration, refused_misreading
 from glacierbase.migrations.sessions import session_effects
 from glacierbase.model.migration import Migration
 from glacierbase.sql.statement import SessionEffect
@@ -28,7 +28,7 @@ NAMES = SimpleNamespace(name="shop", environment="dev", variables={"names": ["a"
 
 def places(text: str, dialect: str = "spark") -> list[tuple[int, int, int, str]]:
     file = Migration("1", "a", "d", "a", Path("1_a.sql"), "migrations/shop/1_a.sql", text, "v1:sha256:0")
-    found = compile_migration(file, NAMES, dialect).substituted
+    found = compile_migration(file, NAMES, dialect).misread
     return [(each.index, each.line, each.column, each.text) for each in found]
 
 
@@ -70,7 +70,7 @@ def test_snowflake_replaces_nothing() -> None:
 def test_the_text_in_the_hint_is_that_of_the_file() -> None:
     """`tests/engines/test_substitution.py` runs it."""
     file = Migration("1", "a", "d", "a", Path("1_a.sql"), "migrations/shop/1_a.sql", "SELECT '${env:X}'", "v1:sha256:0")
-    error = refused_substitution(file.location, compile_migration(file, NAMES, "spark").substituted)
+    error = refused_misreading(file.location, compile_migration(file, NAMES, "spark").misread)
     assert error
     assert error.message == (
         "migrations/shop/1_a.sql, line 1, column 9: Spark may replace `${env:X}` before it reads the statement"
@@ -111,6 +111,26 @@ def test_validate_refuses_every_file_and_with_a_base_those_that_the_base_lacks(b
     assert "0001_a.sql" not in done.stderr
     path.write_text(path.read_text().replace("$", r"\u0024"))
     assert run_here(based, "validate", "--base", "main").code == 0
+
+
+def test_validate_says_where_a_semicolon_is_missing(project: ProjectFolder) -> None:
+    """Spark takes the second statement into the value of the setting, so that it never runs; the line is that of the file."""
+    project.catalog(CATALOG)
+    project.file("0001_a.sql", "SELECT 1;\nSET spark.wap.id=backfill\nALTER TABLE t ADD COLUMN audited boolean;")
+    done = run_here(project, "validate")
+    assert done.code == 3
+    assert "MISSING_SEMICOLON: migrations/shop/0001_a.sql, line 5, column" in done.stderr
+    assert "`ALTER TABLE t ADD COLUMN audited boolean` begins another statement" in done.stderr
+
+
+@pytest.mark.parametrize("sql", ["USE lake\nALTER TABLE t ADD COLUMN b INT", "SELECT 1\nGO"])
+def test_migrate_refuses_a_pending_file_with_text_that_the_engine_misreads(world: World, sql: str) -> None:
+    """Nothing of it runs, and nothing is recorded; the dialect of the executor of these tests is Spark's."""
+    world.file("1_a.sql", f"CREATE TABLE t (a INT);\n{sql}")
+    with pytest.raises(MigrationFileError) as caught:
+        world.migrate()
+    assert caught.value.code in ("MISSING_SEMICOLON", "OTHER_TOOLS_SYNTAX")
+    assert world.kinds == []
 
 
 def test_migrate_and_plan_refuse_a_pending_file_before_anything_runs(world: World) -> None:
