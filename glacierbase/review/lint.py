@@ -85,7 +85,9 @@ class Linting:
             self._without_rules.setdefault(catalog.name, set()).add(catalog.dialect)
         files = self._base.compared(catalog.name, migrations).changed() if self._base else migrations
         made = made_by_repeatables(sandbox, catalog, files, migrations)
-        facts = {**_facts(catalog), "varying": self._varying[catalog.name], "repeatables": made}
+        own = {text for text, _ in _texts(catalog.variables, "variables")}
+        varying = {text: path for text, path in self._varying[catalog.name].items() if text not in own}
+        facts = {**_facts(catalog), "varying": varying, "repeatables": made}
         for migration, answer in examined(sandbox, catalog, migrations, files, facts):
             yield Examined(catalog.environment, migration.location, catalog.lint, answer)
 
@@ -216,10 +218,26 @@ def judge(examined: Sequence[Examined], rules: Mapping[str, Rule], *, spares_new
     for file in examined:
         judgement.add(file)
     judgement.add_unused(examined)
-    items = judgement.environments.items()
-    findings = [replace(finding, environments=tuple(names)) for finding, names in items]
+    findings = _merged(judgement.environments)
     unread = [NotUnderstood(file.path, line, sql) for file in examined for line, sql in file.answer["not_understood"]]
     return CatalogFindings(tuple(sorted(findings, key=_order)), tuple(dict.fromkeys(unread)), judgement.spared)
+
+
+def _merged(environments: Mapping[Finding, Mapping[str, None]]) -> list[Finding]:
+    """Return the findings with their environments; what only names another table in another environment is one finding."""
+    findings: dict[Finding, dict[str, None]] = {}
+    by_place: dict[tuple[object, ...], list[Finding]] = {}
+    for finding, names in environments.items():
+        same = by_place.setdefault(
+            (finding.path, finding.code, finding.statement_index, finding.line, finding.severity, finding.allowed), []
+        )
+        merged = next((other for other in same if findings[other].keys().isdisjoint(names)), None)
+        if merged:
+            findings[merged].update(names)
+        else:
+            findings[finding] = dict(names)
+            same.append(finding)
+    return [replace(finding, environments=tuple(names)) for finding, names in findings.items()]
 
 
 def _order(finding: Finding) -> tuple[bool, bool, str, int, int, str]:

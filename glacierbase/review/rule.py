@@ -98,7 +98,7 @@ class Facts:
         default_catalog: the default catalog of Spark; empty if none is set.
         given_parts: how many parts of a table's name the catalog file supplies.
         versions: the versions of the formats whose jars the catalog file names.
-        varying: texts that a variable has in only some environments, with the variable's path.
+        varying: texts that a variable has in other environments only, with the variable's path.
         overwrites_partitions: whether INSERT OVERWRITE replaces only the partitions that it writes.
         defaults: properties that the engine gives to new tables.
         beginning: the first parts of a qualified name, which a shorter name lacks.

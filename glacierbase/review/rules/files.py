@@ -14,8 +14,9 @@ from glacierbase.review.rule import CREATES, File, Proof, Rule, RuleFinding, Ste
 from glacierbase.review.rules import texts
 from glacierbase.secrets import resembles_secret
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
-from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.statement import Name, SessionEffect
+from glacierbase.sql.dialects import SPARK, dialect_of
+from glacierbase.sql.statement import Name, Place, SessionEffect
+from glacierbase.sql.tokens import Source, tokens
 
 _TEXTS = texts("files")
 _SHORTEST_DESCRIPTION = 10
@@ -26,7 +27,10 @@ _SCHEMA = frozenset({"alter_column_type", "replace_columns", "drop_column", "ren
                      "add_partition_field", "drop_partition_field", "replace_partition_field", "set_write_order",
                      "set_distribution"})  # fmt: skip
 _PARTS = 3
-_COMMENT = re.compile(r"--[^\r\n]*")
+# The words before a name or a path that belongs to an environment.
+_NAMED_BY = frozenset(
+    {"LOCATION", "ROLE", "WAREHOUSE", "DATABASE", "SCHEMA", "CATALOG", "NAMESPACE", "EXTERNAL_VOLUME"}
+)
 
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL102"])
@@ -36,13 +40,42 @@ def short_description(file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"the description is {file.migration.description!r}")
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL106"])
+@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL106"])
 def hard_coded_environment(file: File) -> Iterator[RuleFinding]:
-    """Find values of variables that differ between environments in the file as written, without its comments."""
-    code = _COMMENT.sub("", file.migration.text)
-    for value, path in file.facts.varying.items():
-        if re.search(rf"(?<![\w-]){re.escape(value)}(?![\w-])", code):
-            yield RuleFinding(f"{value!r} is written out", fix=f"write {{{{ {path} }}}}")
+    """Find the values that variables have in other environments, in names and places of a statement."""
+    patterns = {value: rf"(?<![\w-]){re.escape(value)}(?![\w-])" for value in file.facts.varying}
+    written = {value for value, pattern in patterns.items() if re.search(pattern, file.migration.text)}
+    for step in file.steps if written else ():
+        found: dict[str, Place] = {}
+        for text, place in _of_environments(step, file.facts.engine):
+            for value in written - found.keys():
+                if re.search(patterns[value], text):
+                    found[value] = place
+        for value, place in found.items():
+            fix = f"write {{{{ {file.facts.varying[value]} }}}}"
+            yield RuleFinding(f"{value!r} is written out", step, place, fix=fix)
+
+
+def _of_environments(step: Step, engine: str) -> Iterator[tuple[str, Place]]:
+    """Yield the parts of names, the paths, and the words after ROLE and the like of a statement, with their places."""
+    parsed, source = step.parsed, Source(step.statement.text)
+    names = [*parsed.targets, *(parsed.sources or ()), parsed.namespace, parsed.selected]
+    names += [parsed.subject.name] if parsed.subject else []
+    parts = {part for name in names if name for part in name.parts}
+    before = ""
+    for token in tokens(dialect_of(engine), source):
+        text = source.sql[token.start : token.end]
+        if before in _NAMED_BY or "://" in text or text.strip('`"') in parts:
+            yield text, _within(step, Place(*source.place(token.start)))
+        if token.word != "=":
+            before = token.word
+
+
+def _within(step: Step, place: Place) -> Place:
+    """Return a place in the text of a statement as one in the script that contains it."""
+    if step.place is None:
+        return place
+    return Place(place.line + step.place.line - 1, place.column + (step.place.column - 1 if place.line == 1 else 0))
 
 
 @file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL109"])
@@ -91,9 +124,11 @@ def _names(file: File) -> Iterator[tuple[Step, Name]]:
 
 @statement_rule(*CREATES, severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL112"])
 def create_if_not_exists(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find CREATE TABLE IF NOT EXISTS. A repeatable runs again."""
+    """Find CREATE TABLE IF NOT EXISTS of a table that an earlier statement creates. A repeatable runs again."""
     if step.parsed.options.if_not_exists and not file.migration.is_repeatable:
-        yield RuleFinding("CREATE TABLE IF NOT EXISTS", step)
+        known = file.tables.before(step)
+        if known and not known.is_dropped:
+            yield RuleFinding("CREATE TABLE IF NOT EXISTS of a table that an earlier statement creates", step)
 
 
 @file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL113"])

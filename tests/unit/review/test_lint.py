@@ -235,19 +235,78 @@ def test_a_finding_about_a_table_that_streams_use_can_be_an_error(shop: ProjectF
     assert severities == {"lake.Events.t": "error", "lake.a.t": "warning"}
 
 
-def test_a_value_of_one_environment_is_not_written_out(shop: ProjectFolder) -> None:
+def _in_regions(shop: ProjectFolder, key: str = "region") -> None:
+    """Give each environment its own value of a variable, and both the same one of another."""
+    values = {"dev": "west", "prod": "east"}
+    each = ", ".join(f"{name}: {{variables: {{{key}: {value}-1, team: platform}}}}" for name, value in values.items())
+    shop.catalog(CATALOG.replace("dev: {}, prod: {}", each))
+
+
+def test_a_value_of_another_environment_is_not_written_out(shop: ProjectFolder) -> None:
     """The fix names the variable; comments, longer names and values that are the same everywhere are left alone."""
-    environments = ", ".join(
-        f"{name}: {{variables: {{bucket: acme-{name}, team: platform}}}}" for name in ("dev", "prod")
-    )
-    shop.catalog(CATALOG.replace("dev: {}, prod: {}", environments))
+    _in_regions(shop)
     create = "CREATE TABLE lake.a.{} (id bigint) USING iceberg LOCATION 's3://{}/platform/{}'"
-    shop.file("2_b.sql", f"-- not acme-prod\n{create.format('b', '{{ variables.bucket }}', 'acme-prod-2')}")
+    shop.file("2_b.sql", f"-- not east-1\n{create.format('b', '{{ variables.region }}', 'east-1-2')}")
     assert found(shop) == []
-    shop.file("3_c.sql", create.format("c", "acme-prod", "c"))
+    shop.file("3_c.sql", create.format("c", "{{ variables.team }}", "c") + ";\n\n" + create.format("d", "east-1", "d"))
     [finding] = found(shop)
-    assert (finding["code"], finding["path"]) == ("FL106", "migrations/shop/3_c.sql")
-    assert finding["fix"] == "write {{ variables.bucket }}"
+    assert (finding["code"], finding["severity"], finding["path"]) == ("FL106", "warning", "migrations/shop/3_c.sql")
+    assert (finding["line"], finding["column"]) == (6, 58)
+    assert finding["fix"] == "write {{ variables.region }}"
+
+
+@pytest.mark.parametrize(
+    ("sql", "is_found"),
+    [
+        ("SELECT * FROM lake.a.t WHERE coast = 'east-1'", False),
+        ("SELECT 'east-1' AS region FROM lake.a.t", False),
+        ("ALTER TABLE lake.a.t ADD COLUMN `east-1` int", False),
+        ("ALTER TABLE lake.a.t ALTER COLUMN a COMMENT 'of east-1 only'", False),
+        ("INSERT INTO lake.a.t /* east-1 */ VALUES ('east-1')", False),
+        ("ALTER TABLE lake.a.t SET TBLPROPERTIES ('owner'='east-1')", False),
+        ("ALTER TABLE lake.a.t SET TBLPROPERTIES ('write.data.path'='s3://b/east-1/t')", True),
+        ("ALTER TABLE lake.a.t SET LOCATION '/data/east-1/t'", True),
+        ("INSERT INTO lake.a.t SELECT * FROM lake.`east-1`.u", True),
+        ("CREATE NAMESPACE lake.`east-1`", True),
+        ("USE lake.`east-1`", True),
+        ("CALL lake.system.expire_snapshots('a.t')", False),
+        ("{% if environment == 'prod' %}CREATE NAMESPACE lake.`east-1`{% endif %}", False),
+        ("CREATE NAMESPACE lake.`{{ variables.region }}`", False),
+    ],
+)
+def test_only_a_place_that_means_an_environment_counts(shop: ProjectFolder, sql: str, is_found: bool) -> None:
+    """A literal of a query or a comment equals a variable's value by chance; the variable would change what it means."""
+    _in_regions(shop)
+    shop.file("2_b.sql", sql)
+    assert ["FL106"] * is_found == [finding["code"] for finding in found(shop) if finding["code"] == "FL106"]
+
+
+def test_what_differs_only_in_the_name_of_a_table_is_one_finding(shop: ProjectFolder) -> None:
+    """The table has another name in each environment; the place and the code are the same."""
+    _in_regions(shop)
+    shop.file("2_b.sql", "ALTER TABLE lake.`{{ variables.region }}`.t DROP COLUMN a")
+    [finding] = [finding for finding in found(shop) if finding["code"] == "DS103"]
+    assert (finding["table"], finding["environments"]) == ("lake.west-1.t", ["dev", "prod"])
+
+
+def test_two_findings_of_one_environment_at_one_place_stay_two(shop: ProjectFolder) -> None:
+    """A statement that names two tables with too few parts has two, in each environment and together."""
+    _in_regions(shop)
+    shop.file("2_b.sql", "INSERT INTO x SELECT 1 FROM y")
+    assert [finding["table"] for finding in found(shop) if finding["code"] == "FL110"] == ["x", "y"]
+
+
+@pytest.mark.parametrize(("before", "is_found"), [("", False), ("CREATE TABLE lake.a.x (a INT) USING iceberg", True)])
+def test_create_if_not_exists_is_found_where_a_file_before_creates_the_table(
+    shop: ProjectFolder, before: str, is_found: bool
+) -> None:
+    """Elsewhere it says what to do where the table is absent; a file that dropped the table made it absent again."""
+    shop.file("2_b.sql", before or "SELECT 1")
+    path = shop.file("3_c.sql", "CREATE TABLE IF NOT EXISTS lake.a.x (a INT) USING iceberg")
+    codes = [finding["code"] for finding in found(shop) if finding["path"].endswith("3_c.sql")]
+    assert codes.count("FL112") == is_found
+    path.write_text(path.read_text().replace("CREATE", "DROP TABLE lake.a.x; CREATE"))
+    assert "FL112" not in [finding["code"] for finding in found(shop)]
 
 
 def test_an_unknown_rule_in_a_catalog_file_is_an_error_with_its_line(shop: ProjectFolder) -> None:
@@ -463,6 +522,7 @@ def test_a_repeatable_may_drop_what_it_makes(shop: ProjectFolder) -> None:
 
 def test_a_repeatable_may_do_what_only_a_file_that_runs_once_must_not(shop: ProjectFolder) -> None:
     """CREATE IF NOT EXISTS makes it repeatable, and where its session cannot be set again it begins again."""
+    shop.file("1_a.sql", "CREATE TABLE lake.a.x (a INT) USING iceberg")
     sql = "CREATE TABLE IF NOT EXISTS lake.a.x (a INT) USING iceberg; SET VAR a = rand(); SELECT 1"
     codes = []
     for name in ("2_b.sql", "repeatable/daily.sql"):
