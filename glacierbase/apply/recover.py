@@ -57,23 +57,24 @@ def with_version(
     if not held.target.catalog.recovers or not held.engine.process.get("engine_pid") or held.engine.cancelled():
         return announcement
     table = held.engine.executor.proving_table(statement.text, compiled.text)
-    before = _version(held, table, session) if table else None
+    before = _version(held, table, statement_of(compiled.named, statement.index), session) if table else None
     return replace(announcement, details=replace(announcement.details, before=before)) if before else announcement
 
 
-def _version(held: LockedCatalog, table: str, session: Session) -> TableVersion | None:
+def _version(held: LockedCatalog, table: str, statement: Named | None, session: Session) -> TableVersion | None:
     if table in held.unreadable:
         return None
     catalog = held.target.catalog
-    # The store finds no table in a catalog that another format shares; a statement that runs directly has no other format.
+    # PyIceberg finds no table in a catalog that another format shares; a statement that runs directly has no other format.
     may_be_absent = held.engine.process.get("engine_pid") == os.getpid()
+    is_namespace = statement is not None and statement.parsed.namespace is not None
     try:
-        version = held.store.table_version(table)
+        version = held.engine.tables.version(table, is_namespace=is_namespace)
         if version and (version.exists or may_be_absent):
             return version
         return type_of(catalog).table_version(catalog, session, table)
     except EngineError as error:  # Without a version the statement runs as well.
-        # Tried once per run: the store may open a new connection after each failure, or wait until a time limit.
+        # Tried once per run: each failure may wait until a time limit.
         held.unreadable.add(table)
         logger.debug("%s: its version could not be read: %s", table, error.message)
         return None
@@ -113,7 +114,8 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     name, run_id, others = held.target.catalog.name, record.started.run_id, list[str]()
     statement = statement_of(read_statements(held.target, record), index)
     tag = statement_tag(run_id, record.label, index)
-    took_effect, why = _outcome(held, before, tag, statement, f"{name}: {what}", held.lock.lease_seconds)
+    is_direct = details_of(record.started).is_direct
+    took_effect, why = _outcome(held, before, tag, statement, f"{name}: {what}", is_direct, held.lock.lease_seconds)
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
         from glacierbase.apply.table_records import TableRecords  # Commands that settle nothing do not need it.
@@ -146,10 +148,8 @@ def settle_lost(
         StatementRefused: it had no effect.
         OutcomeUnknown: the table proves nothing, or the run was cancelled while it waited for a late commit.
     """
-    # A transaction that has ended is not waited for.
-    least = held.lock.lease_seconds if held.store.commit_seconds else 0.0
     try:
-        took_effect, why = _outcome(held, before, tag, statement, what, least)
+        took_effect, why = _outcome(held, before, tag, statement, what, is_direct=True, least=None)
     except Interrupted:
         raise error from None
     if not took_effect:
@@ -159,24 +159,33 @@ def settle_lost(
 
 
 def _outcome(
-    held: LockedCatalog, before: TableVersion, tag: str, statement: Named | None, what: str, least: float
+    held: LockedCatalog,
+    before: TableVersion,
+    tag: str,
+    statement: Named | None,
+    what: str,
+    is_direct: bool,
+    least: float | None,
 ) -> tuple[bool | None, str]:
     """Return whether the statement took effect, and why; reads the table a second time before it returns that it did not.
 
     Args:
-        least: the seconds until the second read, if a late commit is not possible for longer.
+        least: the seconds until the second read, if a late commit is not possible for longer; None for a lease, and no wait for
+            a transaction that has ended.
     """
 
     def shown() -> tuple[bool | None, str]:
-        return table_shows(held.target.catalog, held.engine, held.store, before, tag, statement)
+        return table_shows(held.target.catalog, held.engine, before, tag, statement, is_direct=is_direct)
 
-    bound = _FILE_SECONDS if before.by_engine else held.store.commit_seconds
     try:
         took_effect, why = shown()
         if took_effect is not False:
             return took_effect, why
+        bound = _FILE_SECONDS if before.by_engine else held.engine.tables.commit_seconds(before.table)
         if bound is None:
             return None, f"{why} so far; the catalog sets no bound for a late commit"
+        if least is None:
+            least = held.lock.lease_seconds if bound else 0.0
         _wait(max(least, bound), held.engine.cancelled, f"{what}: {before.table}")
         return shown()
     except EngineError as error:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, NewState, Resolution, after, choices, why_not_withdrawn
-from glacierbase.apply.verdict import ends_name, new_name, verdict
+from glacierbase.apply.verdict import may_run_again, new_name, verdict
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight, type_of
 from glacierbase.executors.engine import Engine
@@ -32,7 +32,6 @@ from glacierbase.model.shape import TableVersion
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 from glacierbase.sql.targets import logged_tables
-from glacierbase.stores import Store
 
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
@@ -301,8 +300,9 @@ def _proof(opened: OpenCatalog, record: Record, index: int, tag: str) -> Evidenc
         return Evidence()
     try:
         statement = statement_of(read_statements(opened.target, record), index)
+        is_direct = details_of(record.started).is_direct
         took_effect, why = table_shows(
-            opened.target.catalog, opened.engine, opened.store, record.before, tag, statement
+            opened.target.catalog, opened.engine, record.before, tag, statement, is_direct=is_direct
         )
     except GlacierbaseError as error:
         return Evidence((f"{record.before.table} could not be read: {error.message}",))
@@ -317,17 +317,23 @@ def statement_of(statements: Sequence[Named], index: int) -> Named | None:
 
 
 def table_shows(
-    catalog: Catalog, engine: Engine, store: Store, before: TableVersion, tag: str, statement: Named | None
+    catalog: Catalog, engine: Engine, before: TableVersion, tag: str, statement: Named | None, *, is_direct: bool
 ) -> tuple[bool | None, str]:
-    """Read the table of a statement again, as its version before was read, and return the verdict."""
+    """Read the table or the namespace of a statement again, as its version before was read, and return the verdict."""
     if before.by_engine:
         with closing(engine.start().open_session()) as session:
             now = type_of(catalog).table_version(catalog, session, before.table)
     else:
-        now = store.table_version(before.table)
-    if (now is None or not now.exists) and (name := new_name(statement)):
-        now = store.table_version(name)
-    return verdict(before, now, tag, ends_name=ends_name(statement))
+        now = engine.tables.version(before.table, is_namespace=before.is_namespace)
+    if now and not now.exists and (name := new_name(statement)):
+        now = engine.tables.version(name)
+    parsed = statement.parsed if statement else None
+    took_effect, why = verdict(before, now, tag, parsed)
+    if took_effect is not None or parsed is None or not is_direct:
+        return took_effect, why
+    if now and now.exists and engine.tables.shows(parsed, before):
+        return True, f"a change of {before.table} since is exactly that of the statement, so it took effect"
+    return (False, f"{why}; the statement may run again") if may_run_again(parsed) else (None, why)
 
 
 def _engine_state(record: Record, may_run: bool) -> str:

@@ -1,4 +1,4 @@
-"""What the version of a table proves of a statement that was announced on it. Pure."""
+"""What the version of a table or a namespace proves of a statement that was announced on it. Pure."""
 
 from __future__ import annotations
 
@@ -9,14 +9,12 @@ from glacierbase.run.run import tag_uuid
 
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named  # Imports the grammar.
+    from glacierbase.sql.statement import ParsedStatement
 
-# Statements whose only effect is that the name has no table any more.
-_ENDS_NAME = ("drop_table", "rename_table")
-
-
-def ends_name(statement: Named | None) -> bool:
-    """Return whether the name of the table has no table after the statement."""
-    return statement is not None and statement.parsed.operation in _ENDS_NAME
+# Statements whose only effect is that the name has no table any more, or no namespace.
+_DROPS = ("drop_table", "drop_namespace")
+# Statements whose effect is that the name exists.
+_CREATES = ("create_table", "create_namespace")
 
 
 def new_name(statement: Named | None) -> str | None:
@@ -26,21 +24,53 @@ def new_name(statement: Named | None) -> str | None:
     return statement.names[-1][1]
 
 
+def may_run_again(statement: ParsedStatement) -> bool:
+    """Return whether a plain statement may run a second time: IF NOT EXISTS, or IF EXISTS of what is inside the table.
+
+    A table of the dropped name may be the one of another writer.
+    """
+    options = (statement.options, *statement.parts)
+    is_conditional = any(getattr(part, key, False) for part in options for key in ("if_exists", "if_not_exists"))
+    return is_conditional and statement.operation not in _DROPS
+
+
 def verdict(
-    before: TableVersion, now: TableVersion | None, tag: str, *, ends_name: bool = False
+    before: TableVersion, now: TableVersion | None, tag: str, statement: ParsedStatement | None = None
 ) -> tuple[bool | None, str]:
     """Return whether the statement took effect, None where the table proves nothing, and what the table shows. Pure.
 
     Args:
-        now: read after the engine ended, under the new name where the table has that of the statement; None if it is gone.
+        now: read after the engine ended, under the new name where the table has that of the statement; None if it is gone, or
+            cannot be read.
         tag: the tag of the statement.
-        ends_name: whether the name of the table has no table after the statement.
+        statement: None if the history does not hold its text.
     """
+    name, operation = before.table, statement.operation if statement else ""
+    if now is None:
+        return None, f"{name} is gone"
+    if not now.exists:
+        if not before.exists:
+            return False, f"{name} does not exist, as before, so it had no effect"
+        return (True, f"{name} is gone, so it took effect") if operation in _DROPS else (None, f"{name} is gone")
+    if statement and operation in _CREATES and (before.is_namespace or statement.options.if_not_exists):
+        if before.exists and not statement.options.if_not_exists:
+            return False, f"{name} existed before, so it had no effect"
+        return True, f"{name} exists now, so it took effect"
+    return _of_namespace(before, now, operation) if before.is_namespace else _of_table(before, now, tag, operation)
+
+
+def _of_namespace(before: TableVersion, now: TableVersion, operation: str) -> tuple[bool | None, str]:
+    """Return the verdict on a statement that changes or drops a namespace, which exists."""
+    if operation in _DROPS and before.exists:
+        return False, f"{before.table} still exists, so it had no effect"
+    if now.metadata == before.metadata:
+        return False, f"{before.table} has the same properties as before, so it had no effect"
+    return None, f"{before.table} has changed since"
+
+
+def _of_table(before: TableVersion, now: TableVersion, tag: str, operation: str) -> tuple[bool | None, str]:
+    """Return the verdict on a statement whose table exists."""
     table = before.table
-    if now is None or not now.exists:
-        if before.exists:
-            return None, f"{table} is gone"
-        return False, f"{table} does not exist, as before, so it had no effect"
     for file in filter(None, (now.metadata, now.previous)):
         if tag_uuid(tag) in _file(file):
             only = "the only commit" if now.previous == before.metadata else "a commit"
@@ -51,7 +81,7 @@ def verdict(
         return None, f"{table} is another table now"
     if now.table != table:
         return True, f"{table} is {now.table} now (UUID {now.uuid}), so it took effect"
-    if ends_name:
+    if operation in ("drop_table", "rename_table"):
         return False, f"{table} still has its name (UUID {now.uuid}), so it had no effect"
     if (now.metadata, now.sequence) == (before.metadata, before.sequence):
         return False, f"{table} has had no commit since ({_file(now.metadata)}), so it had no effect"

@@ -206,7 +206,7 @@ class Executor(Protocol):
         """
 
     def proving_table(self, sql: str, file: str) -> str | None:
-        """Return the table whose version proves whether the statement took effect; None without such a table.
+        """Return the table, or the namespace, whose version proves whether the statement took effect; None without such a one.
 
         Every effect of such a statement is a commit to that one table; a snapshot, if there is one, is added by the last commit.
 

@@ -13,7 +13,7 @@ from glacierbase.executors.iceberg.properties import missing_package, opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.qualified import DECLARED, beginning, is_catalog, is_path
+from glacierbase.sql.qualified import DECLARED, is_path, qualified_namespace
 
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
@@ -124,9 +124,7 @@ class FileEngines:
             if why := self._why_parts(parts):
                 return why
         if named.parsed.namespace:
-            parts = name_parts(named.parsed.namespace.recorded)
-            is_whole = is_catalog(self._catalog, parts[0])
-            return self._why_parts(parts if is_whole else [beginning(self._catalog)[0], *parts])
+            return self._why_parts(name_parts(qualified_namespace(self._catalog, named.parsed.namespace.recorded)))
         return None
 
     def _why_parts(self, parts: Sequence[str]) -> str | None:

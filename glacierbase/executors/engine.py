@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import ExitStack
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glacierbase.errors import Interrupted
 from glacierbase.executors import Executor
 from glacierbase.executors.direct import DIRECT
 from glacierbase.run.waiting import NoAnswer, result, start_thread
+
+if TYPE_CHECKING:
+    from glacierbase.executors.iceberg.table_versions import TableVersions
 
 # A start that downloads jars takes minutes. A start that hangs is cancelled by a signal.
 _START_SECONDS = 3600.0
@@ -30,13 +33,17 @@ class Engine:
         start: Callable[[], Executor],
         cancelled: Callable[[], bool] = lambda: False,
         open_direct: Callable[[], Executor] | None = None,
+        open_tables: Callable[[], TableVersions] | None = None,
     ) -> None:
         """Args:
         open_direct: opens the executor of files that run directly; None where the engine runs every file.
+        open_tables: opens the reader of the versions of users' tables.
         """
         self._start = start
         self.cancelled = cancelled
         self._open_direct = open_direct
+        self._open_tables = open_tables
+        self._tables: TableVersions | None = None
         self._opening: Future[Executor] | None = None
         # The executor of files that run directly, and that of the file that runs, each once it is open.
         self._direct: Executor | None = None
@@ -87,6 +94,15 @@ class Engine:
         else:
             self._used = self.start()
         return self._used
+
+    @property
+    def tables(self) -> TableVersions:
+        """The reader of the versions of users' tables, without the engine."""
+        if self._tables is None:
+            assert self._open_tables
+            self._tables = self._open_tables()
+            self.at_close(self._tables.close)
+        return self._tables
 
     @property
     def executor(self) -> Executor:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from glacierbase import executors
 from glacierbase.errors import EngineError, EngineUnavailable
@@ -21,8 +21,23 @@ from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
 from glacierbase.stores import Store, choice
 
+if TYPE_CHECKING:
+    from glacierbase.executors.iceberg.table_versions import TableVersions
+
 OpenExecutor = Callable[[Catalog, Run, Any], Executor]
 OpenStore = Callable[[Catalog, Engine], Store]
+
+
+OpenTables = Callable[[Catalog, Callable[[], bool]], "TableVersions"]
+
+
+def open_tables(catalog: Catalog, cancelled: Callable[[], bool]) -> TableVersions:
+    """Return the reader of the versions of users' tables. Contacts nothing."""
+    from glacierbase.executors.iceberg.table_versions import (
+        TableVersions,  # Only a run that changes something needs it.
+    )
+
+    return TableVersions(catalog, cancelled)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +49,7 @@ class Target:
         siblings: names of the project's other catalogs, with histories that may be in the same namespace.
         spark: the caller's SparkSession to work in; None to start an engine.
         cancelled: returns True once the command is cancelled; waits then end soon.
-        open_executor, open_store: open the engine and the store.
+        open_executor, open_store, open_tables: open the engine, the store, and the reader of the versions of users' tables.
         repeatables: the files without a version, in the order in which they run.
     """
 
@@ -46,6 +61,7 @@ class Target:
     cancelled: Callable[[], bool] = lambda: False
     open_executor: OpenExecutor = executors.open_executor
     open_store: OpenStore = choice.open_store
+    open_tables: OpenTables = open_tables
     repeatables: Sequence[Migration] = ()
 
     @property
@@ -75,7 +91,12 @@ class Target:
     def engine(self) -> Engine:
         """Return the engine of the catalog, not started yet."""
         open_direct = self.file_engines().opener()
-        return Engine(lambda: self.open_executor(self.catalog, self.run, self.spark), self.cancelled, open_direct)
+        return Engine(
+            lambda: self.open_executor(self.catalog, self.run, self.spark),
+            self.cancelled,
+            open_direct,
+            lambda: self.open_tables(self.catalog, self.cancelled),
+        )
 
     def file_engines(self) -> FileEngines:
         """Return what chooses the engine of each file."""

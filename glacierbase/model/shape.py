@@ -100,19 +100,20 @@ class Shape:
 
 @dataclass(frozen=True, slots=True)
 class TableVersion:
-    """One version of a table of Iceberg or Delta. Every commit, of data or of metadata, creates a new one.
+    """One version of a table of Iceberg or Delta, or of a namespace. Every commit, of data or of metadata, creates a new one.
 
     Attributes:
-        table: the table's name, as the history records names.
-        uuid: the UUID of the table; another table of the same name has another one. Empty for Delta.
-        metadata: the location of the metadata file to which the catalog points; of Delta, number and time of the commit. Empty
-            where there is no table.
+        table: the qualified name of the table or the namespace.
+        uuid: the UUID of the table; another table of the same name has another one. Empty for Delta and for namespaces.
+        metadata: the location of the metadata file to which the catalog points; of Delta, number and time of the commit; of a
+            namespace, a digest of its properties. Empty where there is none.
         sequence: the sequence number of the snapshot that was added last; 0 before the first one, and in format version 1; of
             Delta, the number of the commit.
         previous: the `metadata` of the version before, or None.
         tag: the tag of the statement that added the last snapshot, or made the commit to Delta; None if the table names none.
         shape: the shape of the table in that version, if it was read.
-        by_engine: whether the engine read it, and not the store.
+        by_engine: whether the engine read it, and not PyIceberg.
+        is_namespace: whether it is that of a namespace.
     """
 
     table: str
@@ -123,15 +124,16 @@ class TableVersion:
     tag: str | None = None
     shape: Shape | None = None
     by_engine: bool = False
+    is_namespace: bool = False
 
     @classmethod
-    def absent(cls, table: str) -> TableVersion:
-        """Return the version of a table that does not exist."""
-        return cls(table, "", "", 0)
+    def absent(cls, table: str, *, is_namespace: bool = False) -> TableVersion:
+        """Return the version of a table or a namespace that does not exist."""
+        return cls(table, "", "", 0, is_namespace=is_namespace)
 
     @property
     def exists(self) -> bool:
-        """Whether there is such a table."""
+        """Whether there is such a table or namespace."""
         return bool(self.metadata)
 
 

@@ -18,6 +18,8 @@ T = TypeVar("T")
 _POLL_SECONDS = 0.2
 # Longer than any call to a catalog takes: the time-outs of HTTP and SQL, where they exist, end a call first.
 CALL_SECONDS = 300.0
+# The limit of a call after a signal. Orchestrators wait 10 to 30 s before they kill a process.
+CANCELLED_SECONDS = 10.0
 
 
 class NoAnswer(Exception):

@@ -39,6 +39,16 @@ def qualified(catalog: Catalog, table: str) -> str:
     return name_of((default, *parts))
 
 
+def qualified_namespace(catalog: Catalog, namespace: str) -> str:
+    """Return the name of a namespace with its catalog in Spark, as a new session resolves it.
+
+    Args:
+        namespace: its name as the history records names.
+    """
+    parts = name_parts(namespace)
+    return name_of(parts if is_catalog(catalog, parts[0]) else (beginning(catalog)[0], *parts))
+
+
 def whole_name(catalog: Catalog, table: str) -> str:
     """Return the name of a table as a new session completes it: outside of Spark, with database and schema of the connection."""
     name = qualified(catalog, table)

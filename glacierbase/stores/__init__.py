@@ -21,7 +21,6 @@ from typing import Protocol
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
-from glacierbase.model.shape import TableVersion
 
 FORMAT_VERSION = 1
 
@@ -75,10 +74,6 @@ class Store(Protocol):
     @property
     def has_clock(self) -> bool: ...
 
-    @property
-    def commit_seconds(self) -> float | None:
-        """How long a commit to a table may continue after its process has ended; None where no bound is known."""
-
     def now(self) -> datetime:
         """Return the time of the lease clock: the server's if all runs share one and the lock was read, else this machine's."""
 
@@ -97,13 +92,6 @@ class Store(Protocol):
 
     def lock_rows(self) -> tuple[LockRow, ...] | None:
         """Return the rows of the lock table, unchecked, or None if there is no lock table."""
-
-    def table_version(self, table: str) -> TableVersion | None:
-        """Return the version of a user's table, uncached; None if it is in another catalog.
-
-        Args:
-            table: its name as recorded in the history.
-        """
 
     def has_namespace(self) -> bool:
         """Return whether the namespace of the tables exists."""

@@ -8,12 +8,8 @@ from typing import Any
 
 from glacierbase.errors import EngineUnavailable, OutcomeUnknown
 from glacierbase.model.migration import Event
-from glacierbase.model.shape import TableVersion
-from glacierbase.run.waiting import CALL_SECONDS, Caller, NoAnswer, result
+from glacierbase.run.waiting import CALL_SECONDS, CANCELLED_SECONDS, Caller, NoAnswer, result
 from glacierbase.stores import LockRow, Store
-
-# The limit after a signal. Orchestrators wait 10 to 30 s before they kill a process.
-CANCELLED_SECONDS = 10.0
 
 
 class BoundedStore:
@@ -43,10 +39,6 @@ class BoundedStore:
     def has_clock(self) -> bool:
         return self._store.has_clock
 
-    @property
-    def commit_seconds(self) -> float | None:
-        return self._store.commit_seconds
-
     def now(self) -> datetime:
         return self._clock_source.now()
 
@@ -66,10 +58,6 @@ class BoundedStore:
     def lock_rows(self) -> tuple[LockRow, ...] | None:
         rows: tuple[LockRow, ...] | None = self._call("lock_rows")
         return rows
-
-    def table_version(self, table: str) -> TableVersion | None:
-        version: TableVersion | None = self._call("table_version", table)
-        return version
 
     def has_namespace(self) -> bool:
         return bool(self._call("has_namespace"))

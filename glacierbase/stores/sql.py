@@ -13,7 +13,6 @@ from glacierbase.executors import Executor, Row, Session
 from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.model.migration import Event
 from glacierbase.model.names import snowflake_identifier, spark_identifier
-from glacierbase.model.shape import TableVersion
 from glacierbase.run.clock import seconds
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.stores import LockRow
@@ -88,10 +87,6 @@ class SqlStore:
     @property
     def has_clock(self) -> bool:
         return bool(self._syntax.now)
-
-    @property
-    def commit_seconds(self) -> float | None:
-        return None
 
     def now(self) -> datetime:
         if self._clock is None:
@@ -191,9 +186,6 @@ class SqlStore:
 
     def _ensure(self, sql: str, exists: Callable[[], bool]) -> None:
         ensure(lambda: self._session.execute(sql), exists)
-
-    def table_version(self, table: str) -> TableVersion | None:  # noqa: ARG002 (the port's)
-        return None
 
     def has_namespace(self) -> bool:
         store = self._tables.store

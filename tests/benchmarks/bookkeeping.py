@@ -54,7 +54,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
             """Record as `Runner` does between two files."""
             tables = records.of_file(compiled, 1, None)
             tables.begin_after(1)
-            version = held.store.table_version("lake.a.t")
+            version = held.engine.tables.version("lake.a.t")
             held.lock.renew_if_expired()
             ended = entry.with_tables(tables.complete())
             held.recorder.append(replace(ended, details=replace(ended.details, before=version)))

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.stores.bounded import CANCELLED_SECONDS
+from glacierbase.run.waiting import CANCELLED_SECONDS
 from tests.support.beds import SnowBed
 from tests.support.processes import wait_for_line
 from tests.support.project_folder import ProjectFolder

@@ -158,10 +158,6 @@ class MemoryStore:
         self._before = before
         self.proves_by_lease = False
 
-    @property
-    def commit_seconds(self) -> float | None:
-        return self._tables.commit_seconds
-
     def now(self) -> datetime:
         return datetime.now(timezone.utc)
 
@@ -185,10 +181,6 @@ class MemoryStore:
         if self._name in self._tables.rows:
             return self._tables.rows[self._name]
         return (self._tables.locks[self._name],) if self._name in self._tables.locks else None
-
-    def table_version(self, table: str) -> TableVersion | None:
-        self._before("table_version")
-        return self._tables.versions.get(table)
 
     def has_namespace(self) -> bool:
         return self._name in self._tables.histories
@@ -236,6 +228,27 @@ class MemoryStore:
             self._tables.rows.pop(self._name, None)
             self._tables.locks[self._name] = new
             return True
+
+
+class MemoryVersions:
+    """The reader of users' tables over shared memory; `before` as for `MemoryStore`."""
+
+    def __init__(self, tables: MemoryTables, before: Callable[[str], None] = lambda verb: None) -> None:
+        self._tables = tables
+        self._before = before
+
+    def version(self, name: str, *, is_namespace: bool = False) -> TableVersion | None:
+        self._before("table_version")
+        return self._tables.versions.get(name)
+
+    def commit_seconds(self, name: str) -> float | None:
+        return self._tables.commit_seconds
+
+    def shows(self, statement: object, before: TableVersion) -> bool:
+        return False
+
+    def close(self) -> None:
+        """Do nothing."""
 
 
 def lost_answer(*_: object) -> None:

@@ -17,7 +17,7 @@ from glacierbase.project import each as running
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
 from tests.support.catalog_files import LAKE
-from tests.support.fakes import FakeExecutor, MemoryStore, MemoryTables
+from tests.support.fakes import FakeExecutor, MemoryStore, MemoryTables, MemoryVersions
 from tests.support.program import Keyboard, call_program
 from tests.support.project_folder import Output, ProjectFolder
 
@@ -47,6 +47,7 @@ class Place:
             open_store=lambda catalog, engine: BoundedStore(
                 lambda: MemoryStore(self.tables, catalog.name, lambda verb: self.store_before(verb)), engine.cancelled
             ),
+            open_tables=lambda *_: MemoryVersions(self.tables, lambda verb: self.store_before(verb)),  # type: ignore[arg-type, return-value]
         )
 
     def events(self, catalog: str = "shop") -> list[Event]:

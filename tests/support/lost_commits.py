@@ -24,12 +24,14 @@ def losing(statement: int, when: str, lose: Callable[[Any], None]) -> Callable[[
 
     Args:
         statement: its index in its file.
-        when: "before" or "after" the COMMIT takes effect.
+        when: "before" or "after" the COMMIT takes effect; "announced", before the statement sends anything.
         lose: is called with the connection in place of the answer.
     """
 
     def begin(catalog: SqlCatalog, tag: str | None) -> None:
         _begin(catalog, tag)
+        if when == "announced" and tag and tag.endswith(f";{statement}"):
+            lose(None)
         dialect = catalog.engine.dialect
         do_commit = type(dialect).do_commit.__get__(dialect)
 

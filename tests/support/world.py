@@ -23,7 +23,7 @@ from glacierbase.model.migration import Event
 from glacierbase.run.run import Run
 from glacierbase.stores.bounded import BoundedStore
 from tests.support.catalog_files import LAKE
-from tests.support.fakes import FakeExecutor, MemoryStore, MemoryTables
+from tests.support.fakes import FakeExecutor, MemoryStore, MemoryTables, MemoryVersions
 from tests.support.project_folder import ProjectFolder
 
 FIVE = """\
@@ -68,6 +68,7 @@ class World:
                 lambda: MemoryStore(self.tables, catalog.name, lambda verb: self.store_before(verb)),
                 engine.cancelled if engine else lambda: False,
             ),
+            open_tables=lambda *_: MemoryVersions(self.tables, lambda verb: self.store_before(verb)),  # type: ignore[arg-type, return-value]
         )
 
     def begin(self) -> None:

@@ -6,7 +6,7 @@ Catalogs:
 - `errors`: exceptions of PyIceberg as engine errors.
 
 Tables:
-- `shape`, `versions`: the shapes and the versions of users' tables.
+- `shape`, `versions`, `table_versions`: the shapes and the versions of users' tables, and of namespaces.
 - `metadata`: metadata with types that PyIceberg does not know, and with parts that its copies share.
 - `preserved`: whether a commit of PyIceberg would lose a part of a table's metadata.
 - `values`, `arrow`: the values of a column of a user's table; the columns of an Arrow or Parquet file.

@@ -21,6 +21,7 @@ from glacierbase.model.shape import Shape
 from glacierbase.run.processes import engine_process
 from glacierbase.sql import read
 from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.qualified import qualified, qualified_namespace
 
 
 class IcebergExecutor:
@@ -29,6 +30,7 @@ class IcebergExecutor:
     dialect = SPARK.name
 
     def __init__(self, catalog: Catalog) -> None:
+        self._catalog = catalog
         self._lakes = Lakes(catalog)
         self.engine = f"pyiceberg {version('pyiceberg')}"
         self.principal = getpass.getuser()
@@ -43,9 +45,11 @@ class IcebergExecutor:
         return Evidence()
 
     def proving_table(self, sql: str, file: str) -> str | None:  # noqa: ARG002 (the port's)
-        """Return the table of a statement: of a rename, the one that is renamed."""
-        targets = read(sql, SPARK.name).targets
-        return targets[0].recorded if targets else None
+        """Return the qualified name of the table or the namespace: of a rename, the one that is renamed."""
+        statement = read(sql, SPARK.name)
+        if statement.namespace:
+            return qualified_namespace(self._catalog, statement.namespace.recorded)
+        return qualified(self._catalog, statement.targets[0].recorded) if statement.targets else None
 
     def close(self) -> None:
         """Close the connections to the catalogs."""

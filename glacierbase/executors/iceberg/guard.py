@@ -76,7 +76,7 @@ class Guarded(Catalog):  # type: ignore[misc]
     """Check the properties of every table before PyIceberg uses them.
 
     Attributes:
-        commit_seconds: as `Store.commit_seconds`.
+        commit_seconds: how long a commit may continue after its process has ended; None where no bound is known.
         statement: the tag of the statement that commits; None for commits of history and lock.
         notes_changes: whether `in_doubt` is False until a change is sent.
         in_doubt: whether an error of the statement leaves open what it changed.

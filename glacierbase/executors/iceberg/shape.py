@@ -16,7 +16,7 @@ from glacierbase.executors.iceberg.versions import identifier, past_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Past, Shape, SortField
-from glacierbase.run.waiting import CALL_SECONDS, Caller, NoAnswer, result
+from glacierbase.run.waiting import CALL_SECONDS, CANCELLED_SECONDS, Caller, NoAnswer, result
 
 # https://iceberg.apache.org/docs/latest/spark-getting-started/#iceberg-type-to-spark-type. Types that Spark reads as another one,
 # such as uuid as string, keep their name: a table with that other type is another table.
@@ -42,8 +42,12 @@ class ListedNames:
 class ShapeReader:
     """Read tables of all Iceberg catalogs that a catalog file declares. A catalog is opened at first use."""
 
-    def __init__(self, catalog: Catalog) -> None:
+    def __init__(self, catalog: Catalog, cancelled: Callable[[], bool] = lambda: False) -> None:
+        """Args:
+        cancelled: returns True once the run is cancelled: a read then ends soon.
+        """
         self._catalog = catalog
+        self._cancelled = cancelled
         self._caller = Caller()
         self._opened: dict[str, Any] = {}
 
@@ -126,9 +130,12 @@ class ShapeReader:
 
     def _answer(self, call: Callable[[], T]) -> T:
         try:
-            return result(self._caller.submit(call), CALL_SECONDS)
+            return result(self._caller.submit(call), CALL_SECONDS, self._cancelled, CANCELLED_SECONDS)
         except NoAnswer as error:
-            raise OutcomeUnknown("NoAnswer", f"the catalog did not answer within {CALL_SECONDS:.0f} s") from error
+            self._caller.end()
+            self._caller, self._opened = Caller(), {}  # The thread of the old one may hang without limit.
+            why = "before the run was stopped" if self._cancelled() else f"within {CALL_SECONDS:.0f} s"
+            raise OutcomeUnknown("NoAnswer", f"the catalog did not answer {why}") from error
 
     def close(self) -> None:
         """Close the connections."""

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import json
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timezone
+from hashlib import sha256
 from typing import Any
 
 from glacierbase.executors import STATEMENT_TAG
@@ -33,14 +35,19 @@ def _versions(name: str, table: Any, files: list[str], shape_of: Callable[[str, 
     """Yield the versions of these metadata files, newest first, up to the first deleted file."""
     from pyiceberg.table import Table
 
-    from glacierbase.executors.iceberg.metadata import read_metadata
-
     for file in reversed(files):
         try:
-            metadata = read_metadata(table.io.new_input(file))
+            metadata = metadata_in(table, file)
         except FileNotFoundError:
             return
         yield _version(name, Table(table.name(), metadata, file, table.io, None), shape_of)
+
+
+def metadata_in(table: Any, file: str) -> Any:
+    """Return the metadata in a file of a table that PyIceberg has just loaded."""
+    from glacierbase.executors.iceberg.metadata import read_metadata
+
+    return read_metadata(table.io.new_input(file))
 
 
 def _version(name: str, table: Any, shape_of: Callable[[str, Any], Shape]) -> Version:
@@ -66,6 +73,12 @@ def identifier(table: str, catalog: str) -> tuple[str, ...] | None:
     # Without the catalog's name, the name depends on `USE`. A dot inside a part may be read as a namespace of two levels.
     is_certain = parts[:1] == [catalog] and len(parts) > 2 and not any("." in part for part in parts)
     return tuple(parts[1:]) if is_certain else None
+
+
+def namespace_version(name: str, properties: Mapping[str, str]) -> TableVersion:
+    """Return the version of a namespace with these properties."""
+    digest = sha256(json.dumps(dict(properties), sort_keys=True).encode()).hexdigest()
+    return TableVersion(name, uuid="", metadata=digest, sequence=0, is_namespace=True)
 
 
 def version_of(name: str, table: Any) -> TableVersion | None:

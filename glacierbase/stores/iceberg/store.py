@@ -7,7 +7,7 @@ import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
-from dataclasses import fields, replace
+from dataclasses import fields
 from datetime import datetime, timezone
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,10 +16,8 @@ from glacierbase.errors import CommitConflict, EngineError, TableNotFound
 from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.opened import WAIT_SECONDS, open_catalog
 from glacierbase.executors.iceberg.properties import Opening, store_opening
-from glacierbase.executors.iceberg.versions import identifier, version_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
-from glacierbase.model.shape import TableVersion
 from glacierbase.stores import LockRow
 from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,
@@ -77,11 +75,6 @@ class IcebergStore:
     @property
     def has_clock(self) -> bool:
         return False
-
-    @property
-    def commit_seconds(self) -> float | None:
-        seconds: float | None = self._opened.commit_seconds
-        return seconds
 
     def now(self) -> datetime:
         return datetime.now(timezone.utc)
@@ -141,13 +134,6 @@ class IcebergStore:
                     return read()
         except TableNotFound:
             return None
-
-    def table_version(self, table: str) -> TableVersion | None:
-        name = identifier(table, self._opening.name)
-        if name is None:
-            return None
-        version = self._of_table(lambda: (_version(table, self._catalog.load_table(name)),))
-        return TableVersion.absent(table) if version is None else version[0]
 
     def create(self, free: LockRow) -> None:
         if self._existing(self._history) is None:
@@ -300,13 +286,6 @@ class IcebergStore:
     @cached_property
     def _opened(self) -> Any:
         return open_catalog(self._opening, self._wait_seconds)
-
-
-def _version(name: str, table: Any) -> TableVersion | None:
-    from glacierbase.executors.iceberg.shape import shape_of  # Read-only commands read no version.
-
-    version = version_of(name, table)
-    return replace(version, shape=shape_of(name, table)) if version else None
 
 
 @contextmanager

@@ -6,9 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.apply.verdict import verdict
+from glacierbase.apply.verdict import may_run_again, verdict
 from glacierbase.model.shape import TableVersion
 from glacierbase.run.run import tag_uuid
+from glacierbase.sql import read
+from glacierbase.sql.statement import Options, ParsedStatement
 
 TABLE = "lake.a.t"
 BEFORE = TableVersion(
@@ -84,8 +86,64 @@ def test_a_table_that_did_not_exist_proves_its_creation_by_the_name_of_its_metad
     ],
     ids=["unchanged", "changed by another", "gone", "another table", "under its new name"],
 )
-def test_a_table_that_was_to_be_dropped_or_renamed_proves_it_by_its_uuid(
-    now: TableVersion, took_effect: bool | None
+def test_a_table_that_was_to_be_renamed_proves_it_by_its_uuid(now: TableVersion, took_effect: bool | None) -> None:
+    """A renamed table has its UUID under its new name."""
+    assert verdict(BEFORE, now, TAG, ParsedStatement("rename_table"))[0] is took_effect
+
+
+NAMESPACE = TableVersion("lake.a", "", "digest-1", 0, is_namespace=True)
+CHANGED = replace(NAMESPACE, metadata="digest-2")
+NO_NAMESPACE = TableVersion.absent("lake.a", is_namespace=True)
+CONDITIONAL = Options(if_exists=True, if_not_exists=True)
+EXISTENCE = [
+    ("a table was dropped", "DROP TABLE", BEFORE, ABSENT, True),
+    ("a table that was to be dropped is there", "DROP TABLE", BEFORE, replace(OWN, tag=None), False),
+    ("another table has the name of the dropped one", "DROP TABLE", BEFORE, replace(BEFORE, uuid="uuid-2"), None),
+    ("another client created a table that was to be dropped", "DROP TABLE IF", ABSENT, BEFORE, None),
+    ("there is no table to drop", "DROP TABLE IF", ABSENT, ABSENT, False),
+    ("a table cannot be read any more", "DROP TABLE", BEFORE, None, None),
+    ("a table exists, whoever created it", "CREATE TABLE IF", ABSENT, BEFORE, True),
+    ("a table existed before", "CREATE TABLE IF", BEFORE, OWN, True),
+    ("another client may have created a table", "CREATE TABLE", ABSENT, BEFORE, None),
+    ("a namespace was created", "CREATE NAMESPACE", NO_NAMESPACE, NAMESPACE, True),
+    ("no namespace was created", "CREATE NAMESPACE IF", NO_NAMESPACE, NO_NAMESPACE, False),
+    ("a namespace existed before", "CREATE NAMESPACE", NAMESPACE, NAMESPACE, False),
+    ("a namespace may exist", "CREATE NAMESPACE IF", NAMESPACE, NAMESPACE, True),
+    ("a namespace was dropped", "DROP NAMESPACE", NAMESPACE, NO_NAMESPACE, True),
+    ("a namespace is there", "DROP NAMESPACE IF", NAMESPACE, NAMESPACE, False),
+    ("another client created a namespace that was to be dropped", "DROP NAMESPACE IF", NO_NAMESPACE, NAMESPACE, None),
+    ("a namespace has the same properties", "ALTER NAMESPACE", NAMESPACE, NAMESPACE, False),
+    ("a namespace has other properties", "ALTER NAMESPACE", NAMESPACE, CHANGED, None),
+    ("a namespace that was to be changed is gone", "ALTER NAMESPACE", NAMESPACE, NO_NAMESPACE, None),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("what", "before", "now", "took_effect"), [case[1:] for case in EXISTENCE], ids=[case[0] for case in EXISTENCE]
+)
+def test_existence_proves_that_a_table_or_a_namespace_was_created_or_dropped(
+    what: str, before: TableVersion, now: TableVersion | None, took_effect: bool | None
 ) -> None:
-    """Who dropped a table that is gone is not proven: another writer may have dropped or renamed it."""
-    assert verdict(BEFORE, now, TAG, ends_name=True)[0] is took_effect
+    """A statement with IF NOT EXISTS took effect wherever the name exists."""
+    verb, kind, *conditional = what.lower().split()
+    statement = ParsedStatement(f"{verb}_{kind}", options=CONDITIONAL if conditional else Options())
+    found, why = verdict(before, now, TAG, statement)
+    assert found is took_effect
+    assert before.table in why
+
+
+@pytest.mark.parametrize(
+    ("sql", "may"),
+    [
+        ("CREATE TABLE IF NOT EXISTS lake.a.t (a INT) USING iceberg", True),
+        ("ALTER TABLE lake.a.t DROP COLUMN IF EXISTS a", True),
+        ("ALTER TABLE lake.a.t CREATE BRANCH IF NOT EXISTS b", True),
+        ("ALTER TABLE lake.a.t DROP TAG IF EXISTS b", True),
+        ("ALTER TABLE lake.a.t DROP COLUMN a", False),
+        ("DROP TABLE IF EXISTS lake.a.t", False),
+        ("DROP NAMESPACE IF EXISTS lake.a", False),
+    ],
+)
+def test_a_conditional_statement_may_run_again_unless_it_drops_the_name(sql: str, may: bool) -> None:
+    """Another client may have created a table of the dropped name meanwhile."""
+    assert may_run_again(read(sql, "spark")) is may

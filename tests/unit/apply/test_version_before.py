@@ -75,7 +75,7 @@ def test_an_interrupt_while_the_version_is_read_leaves_no_statement_open(world: 
 
 
 def test_a_table_whose_version_cannot_be_read_is_read_once_in_a_run(world: World) -> None:
-    """Each failure opens the store again; the connections of the former ones stay open until the run ends."""
+    """Each failure may take as long as a time limit."""
     read: list[str] = []
 
     def fail(verb: str) -> None:
@@ -90,7 +90,7 @@ def test_a_table_whose_version_cannot_be_read_is_read_once_in_a_run(world: World
 
 
 @pytest.mark.parametrize("is_direct", [True, False])
-def test_a_table_that_the_store_does_not_find_has_no_version_for_an_engine(world: World, is_direct: bool) -> None:
+def test_a_table_that_pyiceberg_does_not_find_has_no_version_for_an_engine(world: World, is_direct: bool) -> None:
     """Such a table may be one of another format in the same catalog; what runs in the process of the run has no other format."""
     world.tables.versions[TABLE] = TableVersion.absent(TABLE)
     if not is_direct:

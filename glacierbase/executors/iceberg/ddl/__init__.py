@@ -17,11 +17,13 @@ metadata, as often as Iceberg does by default.
 - `partitioning`: ADD, DROP and REPLACE PARTITION FIELD.
 - `orders`: WRITE ORDERED and DISTRIBUTED BY.
 - `references`: CREATE, REPLACE and DROP of branches and tags.
+- `shown`: whether a table shows afterwards that a statement took effect.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 from glacierbase.executors.iceberg.ddl.columns import (
@@ -36,7 +38,6 @@ from glacierbase.executors.iceberg.ddl.columns import (
 from glacierbase.executors.iceberg.ddl.commit import Stage, change_table
 from glacierbase.executors.iceberg.ddl.namespaces import (
     alter_namespace,
-    comment_on_namespace,
     create_namespace,
     drop_namespace,
 )
@@ -49,7 +50,7 @@ from glacierbase.executors.iceberg.ddl.properties import (
     unset_properties,
 )
 from glacierbase.executors.iceberg.ddl.references import create_reference, drop_reference
-from glacierbase.executors.iceberg.ddl.replacing import replace_table
+from glacierbase.executors.iceberg.ddl.replacing import replace, replace_table
 from glacierbase.executors.iceberg.ddl.tables import create_table, drop_table, rename_table
 from glacierbase.executors.iceberg.lakes import Lakes
 from glacierbase.sql.statement import ParsedStatement
@@ -94,7 +95,7 @@ NAMESPACES: Mapping[str, _Statement] = {
     "create_namespace": create_namespace,
     "alter_namespace": alter_namespace,
     "drop_namespace": drop_namespace,
-    "comment_on": comment_on_namespace,
+    "comment_on": alter_namespace,
 }
 
 
@@ -108,5 +109,15 @@ def run(lakes: Lakes, statement: ParsedStatement) -> None:
     if whole := (NAMESPACES if statement.namespace else STATEMENTS).get(statement.operation):
         whole(lakes, statement)
     else:
-        first = statement.parts[0].operation if statement.operation == "several" else statement.operation
-        change_table(lakes, statement, CLAUSES[first])
+        change_table(lakes, statement, CLAUSES[_clause(statement)])
+
+
+def stage_of(lakes: Lakes, statement: ParsedStatement) -> Stage | None:
+    """Return what stages the changes of a statement on a table that exists; None for one that makes no commit to such a table."""
+    if statement.operation == "replace_table":
+        return partial(replace, lakes)
+    return CLAUSES.get(_clause(statement))
+
+
+def _clause(statement: ParsedStatement) -> str:
+    return statement.parts[0].operation if statement.operation == "several" else statement.operation

@@ -18,7 +18,7 @@ def create_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
     try:
         with mapped():
             if not catalog.namespace_exists(path):
-                catalog.create_namespace(path, {"owner": spark_user(), **_properties(statement)})
+                catalog.create_namespace(path, {"owner": spark_user(), **properties_set_by(statement)})
                 return
     except StatementRefused as error:
         if error.error_class != "NamespaceAlreadyExistsError":
@@ -29,13 +29,14 @@ def create_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
 
 
 def alter_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
-    """Set properties or the location of a namespace."""
-    _update(lakes, _named(statement), _properties(statement))
-
-
-def comment_on_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
-    """Set the comment of a namespace; NULL makes it empty."""
-    _update(lakes, _named(statement), {"comment": statement.options.comment or ""})
+    """Set properties, the location or the comment of a namespace."""
+    name = _named(statement)
+    catalog, path = lakes.namespace(name)
+    try:
+        with mapped():
+            catalog.update_namespace_properties(path, updates=properties_set_by(statement))
+    except TableNotFound as error:
+        raise _not_found(name) from error
 
 
 def drop_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
@@ -65,20 +66,13 @@ def _named(statement: ParsedStatement) -> Name:
     return statement.namespace
 
 
-def _properties(statement: ParsedStatement) -> dict[str, str]:
+def properties_set_by(statement: ParsedStatement) -> dict[str, str]:
+    """Return the properties that a statement sets. COMMENT ON … IS NULL sets an empty comment."""
     options = statement.options
     given = {part.key: part.value or "" for part in statement.parts if isinstance(part, Property)}
-    clauses = {"comment": options.comment, "location": options.location}
+    comment = options.comment or "" if statement.operation == "comment_on" else options.comment
+    clauses = {"comment": comment, "location": options.location}
     return given | {key: value for key, value in clauses.items() if value is not None}
-
-
-def _update(lakes: Lakes, name: Name, properties: dict[str, str]) -> None:
-    catalog, path = lakes.namespace(name)
-    try:
-        with mapped():
-            catalog.update_namespace_properties(path, updates=properties)
-    except TableNotFound as error:
-        raise _not_found(name) from error
 
 
 def _inside(catalog: Any, path: Identifier) -> str:

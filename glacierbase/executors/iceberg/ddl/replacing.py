@@ -66,7 +66,7 @@ def _replaced(lakes: Lakes, statement: ParsedStatement) -> bool:
         TableNotFound: REPLACE TABLE of no table.
     """
     try:
-        change_table(lakes, statement, partial(_replace, lakes))
+        change_table(lakes, statement, partial(replace, lakes))
     except TableNotFound:
         if statement.options.only_replaces:
             raise
@@ -74,7 +74,8 @@ def _replaced(lakes: Lakes, statement: ParsedStatement) -> bool:
     return True
 
 
-def _replace(lakes: Lakes, transaction: Transaction, statement: ParsedStatement) -> None:
+def replace(lakes: Lakes, transaction: Transaction, statement: ParsedStatement) -> None:
+    """Stage the replacement of a table."""
     base = transaction.table_metadata
     properties = properties_of(lakes, statement, OF_NEW_TABLES)
     version = int(properties.pop("format-version", base.format_version))

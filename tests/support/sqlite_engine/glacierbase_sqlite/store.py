@@ -14,7 +14,6 @@ from glacierbase.errors import OutcomeUnknown, TableNotFound
 from glacierbase.executors.engine import Engine
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
-from glacierbase.model.shape import TableVersion
 from glacierbase.stores import LockRow, StoreType
 from glacierbase.stores.tables import catalog_of, history_name, in_order, kind, lock_name, the_row
 
@@ -25,7 +24,6 @@ class SqliteStore:
     compacts_every = 1_000_000  # Events need no compaction: they are rows of one file.
     proves_by_lease = False
     has_clock = False
-    commit_seconds = None
 
     def __init__(self, catalog: Catalog) -> None:
         self._file = Path(f"{catalog.conf['path']}.{catalog.store.namespace}")
@@ -63,9 +61,6 @@ class SqliteStore:
                 return tuple(_row(row, values) for values in connection.execute(f'SELECT * FROM "{table}"'))
         except TableNotFound:
             return None
-
-    def table_version(self, table: str) -> TableVersion | None:
-        return None
 
     def has_namespace(self) -> bool:
         return self._file.exists()
