@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from glacierbase.history.opening import Target
-from glacierbase.migrations.new_files import as_template, file_words, write_migration
+from glacierbase.history.template_names import template_of
+from glacierbase.migrations.new_files import as_template, file_words, new_migration, write_migration
 from glacierbase.model.escape import on_one_line
+from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.sql.dialects import SPARK
@@ -15,6 +17,8 @@ from glacierbase.sql.render import Written, table_name
 
 # Namespaces that every catalog of such a name has.
 _GIVEN = ("default", "PUBLIC")
+# A version above those of all files.
+_ABOVE_ALL = 10**20
 
 
 def statements_of(shape: Shape, creation: Written, dialect: str) -> tuple[str, ...]:
@@ -34,23 +38,34 @@ def _namespaces(table: str, dialect: str) -> Iterator[str]:
             yield f"CREATE SCHEMA IF NOT EXISTS {'.'.join((catalog, *levels[:count]))}"
 
 
-def file_text(target: Target, statements: Sequence[str], not_exact: Sequence[str], kind: str = "table") -> str:
-    """Return what a file holds below its headers. No text in it is read as a template."""
+def file_text(
+    target: Target, statements: Sequence[str], not_exact: Sequence[str], names: Mapping[str, str], kind: str = "table"
+) -> str:
+    """Return what a file holds below its headers. No text in it is read as a template but `names`: those of tables."""
     notes = [
         f"Written by `import tables` from the {kind} of environment {target.catalog.environment}.",
         *(["`baseline` records it there. Other environments run it."] if kind == "table" else []),
         *(f"Not exact: {what}" for what in not_exact),
     ]
-    parts = ["\n".join(f"-- {on_one_line(note)}" for note in notes), *(f"{statement};" for statement in statements)]
-    return as_template("\n\n".join(parts)) + "\n"
+    head = as_template("\n".join(f"-- {on_one_line(note)}" for note in notes))
+    return "\n\n".join([head, *(template_of(f"{statement};", names) for statement in statements)]) + "\n"
+
+
+def new_table_file(target: Target, table: str, sql: str, author: str, number: int) -> Migration:
+    """Return the migration that the file will be, with a version above all others and this number, to check it."""
+    root, description = Path(target.run.project), description_of(table)
+    path = root / _folder(target) / f"{_ABOVE_ALL + number}_{file_words(description)}.sql"
+    return new_migration(path, root, description, author, target.catalog.required_headers, sql)
 
 
 def write_table_file(target: Target, table: str, sql: str, author: str) -> str:
-    """Write the file, and return its path relative to the project. Raises as `write_migration` does."""
+    """Write the file, which was checked, and return its path relative to the project. Raises as `write_migration` does."""
     root = Path(target.run.project)
     headers, versions = target.catalog.required_headers, target.catalog.versions
-    folder, description = root / _folder(target), description_of(table)
-    path = write_migration(folder, root, description, author, sql=sql, headers=headers, versions=versions, is_only=True)
+    path = write_migration(
+        root / _folder(target), root, description_of(table), author, sql=sql, headers=headers, versions=versions,
+        check=lambda _: None, is_only=True,
+    )  # fmt: skip
     return path.relative_to(root).as_posix()
 
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glacierbase.adopt.listing import live_tables
-from glacierbase.adopt.table_file import file_text, planned_path, statements_of, write_table_file
+from glacierbase.adopt.table_file import file_text, new_table_file, planned_path, statements_of, write_table_file
 from glacierbase.adopt.table_results import ImportTablesResult, LiveTable, NotExact, Standing, TableFile
 from glacierbase.adopt.view_files import view_files
 from glacierbase.apply.baseline import baseline
@@ -17,6 +17,7 @@ from glacierbase.errors import (
     EngineUnavailable,
     GlacierbaseError,
     HistoryDisagrees,
+    MigrationFileError,
     Stopped,
     raise_all,
 )
@@ -24,6 +25,7 @@ from glacierbase.history.opening import Target
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import current_state, read_state
 from glacierbase.history.tables import TableChoice
+from glacierbase.history.template_names import varying_names
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.new_files import git_user
 from glacierbase.migrations.repeatables import repeatables, versioned
@@ -111,13 +113,13 @@ def _written(target: Target, result: ImportTablesResult, live: LiveTables, wante
     files: list[TableFile] = []
     not_exact: list[NotExact] = []
     author = wanted.author or ("" if wanted.dry_run or not (new or views) else git_user())
+    names = varying_names(Path(target.run.project), target.catalog.stem, (table.table for table in new))
+    writer = _TableWriter(target, names, author, wanted.dry_run, len(new))
     with doing(f"{target.catalog.name}: reading tables"), _stopping(files):
-        for number, (table, reading) in enumerate(_readings(new, live), start=1):
-            note(f"{number} of {len(new)}")
-            file, notes = _file_of(target, table, reading, author, wanted.dry_run)
-            not_exact += notes
-            if file:
-                files.append(file)
+        for readings in _readings(new, live):
+            for outcome in writer.write(readings):
+                files += [outcome] if isinstance(outcome, TableFile) else []
+                not_exact += [outcome] if isinstance(outcome, NotExact) else []
         for outcome in view_files(target, views, live, author, wanted.dry_run):
             files += [outcome] if isinstance(outcome, TableFile) else []
             not_exact += [outcome] if isinstance(outcome, NotExact) else []
@@ -134,35 +136,78 @@ def _stopping(files: Sequence[TableFile]) -> Iterator[None]:
         raise Stopped(written, "run the same command again: it writes those that are missing") from interrupt
 
 
-def _readings(tables: Sequence[LiveTable], live: LiveTables) -> Iterator[tuple[LiveTable, Reading]]:
-    """Yield each table with what was read of it. Of another kind than a table nothing is read."""
+def _readings(tables: Sequence[LiveTable], live: LiveTables) -> Iterator[Sequence[tuple[LiveTable, Reading]]]:
+    """Yield the tables that are read together, with what was read of each. Of another kind than a table nothing is read."""
     for first in range(0, len(tables), _TOGETHER):
         together = tables[first : first + _TOGETHER]
         readings = live.read(table.table for table in together if table.kind == "table")
-        yield from ((table, readings.get(table.table, Reading(unread=f"it is a {table.kind}"))) for table in together)
+        yield [(table, readings.get(table.table, Reading(unread=f"it is a {table.kind}"))) for table in together]
 
 
-def _file_of(
-    target: Target, table: LiveTable, reading: Reading, author: str, dry_run: bool
-) -> tuple[TableFile | None, list[NotExact]]:
-    """Write the file of a table; return it, or None where there is none, and what it does not create."""
-    if reading.shape is None:
-        return None, [NotExact(table.table, f"no file was written: {reading.unread or 'it was dropped meanwhile'}")]
-    made = creation(replace(reading.shape, table=table.table))
-    notes = [NotExact(table.table, what) for what in made.not_exact]
-    if not made.statements:
-        return None, [replace(lost, what=f"no file was written: {lost.what}") for lost in notes]
-    statements = statements_of(reading.shape, made, target.dialect)
-    if dry_run:
-        path = planned_path(target, table.table)
-    else:
+@dataclass
+class _TableWriter:
+    """Writes the files of tables.
+
+    Attributes:
+        names: the names of tables as templates.
+        count: the number of all tables.
+    """
+
+    target: Target
+    names: Mapping[str, str]
+    author: str
+    dry_run: bool
+    count: int
+    _number: int = 0
+
+    def write(self, readings: Sequence[tuple[LiveTable, Reading]]) -> Iterator[TableFile | NotExact]:
+        """Write the files of tables that were read together, and yield each, and what it does not create."""
+        made: list[tuple[str, int, str, Sequence[str]]] = []
+        for table, reading in readings:
+            self._number += 1
+            note(f"{self._number} of {self.count}")
+            if reading.shape is None:
+                yield _no_file(table.table, reading.unread or "it was dropped meanwhile")
+                continue
+            creation_ = creation(replace(reading.shape, table=table.table))
+            if creation_.statements:
+                statements = statements_of(reading.shape, creation_, self.target.dialect)
+                text = file_text(self.target, statements, creation_.not_exact, self.names)
+                made.append((table.table, len(statements), text, creation_.not_exact))
+            else:
+                yield from (_no_file(table.table, what) for what in creation_.not_exact)
+        refused = self._refused([(table, text) for table, _, text, _ in made])
+        for name, count, text, not_exact in made:
+            outcome = _no_file(name, refused[name]) if name in refused else self._written(name, count, text)
+            yield outcome
+            if isinstance(outcome, TableFile):
+                yield from (NotExact(name, what) for what in not_exact)
+
+    def _refused(self, made: Sequence[tuple[str, str]]) -> Mapping[str, str]:
+        """Return why files are refused by `validate` or `lint`, by table."""
+        author = self.author or "unknown"
+        files = [new_table_file(self.target, table, text, author, number) for number, (table, text) in enumerate(made)]
         try:
-            path = write_table_file(target, table.table, file_text(target, statements, made.not_exact), author)
+            self.target.check_new(files)
+        except MigrationFileError as error:
+            reasons = error.data["refusals"]
+            tables = {file.location: table for file, (table, _) in zip(files, made, strict=True)}
+            return {tables[location]: "; ".join(lines) for location, lines in reasons.items()}
+        return {}
+
+    def _written(self, table: str, statements: int, text: str) -> TableFile | NotExact:
+        if self.dry_run:
+            return TableFile(planned_path(self.target, table), table, statements)
+        try:
+            return TableFile(write_table_file(self.target, table, text, self.author), table, statements)
         except ConfigurationError as error:
             if error.code != "ALREADY_EXISTS":
                 raise
-            return None, [NotExact(table.table, "no file was written: another file has this description")]
-    return TableFile(path, table.table, len(statements)), notes
+            return _no_file(table, "another file has this description")
+
+
+def _no_file(table: str, why: str) -> NotExact:
+    return NotExact(table, f"no file was written: {why}")
 
 
 def _next(result: ImportTablesResult) -> str:

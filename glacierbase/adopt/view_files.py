@@ -44,8 +44,9 @@ def view_files(
                     description_of(name),
                     author,
                     target.catalog.required_headers,
-                    sql=file_text(target, statements, (), "view"),
+                    sql=file_text(target, statements, (), {}, "view"),
                     after=sorted(_after(target, name, statements, names)),
+                    check=target.check_new,
                 )
             yield TableFile(path.as_posix(), name, len(statements))
         except GlacierbaseError as error:

@@ -1,12 +1,12 @@
 """`drift adopt`, `drift revert` and `drift ignore`: three ways to settle the differences between tables and their record.
 
-`adopt` writes a migration that makes the changes in other environments, `revert` one that undoes them here, and `ignore` rules in
-the catalog file. The migrations name tables with the template expressions of earlier files, so that they run in every environment.
+`adopt` writes a migration that makes the changes in other environments. `revert` writes two: one makes the changes here, and is
+recorded; the other undoes them. `ignore` writes rules into the catalog file. The migrations name tables with the template
+expressions of earlier files, so that they run in every environment.
 """
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +14,7 @@ from pathlib import Path
 from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.catalogs.drift_file import exact_rule, with_rules
-from glacierbase.errors import GlacierbaseError, HistoryDisagrees, NeedsRepair
+from glacierbase.errors import HistoryDisagrees, NeedsRepair
 from glacierbase.history.drift import TableDrift, compare_tables, drift_of, is_kept_by_engine
 from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import Target
@@ -22,7 +22,9 @@ from glacierbase.history.records import History
 from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
 from glacierbase.history.tables import FileTables, TableChoice
+from glacierbase.history.template_names import template_of, written_names
 from glacierbase.history.timeline import timelines
+from glacierbase.migrations.allows import allowing_drops
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.folder import load_migration, migration_files
 from glacierbase.migrations.new_files import as_template, draft_of, publish, write_migration
@@ -31,23 +33,18 @@ from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration
-from glacierbase.model.names import NAME, QUOTED, recorded_name
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, counted, quoted
 from glacierbase.run.files import replace_file, writing
-from glacierbase.sql.qualified import qualified, why_unmanaged
-from glacierbase.sql.render import Written, table_name
+from glacierbase.sql.qualified import why_unmanaged
+from glacierbase.sql.render import Written
 from glacierbase.sql.writer import alteration
 from glacierbase.stores.live import LiveTables
 
 _ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."
 _REVERTED = "Written by `drift revert`: it changes environment {} only."
-_EXPRESSION = r"\{\{[^{}]*\}\}"
-_PART = rf"(?:{QUOTED}|{_EXPRESSION}|[\w$])+"
-_WRITTEN = re.compile(rf"{_PART}(?:\s*\.\s*{_PART})*")
-_IS_NAME = re.compile(NAME)
-_SPACES = re.compile(r"\s+")
+_RECORDED = "Written by `drift revert`: environment {} has these changes already. A new one makes and undoes them."
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +58,7 @@ class DriftFileResult(Result):
         sql: its statements.
         impossible: what no statement does; it is left as it is.
         settled: whether it is recorded as applied in this environment, where it does not run.
+        recorded: the file that `drift revert` wrote before it, which makes the changes and is recorded as applied.
     """
 
     path: str = ""
@@ -69,12 +67,14 @@ class DriftFileResult(Result):
     sql: str = ""
     impossible: tuple[str, ...] = ()
     settled: bool = False
+    recorded: str = ""
 
     def lines(self) -> Sequence[Line]:
         if not self.path:
             return ["no managed table differs from its record; nothing was written"]
         lines = [f"wrote {self.path}: {counted(len(self.tables), 'table')}", *self.sql.split("\n")]
         lines += [f"not in it: {change}" for change in self.impossible]
+        lines += [f"recorded the changes in {self.recorded}"] if self.recorded else []
         ended = f"recorded as applied in {self.environment}; other environments run it"
         return [*lines, ended if self.settled else f"pending in {self.environment}; it changes no other environment"]
 
@@ -116,6 +116,115 @@ def adopt(
 
     Raises:
         HistoryDisagrees: something is pending, or no statement makes the changes.
+        MigrationFileError: `NOT_WRITTEN`: in some environment, the file would be refused.
+    """
+
+    def write(files: _DriftFiles, drifts: Sequence[TableDrift]) -> _Pair:
+        made = _made(result, drifts, _adopting)
+        written = files.write(made, reason, _ADOPTED, files.template(made.sql), target.check_new, is_draft=True)
+        return written, replace(written, settled=True)
+
+    return _recording(target, result, tables, reason, author, lock_timeout, write)
+
+
+def revert(
+    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float
+) -> DriftFileResult:
+    """Write a migration that undoes in this environment what no migration did, and changes nothing in others.
+
+    A file before it makes the changes here, and is recorded as applied: a new copy of this environment runs both.
+
+    Args:
+        tables, reason: as for `adopt`.
+
+    Raises:
+        HistoryDisagrees: something is pending, or no statement undoes one of the changes.
+        MigrationFileError: as for `adopt`.
+    """
+
+    def write(files: _DriftFiles, drifts: Sequence[TableDrift]) -> _Pair:
+        undone = _made(result, drifts, _reverting)
+        changed = (drift for drift in drifts if drift.table in undone.tables)
+        changes = _sql(statement for drift in changed for statement in _changes(drift).statements)
+        before: list[Migration] = []
+        described = f"Record what changed outside of migrations in {target.catalog.environment}: {reason}"
+        record = files.write(undone, described, _RECORDED, files.only_here(changes), before.extend, is_draft=True)
+        try:
+            written = files.write(
+                undone, reason, _REVERTED, files.only_here(undone.sql), lambda new: target.check_new((*before, *new))
+            )
+        except BaseException:
+            draft_of(files.root / record.path).unlink(missing_ok=True)
+            raise
+        return record, replace(written, recorded=record.path)
+
+    return _recording(target, result, tables, reason, author, lock_timeout, write)
+
+
+# The file that is recorded as applied, and the result of the command.
+_Pair = tuple[DriftFileResult, DriftFileResult]
+
+
+@dataclass(frozen=True, slots=True)
+class _DriftFiles:
+    """Writes the migrations of one command.
+
+    Attributes:
+        names: the template expressions of tables, by name.
+    """
+
+    target: Target
+    author: str
+    history: History
+    names: Mapping[str, str]
+
+    @property
+    def root(self) -> Path:
+        return Path(self.target.run.project)
+
+    def template(self, sql: str) -> str:
+        return template_of(sql, self.names)
+
+    def only_here(self, sql: str) -> str:
+        """Return the template of statements that only this environment has."""
+        return f"{{% if environment == {self.target.catalog.environment!r} %}}\n{self.template(sql)}\n{{% endif %}}"
+
+    def write(
+        self,
+        made: DriftFileResult,
+        description: str,
+        note: str,
+        sql: str,
+        check: Callable[[Sequence[Migration]], None],
+        *,
+        is_draft: bool = False,
+    ) -> DriftFileResult:
+        """Write a migration.
+
+        Args:
+            description: also the reason why it drops what it drops.
+            sql: the template of its statements.
+        """
+        catalog = self.target.catalog
+        notes = [note.format(catalog.environment), *(f"Not in it: {change}" for change in made.impossible)]
+        lines = [f"-- {on_one_line(line)}" for line in notes]
+        text = as_template("\n".join(lines)) + f"\n\n{allowing_drops(sql, as_template(on_one_line(description)))}\n"
+        path = write_migration(
+            self.root / "migrations" / catalog.stem, self.root, description, self.author, sql=text,
+            headers=catalog.required_headers, versions=catalog.versions, check=check, recorded=self.history.versions,
+            is_draft=is_draft,
+        )  # fmt: skip
+        return replace(made, path=path.relative_to(self.root).as_posix(), version=path.name.partition("_")[0])
+
+
+def _recording(
+    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float,
+    write: Callable[[_DriftFiles, Sequence[TableDrift]], _Pair],
+) -> DriftFileResult:  # fmt: skip
+    """Write the files about the differences, record the first one as applied, and return the result.
+
+    Args:
+        write: writes them, the first one as a draft.
     """
     _check_headers(target, reason)
     with recording() as change, target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
@@ -127,34 +236,11 @@ def adopt(
             drifts = chosen_drifts(target.catalog, held.state.history, now, tables)
             if not drifts:  # Another run settled them before it released the lock.
                 return result
-            made = _made(result, drifts, _adopting)
-            sql = template_of(made.sql, written_names(target, held.state.history, made.tables))
-            written = _written(target, made, reason, author, _ADOPTED, sql, is_draft=True)
-            entry = _entry_or_no_file(target, written, drifts, reason)
-            change.make(f"recorded as applied: {written.version}", lambda: _recorded(held, entry, written))
-    return replace(written, settled=True)
-
-
-def revert(
-    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str
-) -> DriftFileResult:
-    """Write a migration that undoes in this environment what no migration did, and changes nothing in others.
-
-    Args:
-        tables, reason: as for `adopt`.
-
-    Raises:
-        HistoryDisagrees: no statement undoes the changes.
-    """
-    with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
-        history = read_state(opened).history
-        drifts = chosen_drifts(target.catalog, history, now, tables)
-        if not drifts:
-            return replace(result, warnings=_nothing_recorded(history))
-        made = _made(result, drifts, _reverting)
-    sql = template_of(made.sql, written_names(target, history, made.tables))
-    only_here = f"{{% if environment == {target.catalog.environment!r} %}}\n{sql}\n{{% endif %}}"
-    return _written(target, made, reason, author, _REVERTED, only_here)
+            names = written_names(target, held.state.history, {drift.table for drift in drifts})
+            record, written = write(_DriftFiles(target, author, held.state.history, names), drifts)
+            entry = _entry_or_no_file(target, record, drifts, reason)
+            change.make(f"recorded as applied: {record.version}", lambda: _recorded(held, entry, record))
+    return written
 
 
 def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], reason: str) -> DriftIgnoreResult:
@@ -236,12 +322,18 @@ def _adopting(drift: TableDrift) -> Written:
 
 
 def _reverting(drift: TableDrift) -> Written:
-    """Return the statements that undo the changes."""
+    """Return the statements that undo the changes. A part of them would leave the others in the record."""
     if drift.actual is None:
         return Written((), (f"{drift.table} is gone, and so are its rows",))
     if impossible := _impossible(drift):
         return Written((), (impossible,))
-    return alteration(drift.actual, drift.recorded)
+    undone = alteration(drift.actual, drift.recorded)
+    return Written((), undone.not_exact) if undone.not_exact else undone
+
+
+def _changes(drift: TableDrift) -> Written:
+    """Return the statements that change the recorded table as far as statements can."""
+    return alteration(drift.recorded, drift.actual) if drift.actual else Written(())
 
 
 def _impossible(drift: TableDrift) -> str | None:
@@ -273,23 +365,11 @@ def _made(
         hint = f"repair the table by hand; or `{command('drift', 'ignore', reason=True)}`"
         raise refused("no statement settles the differences", hint, impossible)
     tables = tuple(table for table, written in made if written.statements)
-    return replace(
-        result, tables=tables, sql="".join(f"{statement};\n" for statement in statements), impossible=impossible
-    )
+    return replace(result, tables=tables, sql=_sql(statements), impossible=impossible)
 
 
-def _written(
-    target: Target, made: DriftFileResult, reason: str, author: str, note: str, sql: str, *, is_draft: bool = False
-) -> DriftFileResult:
-    """Write the migration; `sql` is the template of its statements."""
-    root, environment = Path(target.run.project), target.catalog.environment
-    notes = [note.format(environment), *(f"Not in it: {change}" for change in made.impossible)]
-    lines = [f"-- {on_one_line(line)}" for line in notes]
-    sql = as_template("\n".join(lines)) + f"\n\n{sql}\n"
-    folder = root / "migrations" / target.catalog.stem
-    headers, versions = target.catalog.required_headers, target.catalog.versions
-    path = write_migration(folder, root, reason, author, sql=sql, headers=headers, versions=versions, is_draft=is_draft)
-    return replace(made, path=path.relative_to(root).as_posix(), version=path.name.partition("_")[0])
+def _sql(statements: Iterable[str]) -> str:
+    return "".join(f"{statement};\n" for statement in statements)
 
 
 def _entry_or_no_file(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
@@ -402,45 +482,3 @@ def _with_properties(drift: TableDrift, keys: Collection[str]) -> Shape:
     actual = drift.actual.properties if drift.actual else {}
     kept = {key: value for key, value in drift.recorded.properties.items() if key not in keys}
     return replace(drift.recorded, properties={**kept, **{key: actual[key] for key in keys if key in actual}})
-
-
-def written_names(target: Target, history: History, tables: Collection[str]) -> Mapping[str, str]:
-    """Return for each table its name with template expressions, if the files that changed it use exactly one such name.
-
-    In each environment, it renders as the name of the table that those files change.
-    """
-    changed_by = FileTables.of(target.catalog, history).by_version
-    by_table: dict[str, dict[str, str]] = {}
-    for file in target.migrations:
-        for table in set(changed_by.get(file.number, ())).intersection(tables):
-            names = {_SPACES.sub("", name): name for name in _names_of(table, file, target.catalog)}
-            by_table[table] = {**names, **by_table.get(table, {})}
-    return {table: name for table, names in by_table.items() if len(names) == 1 for name in names.values()}
-
-
-def template_of(sql: str, names: Mapping[str, str]) -> str:
-    """Return a template of statements, each on a separate line, in which tables have these names."""
-    template = as_template(sql.rstrip("\n"))
-    for table, name in names.items():
-        begin = re.compile(rf"(?m)^((?:ALTER|DROP|COMMENT ON) TABLE ){re.escape(table_name(table))}(?=[ ;])")
-        template = begin.sub(lambda match, name=name: match[1] + name, template)  # type: ignore[misc]
-    return template
-
-
-def _names_of(table: str, file: Migration, catalog: Catalog) -> Iterator[str]:
-    """Yield each text of a file that has an expression and renders as the name of a table."""
-    for text in dict.fromkeys(match[0] for match in _WRITTEN.finditer(file.text) if "{{" in match[0]):
-        rendered = _rendered(text, file, catalog)
-        if _IS_NAME.fullmatch(rendered) and qualified(catalog, recorded_name(rendered)) == table:
-            yield text
-
-
-def _rendered(text: str, file: Migration, catalog: Catalog) -> str:
-    """Render a part of a file alone; return an empty text if it depends on other parts."""
-    from glacierbase.migrations.render import render  # Imports Jinja.
-
-    try:
-        alone = replace(file, text=text)
-        return render(alone, catalog.variables, catalog.environment, catalog.name, catalog.dialect).text
-    except GlacierbaseError:
-        return ""

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glacierbase.apply.drift import template_of, written_names
 from glacierbase.authoring.new import WrittenResult
 from glacierbase.authoring.pending_tables import PendingTables
-from glacierbase.authoring.wanted import WantedTable, read_wanted
+from glacierbase.authoring.wanted import DesignedPart, WantedTable, read_wanted
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
 from glacierbase.history.state import current_state
+from glacierbase.history.template_names import template_of, written_names
 from glacierbase.history.timeline import timelines
+from glacierbase.inspect.compare.compare import Side, compare
+from glacierbase.inspect.compare.exporting import export
+from glacierbase.inspect.compare.results import Cause
+from glacierbase.inspect.compare.state import StateResult
 from glacierbase.inspect.table_search import TableSearch
 from glacierbase.migrations.new_files import git_user, write_migration
 from glacierbase.model.command import command
@@ -91,7 +95,11 @@ def new_matching(
         several = f"--rename is about one table, and {match.source} has {len(pairs)}; nothing was written"
         raise ConfigurationError("NO_TABLE", several, "name it: `--table TABLE`")
     for before, wanted in pairs:
-        made = _written(pending.shape(before, wanted.shape.table), wanted, match.renames)
+        present = pending.shape(before, wanted.shape.table)
+        left += [
+            f"{wanted.shape.table}: {what} differs by variables, and is left as it is" for what in wanted.by_design
+        ]
+        made = _written(present, _without_design(present, wanted), match.renames)
         statements += made.statements
         wrong += [f"{wanted.shape.table}: {why}" for why in made.impossible]
         left += [f"{wanted.shape.table}: {why}" for why in made.left]
@@ -105,6 +113,10 @@ def new_matching(
     root, catalog = Path(target.run.project), target.catalog
     recorded = {timeline.table for timeline in timelines(history)}
     sql = template_of("".join(f"{sql};\n" for sql in statements), written_names(target, history, recorded)) + "\n"
+    versions = list(history.versions)
+    if match.other is not None:  # It has the wanted tables.
+        sql = f"{{% if environment != {match.other.catalog.environment!r} %}}\n{sql}{{% endif %}}\n"
+        versions += current_state(match.other).history.versions
     folder = root / "migrations" / catalog.stem
     path = write_migration(
         folder,
@@ -114,6 +126,8 @@ def new_matching(
         sql=sql,
         headers=catalog.required_headers,
         versions=catalog.versions,
+        check=target.check_new,
+        recorded=versions,
     )
     return replace(result, files=(str(path),))
 
@@ -156,9 +170,72 @@ def _of_environment(
     shapes = {timeline.table: timeline.shape for timeline in timelines(there) if timeline.shape}
     names = {name: _name_here(target, history, other, there, name) for name in shapes}
     chosen = TableSearch(table).find(history) if table is not None else None
+    by_design = _by_design(target, other)
     for name, shape in shapes.items():
         if table is None or (chosen and chosen.name == names[name]):
-            yield _recorded(history, names[name]), WantedTable(replace(shape, table=names[name]), _EVERY_PART)
+            design = by_design.get(names[name], ())
+            yield _recorded(history, names[name]), WantedTable(replace(shape, table=names[name]), _EVERY_PART, design)
+
+
+def _by_design(target: Target, other: Target) -> Mapping[str, Sequence[DesignedPart]]:
+    """Return what variables alone explain of the differences between the environments, by the names of tables here."""
+    here, there = (
+        Side(side.catalog.environment, export(side, StateResult(side.catalog.name, side.catalog.environment)))
+        for side in (target, other)
+    )
+    found = dict[str, Sequence[DesignedPart]]()
+    for table in compare(target.catalog.name, (here, there)).tables:
+        causes: dict[DesignedPart, set[Cause]] = {}
+        for difference in table.differences:
+            causes.setdefault(DesignedPart(difference.what, difference.name), set()).add(difference.cause)
+        name = table.names.get(here.name, table.table)
+        found[name] = tuple(subject for subject, why in causes.items() if why == {Cause.VARIABLES})
+    return found
+
+
+def _without_design(present: Shape | None, wanted: WantedTable) -> WantedTable:
+    """Return a wanted table that has the parts which differ by design as the table has them."""
+    if present is None or not wanted.by_design:
+        return wanted
+    design, shape = set(wanted.by_design), wanted.shape
+    here = {_key(column.name): column for column in present.columns}
+    columns = [
+        _with_design(column, here.get(_key(column.name)), design)
+        for column in shape.columns
+        if not any(DesignedPart("column", name) in design and _key(name) not in here for name in _around(column.name))
+    ]
+    wanted_names = {_key(column.name) for column in columns}
+    columns += [
+        column
+        for column in present.columns
+        if _key(column.name) not in wanted_names
+        and any(DesignedPart("column", name) in design for name in _around(column.name))
+    ]
+    parts = {
+        attribute: getattr(present, attribute)
+        for attribute in ("partitioning", "sorting", "identifiers", "format_version")
+        if DesignedPart(attribute.replace("_", " "), "") in design
+    }
+    keys = {subject.name for subject in design if subject.what == "property"}
+    properties = {key: value for key, value in shape.properties.items() if key not in keys}
+    properties |= {key: present.properties[key] for key in keys if key in present.properties}
+    states = wanted.states - ({"order"} if DesignedPart("order of columns", "") in design else set())
+    shape = replace(shape, columns=tuple(columns), properties=properties, **parts)
+    return replace(wanted, shape=shape, states=states)
+
+
+def _around(name: str) -> Iterator[str]:
+    """Yield the name of a column, and those of the columns around it."""
+    parts = name_parts(name)
+    yield from (name_of(parts[:end]) for end in range(len(parts), 0, -1))
+
+
+def _with_design(wanted: Column, present: Column | None, design: Collection[DesignedPart]) -> Column:
+    if present is None:
+        return wanted
+    facts = ("type", "required", "comment", "default")
+    kept = {fact: getattr(present, fact) for fact in facts if DesignedPart(fact, wanted.name) in design}
+    return replace(wanted, **kept)
 
 
 def _name_here(target: Target, history: History, other: Target, there: History, name: str) -> str:

@@ -8,12 +8,14 @@ from pathlib import Path
 
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
+from glacierbase.migrations.allows import allowing_drops
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.inverse import inverse
-from glacierbase.migrations.new_files import git_user, write_migration, write_repeatable
+from glacierbase.migrations.new_files import FileCheck, as_template, git_user, write_migration, write_repeatable
 from glacierbase.migrations.repeatables import versioned
 from glacierbase.model.arguments import unknown_version, version_given
 from glacierbase.model.command import command, on_catalog
+from glacierbase.model.escape import on_one_line
 from glacierbase.model.result import Result
 
 
@@ -43,6 +45,7 @@ def new(
     author: str | None,
     reverting: str | None,
     repeatable: str | None = None,
+    check: FileCheck,
 ) -> WrittenResult:
     """Write the next migration file of a catalog, or a repeatable, with its headers.
 
@@ -53,6 +56,7 @@ def new(
         author: default git's `user.name`.
         reverting: write statements that undo this version, as far as possible.
         repeatable: the name of the repeatable to write in place of a versioned file.
+        check: checks a file with statements before it is written.
 
     Raises:
         ConfigurationError: `CONFLICTING_OPTIONS`: a repeatable undoes no version.
@@ -64,12 +68,13 @@ def new(
             raise ConfigurationError(
                 "CONFLICTING_OPTIONS", "--repeatable and --reverting exclude each other", "use one of them"
             )
-        path = write_repeatable(folder, root, repeatable, description, author or git_user(), headers)
+        path = write_repeatable(folder, root, repeatable, description, author or git_user(), headers, check=check)
         return WrittenResult(catalog or folder.name, "", files=(str(path),))
     with on_catalog(catalog):
         sql = reverting_sql(root, folder, reverting) if reverting else ""
+    sql = allowing_drops(sql, as_template(on_one_line(description)))
     path = write_migration(
-        folder, root, description, author or git_user(), sql=sql, headers=headers, versions=file.versions
+        folder, root, description, author or git_user(), sql=sql, headers=headers, versions=file.versions, check=check
     )
     return WrittenResult(catalog or folder.name, "", files=(str(path),))
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from glacierbase.errors import ConfigurationError, EngineError
 from glacierbase.migrations.compiled import compile_migration
@@ -38,6 +38,16 @@ _STATED = {
 }
 
 
+class DesignedPart(NamedTuple):
+    """A part of a table, as the attributes of a `Difference` name it."""
+
+    what: str
+    name: str
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.name}".rstrip()
+
+
 @dataclass(frozen=True, slots=True)
 class WantedTable:
     """A wanted table.
@@ -46,11 +56,13 @@ class WantedTable:
         shape: its name is empty where the source has none.
         states: which of `partitioning`, `sorting`, `identifiers`, `properties`, `version`, `comments`, `nulls` and `order` the
             source states; the others stay as they are.
+        by_design: the parts that stay as they are, because variables make them.
         widths: whether a type of it means only that type.
     """
 
     shape: Shape
     states: frozenset[str]
+    by_design: Sequence[DesignedPart] = ()
     widths: bool = True
 
     def accepts(self, present: str, wanted: str) -> bool:

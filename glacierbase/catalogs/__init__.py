@@ -15,6 +15,7 @@ Catalogs:
 - `declared_catalogs`: the catalogs that `sparkConf` declares.
 - `safe_store`: which of them cannot hold a lock, and the choices where no other is named.
 - `table_formats`: the formats of its tables, their versions, the properties of new tables.
+- `varying`: the texts that variables have in only some environments.
 - `choice`: the catalogs and the environment of a command.
 - `place`: the values that identify where a catalog file leads.
 """

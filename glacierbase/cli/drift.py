@@ -43,7 +43,8 @@ def drift(
     """Compare each table with its record in the history.
 
     Without ACTION it writes nothing. adopt writes a migration that makes the changes in other environments, and records it as
-    applied in this one; revert writes a migration that undoes the changes here; ignore writes rules into the catalog file.
+    applied in this one; revert writes a migration that undoes the changes here, and records another one that makes them; ignore
+    writes rules into the catalog file.
     """
     if action is None:
         _report(options, fail_on, listed, tables)
@@ -59,13 +60,11 @@ def drift(
             report.results = project.drift_ignore(options.catalogs, **chosen)
             return
         chosen["author"] = author or git_user()
-        if action == "revert":
-            report.results = project.drift_revert(options.catalogs, **chosen)
-            return
         results = () if yes else project.drift(options.catalogs, tables=tables)
         if any(result.drifts for result in results):
             options.terminal.confirm(project.protected(options.catalogs), results)
-        report.results = project.drift_adopt(options.catalogs, **chosen, lock_timeout=lock_timeout)
+        settle = project.drift_adopt if action == "adopt" else project.drift_revert
+        report.results = settle(options.catalogs, **chosen, lock_timeout=lock_timeout)
 
 
 def _report(options: CommandOptions, fail_on: str, listed: bool, tables: Sequence[str]) -> None:

@@ -90,9 +90,12 @@ def new(
             report.results = project.new_matching(to_match, description, [catalog] if catalog else (), **chosen)
         return
     with options.reporting() as report, options.loaded() as project:
+        from glacierbase.project.each import folder_check
+
         folder = project.folder(catalog)
         write = COMMANDS["new"].load()
-        report.results = (write(project.root, folder, description, catalog=catalog, **written),)
+        check = folder_check(project.root, folder)
+        report.results = (write(project.root, folder, description, catalog=catalog, check=check, **written),)
 
 
 @cli.command()

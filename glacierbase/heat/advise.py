@@ -16,8 +16,9 @@ from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError
 from glacierbase.heat.load import FILE_SIZE, Load
 from glacierbase.heat.remedies import NAMES, AdvisedTable, Alternative, Remedy, remedy_of
+from glacierbase.history.template_names import template_of, varying_names
 from glacierbase.layout.providers import AWS, QUIET, Provider
-from glacierbase.migrations.new_files import as_template, git_user, write_migration
+from glacierbase.migrations.new_files import FileCheck, git_user, write_migration
 from glacierbase.model.amounts import amount, bytes_amount, long_time
 from glacierbase.model.result import StandaloneResult
 from glacierbase.model.text import Line, Mark, Verbatim, quoted
@@ -272,17 +273,19 @@ def _unknown(remedy: Remedy | None) -> Iterator[str]:
     yield "requests beside one a file: parts of multipart uploads, retries, deletes"
 
 
-def write(root: Path, folder: Path, advice: Advice, author: str | None) -> Advice:
+def write(root: Path, folder: Path, advice: Advice, author: str | None, check: FileCheck) -> Advice:
     """Write the statements as the next migration of a catalog, and return the advice with its path. Nothing is run.
 
     Args:
         root: the root of the project.
         folder: the migrations folder of the catalog.
         author: default git's `user.name`.
+        check: checks the file before it is written.
     """
     if not advice.statements:
         return replace(advice, warnings=(*advice.warnings, "there is no statement to write: no file was written"))
-    file, sql = file_of(folder, root), as_template("".join(f"{statement};\n" for statement in advice.statements))
+    statements = "".join(f"{statement};\n" for statement in advice.statements)
+    file, sql = file_of(folder, root), template_of(statements, varying_names(root, folder.name, [advice.table])) + "\n"
     last = max(filter(Path.is_file, folder.glob("[0-9]*.sql")), default=None)
     if last and last.read_bytes().endswith(f"\n{sql}".encode()):  # Written before, and not applied yet.
         return replace(advice, warnings=(*advice.warnings, f"{last.name} has these statements: no file was written"))
@@ -294,6 +297,7 @@ def write(root: Path, folder: Path, advice: Advice, author: str | None) -> Advic
         sql=sql,
         headers=file.required_headers,
         versions=file.versions,
+        check=check,
     )
     return replace(advice, written=str(path))
 

@@ -13,6 +13,7 @@ Tables:
 - `shapes`: the record of a file's tables.
 - `timeline`: the shapes that each table has had, since when, and by which migration.
 - `tables`: the tables of the files of a history, and their choice by patterns.
+- `template_names`: their names as templates.
 - `drift`: compare the tables with their records.
 
 To a store:

@@ -14,6 +14,7 @@ from glacierbase.executors.direct import FileEngines
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import Terms
 from glacierbase.migrations.compiled import Compiled, compile_all
+from glacierbase.migrations.new_files import FileCheck
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
@@ -51,6 +52,7 @@ class Target:
         cancelled: returns True once the command is cancelled; waits then end soon.
         open_executor, open_store, open_tables: open the engine, the store, and the reader of the versions of users' tables.
         repeatables: the files without a version, in the order in which they run.
+        check_new: checks the files that a command writes; the facade sets it.
     """
 
     catalog: Catalog
@@ -63,6 +65,7 @@ class Target:
     open_store: OpenStore = choice.open_store
     open_tables: OpenTables = open_tables
     repeatables: Sequence[Migration] = ()
+    check_new: FileCheck = lambda *_: None
 
     @property
     def files(self) -> Sequence[Migration]:

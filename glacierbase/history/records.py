@@ -106,6 +106,11 @@ class History:
         """The records of versions and repeatables."""
         return (*self.records.values(), *self.repeatables.values())
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """All versions that it mentions."""
+        return tuple(record.version for record in self.records.values())
+
     def record(self, key: Key) -> Record | None:
         """Return the record of a version or a repeatable; None where it was never started."""
         return self.repeatables.get(key) if isinstance(key, str) else self.records.get(key)

@@ -14,6 +14,13 @@ WORD = "GLACIERBASE_ALLOW"
 _INTENDED = re.compile(r"(?i)glacierbase[\s_:-]*al+ow\s*(?::|[a-z]+\d)")
 _COMMENT = re.compile(r"(?s)--[^\r\n]*|/\*.*?(?:\*/|\Z)")
 _ALLOW = re.compile(rf"--\s*{WORD}\s*:\s*(?P<code>[^\s:]*):?(?P<reason>.*)")
+# A statement that drops a column, in SQL or its template, each statement on a line of its own.
+_DROP = re.compile(r"(?m)^(?=ALTER TABLE (?:\{\{[^{}\n]*\}\}|`[^`\n]*`|[^`{\s])+ DROP COLUMNS? )")
+
+
+def allowing_drops(sql: str, reason: str) -> str:
+    """Return SQL, or its template, with a comment above each statement that drops a column, which allows that."""
+    return _DROP.sub(lambda _: f"-- {WORD}: DS103 {reason}\n", sql)
 
 
 @dataclass(frozen=True, slots=True)

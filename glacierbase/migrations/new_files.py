@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from datetime import datetime, timezone
 from pathlib import Path
+from typing import Protocol
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.migrations.folder import FILE_NAME, file_versions
+from glacierbase.migrations.folder import FILE_NAME, as_migration, file_versions
 from glacierbase.migrations.headers import AFTER, AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.migrations.template import UNWRITTEN
 from glacierbase.model.command import command, move_command
-from glacierbase.model.migration import REPEATABLE_FOLDER, REPEATABLE_NAME
+from glacierbase.model.migration import REPEATABLE_FOLDER, REPEATABLE_NAME, Migration
 from glacierbase.run.files import create_file, one_at_a_time, writing
 from glacierbase.run.git import GitFailed, git
 
@@ -27,6 +28,17 @@ _TEMPLATE_START = re.compile(r"\{(?=[{%#])")
 _LATIN = str.maketrans(
     {"æ": "ae", "œ": "oe", "ø": "o", "đ": "d", "ð": "d", "ħ": "h", "ı": "i", "ł": "l", "þ": "th", "ŧ": "t"}
 )
+# The value of a required header that a person has yet to write.
+_UNKNOWN_VALUE = "unknown"
+
+
+class FileCheck(Protocol):
+    """Checks new migrations of a catalog, in order, in all its environments, before they are written.
+
+    `replaced` has the locations of the files that they replace. Raises MigrationFileError: one is refused.
+    """
+
+    def __call__(self, new: Sequence[Migration], replaced: Collection[str] = ()) -> None: ...
 
 
 def write_migration(
@@ -39,6 +51,8 @@ def write_migration(
     headers: Collection[str] = (),
     versions: str | None = None,
     *,
+    check: Callable[[Sequence[Migration]], None],
+    recorded: Iterable[str] = (),
     is_draft: bool = False,
     is_only: bool = False,
 ) -> Path:
@@ -52,16 +66,21 @@ def write_migration(
         sql: what the file holds below its headers; default a line that is refused until it is replaced.
         headers: names of the further headers that the catalog file requires; written without a value, so that they are refused.
         versions: `sequence` or `timestamp`; by default as the highest version of the folder, `sequence` in an empty one.
+        check: checks a file with statements before it is written.
+        recorded: versions of histories, which may have no file here; the new one is above them.
         is_draft: write it as `draft_of` its path, which no command reads as a migration, until `publish` renames it.
         is_only: refuse a second file with this description; another process may have written the first.
 
     Raises:
         ConfigurationError: the description has no word for the file name, the file exists, or the folder is not in `root`.
+        MigrationFileError: `check` refuses the file.
     """
     head, words = _head(description, author, headers), file_words(description)
     with one_at_a_time(root):
-        highest = max((*file_versions(folder, root), *_drafts(folder)), key=int, default="")
+        highest = max((*file_versions(folder, root), *_drafts(folder), *recorded), key=int, default="")
         path = folder / f"{next_version(highest, versions, now)}_{words}.sql"
+        if sql:
+            check([new_migration(path, root, description, author, headers, sql)])
         try:
             with writing(path):
                 if is_only and _is_written(folder, words, head):
@@ -80,13 +99,14 @@ def write_repeatable(
     author: str,
     headers: Collection[str] = (),
     *,
-    sql: str = _NO_SQL,
+    sql: str = "",
     after: Iterable[str] = (),
+    check: Callable[[Sequence[Migration]], None],
 ) -> Path:
     """Write a repeatable into a catalog's folder, and return its path.
 
     Args:
-        root, headers, sql: as for `write_migration`.
+        root, headers, sql, check: as for `write_migration`.
         after: the names of the repeatables that it reads.
 
     Raises:
@@ -97,17 +117,29 @@ def write_repeatable(
         raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
     path = folder / REPEATABLE_FOLDER / f"{name}.sql"
     order = "".join(f"-- {PREFIX}{AFTER}: {name}\n" for name in after)
-    content = f"{_head(description, author, headers)}{order}\n{sql}"
+    if sql:
+        check([new_migration(path, root, description, author, headers, sql, order)])
     try:
         with writing(path):
-            create_file(path, root, content)
+            create_file(path, root, f"{_head(description, author, headers)}{order}\n{sql or _NO_SQL}")
     except FileExistsError as error:
         raise already_exists(path, "", "edit it: what changed runs again") from error
     return path
 
 
-def _head(description: str, author: str, headers: Collection[str]) -> str:
+def new_migration(
+    path: Path, root: Path, description: str, author: str, headers: Collection[str], sql: str, order: str = ""
+) -> Migration:
+    """Return the migration that a new file will be once a person has written the values of its required headers."""
+    content = f"{_head(description, author, headers, _UNKNOWN_VALUE)}{order}\n{sql}".encode()
+    return as_migration(content, path, path.relative_to(root).as_posix(), None)
+
+
+def _head(description: str, author: str, headers: Collection[str], value: str = "") -> str:
     """Return the headers of a new file.
+
+    Args:
+        value: of the further headers.
 
     Raises:
         ConfigurationError: `INVALID_VALUE`.
@@ -122,7 +154,7 @@ def _head(description: str, author: str, headers: Collection[str]) -> str:
     if wrong := _TEMPLATE_START.search(f"{description}\n{author}"):
         what = f"a description and an author must not contain {wrong[0]}{wrong.string[wrong.end()]}: the file is a template"
         raise ConfigurationError("INVALID_VALUE", what, command("new", "--help"))
-    values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, "")}
+    values = {DESCRIPTION: description, AUTHOR: author, **dict.fromkeys(headers, value)}
     return "".join(f"-- {PREFIX}{name}: {value}\n" for name, value in values.items())
 
 

@@ -10,12 +10,14 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from glacierbase.catalogs.choice import CatalogChoice
-from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.catalogs.folder import CatalogFile, file_of
 from glacierbase.errors import GlacierbaseError, Interrupted, SeveralErrors, collected, joined
 from glacierbase.history.opening import Target
 from glacierbase.migrations.folder import DeferredMigrations, load_migrations, migration_files
+from glacierbase.migrations.new_files import FileCheck
 from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.command import Scope, on_catalog
+from glacierbase.model.migration import Migration
 from glacierbase.model.result import Result, Results, raise_first
 from glacierbase.project.commands import Command, imported
 from glacierbase.project.running import in_groups, read_all, run_all
@@ -263,5 +265,20 @@ def load_targets(
         # One run per target: run id, version and index identify a statement, also in a table that catalogs share.
         siblings, migrations = set(names) - {file.name}, DeferredMigrations(load, versioned)
         others = DeferredMigrations(load, repeatables)
-        targets.append(Target(catalog, migrations, Run.here(root, held), siblings, repeatables=others))
+        run, check = Run.here(root, held), new_files_check(root, file)
+        targets.append(Target(catalog, migrations, run, siblings, repeatables=others, check_new=check))
     return targets
+
+
+def folder_check(root: Path, folder: Path) -> FileCheck:
+    """Return the check of the files that a command writes into a migrations folder."""
+    return new_files_check(root, file_of(folder, root))
+
+
+def new_files_check(root: Path, file: CatalogFile) -> FileCheck:
+    """Return the check of the files that a command writes for a catalog. It imports the rules of `lint` when it is called."""
+
+    def check(new: Sequence[Migration], replaced: Collection[str] = ()) -> None:
+        imported("review.written:check_written")(root, file, new, replaced)
+
+    return check

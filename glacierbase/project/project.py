@@ -31,7 +31,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import Scope, command, on_catalog, with_own_scope
 from glacierbase.model.result import Results
 from glacierbase.project.commands import COMMANDS, Command
-from glacierbase.project.each import Catalogs
+from glacierbase.project.each import Catalogs, folder_check
 from glacierbase.project.folders import find_root, listing_catalogs, load_project
 from glacierbase.run.held import HeldLocks
 from glacierbase.secrets import Secrets
@@ -496,12 +496,18 @@ class Project:
 
     @_on_named_catalogs
     def drift_revert(
-        self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str, author: str
-    ) -> tuple[DriftFileResult, ...]:
-        """Write a migration that undoes these changes in this environment, and none in others; arguments as for `drift_adopt`."""
+        self, catalogs: Collection[str] = (),
+        *, tables: Collection[str] = (), reason: str, author: str, lock_timeout: float = 0,
+    ) -> tuple[DriftFileResult, ...]:  # fmt: skip
+        """Write a migration that undoes these changes in this environment, and none in others; arguments as for `drift_adopt`.
+
+        Another one before it, which is recorded as applied, makes the changes.
+        """
         check_reason(reason)
         self._catalogs.choice.only(catalogs)
-        return self._catalogs.run(COMMANDS["drift-revert"], catalogs, tables=tables, reason=reason, author=author)
+        return self._catalogs.run(
+            COMMANDS["drift-revert"], catalogs, tables=tables, reason=reason, author=author, lock_timeout=lock_timeout
+        )
 
     @_on_named_catalogs
     def drift_ignore(
@@ -723,7 +729,7 @@ class Project:
         advice = advise.advise(load, provider, about)
         if write:
             folder = self.folder(catalog or next(iter(catalogs), None))
-            advice = advise.write(self.root, folder, advice, author)
+            advice = advise.write(self.root, folder, advice, author, folder_check(self.root, folder))
         return advise.AdviseResult(advice)
 
     @_on_named_catalogs

@@ -3,6 +3,7 @@
 No catalog is contacted. `lint` reads the statements; `review` also runs them, on a throw-away copy of empty tables in memory.
 
 - `lint`: the command: apply the rules in every environment, and rate the findings.
+- `written`: the check of the files that other commands are about to write.
 - `examine`: apply the rules to one file after another, in the worker process of a sandbox.
 - `rule`: the definition of a rule, and its arguments.
 - `catalogue`: all rules: those of `rules/`, a module and a Markdown file for each family, and those of installed packages.

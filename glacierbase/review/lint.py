@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -13,6 +12,7 @@ from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.catalogs.table_formats import default_catalog, defaults, formats, versions
+from glacierbase.catalogs.varying import varying
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, joined
 from glacierbase.executors import type_of
 from glacierbase.migrations.git_base import Base, read_base
@@ -35,8 +35,6 @@ from glacierbase.sql.qualified import beginning
 
 _OVERWRITE_MODE = "spark.sql.sources.partitionOverwriteMode"
 _KIND = re.compile(r"spark\.sql\.catalog\.([^.]+)\.type")
-# Shorter values of variables occur by chance.
-_SHORTEST_TEXT = 4
 
 
 def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str | None) -> tuple[LintResult, ...]:
@@ -61,6 +59,7 @@ class Linting:
 
     Attributes:
         chosen: the catalogs, each with its environments.
+        rules: by code.
     """
 
     def __init__(self, root: Path, chosen: Sequence[tuple[CatalogFile, Sequence[str]]], base: Base | None) -> None:
@@ -69,21 +68,31 @@ class Linting:
         """
         self.chosen = chosen
         self._base = base
-        self._rules = {rule.code: rule for rule in all_rules()}
-        self._varying = {file.name: _varying(file, environments, root) for file, environments in chosen}
+        self.rules = {rule.code: rule for rule in all_rules()}
+        self._varying = {file.name: varying(file, environments, root) for file, environments in chosen}
         self._without_rules: dict[str, set[str]] = {}
 
-    def examine(self, sandbox: Sandbox, catalog: Catalog, migrations: Sequence[Migration]) -> Iterator[Examined]:
+    def examine(
+        self,
+        sandbox: Sandbox,
+        catalog: Catalog,
+        migrations: Sequence[Migration],
+        files: Sequence[Migration] | None = None,
+    ) -> Iterator[Examined]:
         """Yield what the rules say of each file that is checked.
+
+        Args:
+            files: the ones that are checked; default those that the base lacks.
 
         Raises:
             ConfigurationError: the catalog file sets the severity of an unknown rule.
             MigrationFileError, SeveralErrors: as `Sandbox.examine_all`.
         """
-        _check_codes(catalog, self._rules)
+        _check_codes(catalog, self.rules)
         if not dialect_of(catalog.dialect).has_rules:
             self._without_rules.setdefault(catalog.name, set()).add(catalog.dialect)
-        files = self._base.compared(catalog.name, migrations).changed() if self._base else migrations
+        if files is None:
+            files = self._base.compared(catalog.name, migrations).changed() if self._base else migrations
         made = made_by_repeatables(sandbox, catalog, files, migrations)
         own = {text for text, _ in _texts(catalog.variables, "variables")}
         varying = {text: path for text, path in self._varying[catalog.name].items() if text not in own}
@@ -97,31 +106,12 @@ class Linting:
         for outcome in outcomes:
             groups[outcome.catalog].append(outcome)
         for name, group in groups.items():
-            result = _result(name, group, self._rules, only_new=self._base is not None)
+            result = _result(name, group, self.rules, only_new=self._base is not None)
             yield replace(result, warnings=_no_rules(self._without_rules.get(name, ())))
 
 
 def _no_rules(dialects: Iterable[str]) -> tuple[str, ...]:
     return tuple(f"there are no rules for the dialect {dialect}" for dialect in sorted(dialects))
-
-
-def _varying(file: CatalogFile, environments: Sequence[str], root: Path) -> dict[str, str]:
-    """Return the texts that a variable has in only some of the environments, with the variable's path."""
-    by_path: dict[str, set[str]] = {}
-    for environment in environments if len(environments) > 1 else ():
-        with suppress(GlacierbaseError):  # `in_environments` reports the error.
-            for text, path in _texts(file.for_environment(environment, root, resolve=False).variables, "variables"):
-                by_path.setdefault(path, set()).add(text)
-    return {text: path for path, texts in by_path.items() if len(texts) > 1 for text in texts}
-
-
-def _texts(value: object, path: str) -> Iterator[tuple[str, str]]:
-    """Yield the texts in a value that are long enough to be recognised, each with its path."""
-    if isinstance(value, Mapping):
-        for key, item in value.items():
-            yield from _texts(item, f"{path}.{key}")
-    elif isinstance(value, str) and len(value) >= _SHORTEST_TEXT:
-        yield value, path
 
 
 def _check_codes(catalog: Catalog, rules: Mapping[str, Rule]) -> None:

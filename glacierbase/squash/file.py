@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.history.template_names import template_of
 from glacierbase.migrations.git_files import path_in_git
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX, header_lines, squashed_by
 from glacierbase.migrations.new_files import already_exists, as_template
@@ -33,32 +34,35 @@ class SquashFile:
 
 
 def squash_text(
-    files: Sequence[Migration], description: str, author: str, comments: Iterable[str], statements: Iterable[str]
+    files: Sequence[Migration],
+    description: str,
+    author: str,
+    comments: Iterable[str],
+    statements: Iterable[str],
+    names: Mapping[str, str],
 ) -> str:
-    """Return the text of a squash. None of it is a template expression.
+    """Return the text of a squash. Only the names of tables in it are template expressions.
 
     Args:
         comments: lines of prose below the headers.
+        names: of tables, as templates.
     """
     heads = {DESCRIPTION: description, AUTHOR: author}
     head = [f"-- {PREFIX}{name}: {on_one_line(' '.join(value.split()))}" for name, value in heads.items()]
     notes = [f"-- {on_one_line(comment)}".rstrip() for comment in comments]
-    parts = [
-        "\n".join([*head, *header_lines(squashed_by(files)), "--", *notes]),
-        *(f"{statement};" for statement in statements),
-    ]
-    return as_template("\n\n".join(parts)) + "\n"
+    above = as_template("\n".join([*head, *header_lines(squashed_by(files)), "--", *notes]))
+    return "\n\n".join([above, *(template_of(f"{statement};", names) for statement in statements)]) + "\n"
 
 
-def variables_in(files: Iterable[Migration]) -> list[str]:
-    """Return the names that the templates of files use and that may differ per environment, sorted.
+def variables_in(texts: Iterable[str]) -> list[str]:
+    """Return the names that templates use and that may differ per environment, sorted.
 
     These are `environment`, the names of variables, and `variables` where the template computes a name.
     """
     names = (
         ".".join(_KEY.findall(variable[1] or "")) or variable[0]
-        for file in files
-        for expression in _EXPRESSION.findall(file.text)
+        for text in texts
+        for expression in _EXPRESSION.findall(text)
         for variable in _VARIABLE.finditer(expression)
     )
     return sorted(set(names))

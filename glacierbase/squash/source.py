@@ -15,11 +15,11 @@ from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
-from glacierbase.model.text import quoted
-from glacierbase.secrets import mask
+from glacierbase.model.text import counted, quoted
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.file import named
-from glacierbase.sql.render import not_creatable
+from glacierbase.sql.render import Written
+from glacierbase.sql.writer import creation
 from glacierbase.squash.effects import Effect, EffectKind, effect
 
 KEEP = "keep the files: a new environment runs them all"
@@ -66,20 +66,46 @@ def statements_ran(target: Target, files: Sequence[Migration], history: History)
     return tuple(ran)
 
 
-def shapes_of(target: Target, ran: Sequence[SquashedStatement]) -> Iterator[Shape]:
-    """Yield the shape of each table that the statements changed and that exists, in order of name.
+@dataclass(frozen=True, slots=True)
+class SquashedTable:
+    """A table, and the statements that create it or the nearest one."""
+
+    shape: Shape
+    made: Written
+
+
+def tables_of(target: Target, ran: Sequence[SquashedStatement]) -> tuple[SquashedTable, ...]:
+    """Return each table that the statements changed and that exists, in order of name.
 
     Raises:
-        HistoryDisagrees: a table cannot be read, or Spark SQL cannot create it.
+        HistoryDisagrees: tables cannot be read, or no statement creates them; it names all of them.
     """
     read_ids: set[str | None] = set()
+    tables: list[SquashedTable] = []
+    wrong: dict[str, str] = {}
     with closing(ShapeReader(target.catalog)) as reader:
         for table in sorted({table for statement in ran for table in statement.effect.tables}):
-            shape = _read(reader, table)
-            if shape is not None and shape.uuid not in read_ids:  # Some catalogs ignore the case of names.
-                read_ids.add(shape.uuid)
-                _check(shape)
-                yield shape
+            try:
+                shape = reader.read(table)
+            except (ConfigurationError, TableNotFound) as error:
+                if isinstance(error, ConfigurationError) and error.code != "STORE_NOT_ICEBERG":
+                    raise
+                wrong[table] = error.message
+                continue
+            if shape is None or shape.uuid in read_ids:  # Some catalogs ignore the case of names.
+                continue
+            read_ids.add(shape.uuid)
+            made = creation(shape)
+            tables.append(SquashedTable(shape, made))
+            if not made.statements:
+                wrong[shape.table] = "; ".join(made.not_exact)
+    if wrong:
+        what = (
+            f"no statements create {counted(len(wrong), 'table')}; squash reads Iceberg tables through PyIceberg only"
+        )
+        lines = quoted("\n".join(f"{table}: {why}" for table, why in wrong.items()))
+        raise refused(what, KEEP, lines, tables=list(wrong))
+    return tuple(tables)
 
 
 def missing_tables(ran: Sequence[SquashedStatement], shapes: Sequence[Shape]) -> list[str]:
@@ -133,23 +159,3 @@ def _in_catalog(conf: Mapping[str, str], table: str, is_switched: bool) -> str |
         return name_of(parts)
     default = conf.get("spark.sql.defaultCatalog")
     return name_of((default, *parts)) if default and len(parts) > 1 and not is_switched else None
-
-
-def _read(reader: ShapeReader, table: str) -> Shape | None:
-    try:
-        return reader.read(table)
-    except (ConfigurationError, TableNotFound) as error:
-        if isinstance(error, ConfigurationError) and error.code != "STORE_NOT_ICEBERG":
-            raise
-        what = f"{table}: {error.message}; squash reads Iceberg tables through PyIceberg only"
-        raise refused(what, KEEP, table=table) from error
-
-
-def _check(shape: Shape) -> None:
-    """Refuse a table that no statements can create, or that holds a secret."""
-    wrong = not_creatable(shape)
-    texts = (*shape.properties, *shape.properties.values(), *(column.comment or "" for column in shape.columns))
-    if any(mask(text) != text for text in texts):
-        wrong = ["one of its comments or properties holds a secret"]
-    if wrong:
-        raise refused(f"{shape.table} cannot be created with Spark SQL: {'; '.join(wrong)}", KEEP, table=shape.table)

@@ -5,7 +5,7 @@ Only files are written. The statements come from the tables, the list of tables 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -16,7 +16,9 @@ from glacierbase.history.records import SETTLED, History
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import read_state
 from glacierbase.history.status import newest_number
+from glacierbase.history.template_names import without_names, written_names
 from glacierbase.migrations.compiled import compile_migration
+from glacierbase.migrations.folder import as_migration
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration, State
@@ -24,7 +26,7 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, Verbatim, counted, quoted
-from glacierbase.sql.render import create_statements, places, table_name
+from glacierbase.sql.render import table_name
 from glacierbase.squash.effects import EffectKind
 from glacierbase.squash.file import (
     SquashFile,
@@ -34,7 +36,15 @@ from glacierbase.squash.file import (
     squash_text,
     variables_in,
 )
-from glacierbase.squash.source import KEEP, SquashedStatement, missing_tables, refused, shapes_of, statements_ran
+from glacierbase.squash.source import (
+    KEEP,
+    SquashedStatement,
+    SquashedTable,
+    missing_tables,
+    refused,
+    statements_ran,
+    tables_of,
+)
 
 _LEFT_OUT = (
     EffectKind.ROWS, EffectKind.VIEW, EffectKind.FUNCTION, EffectKind.RIGHTS, EffectKind.REFERENCE, EffectKind.CALL,
@@ -82,7 +92,8 @@ def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_ru
 
     Raises:
         ConfigurationError: there is no such version, or git refuses.
-        HistoryDisagrees: this environment is not exactly at that version, or its tables cannot be created by one file.
+        HistoryDisagrees: this environment is not exactly at that version, or no statements create one of its tables.
+        MigrationFileError: `NOT_WRITTEN`: in some environment, the file would be refused.
     """
     root = Path(target.run.project)
     again = ("squash", *(("--dry-run",) if dry_run else ()), "--to")
@@ -92,7 +103,7 @@ def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_ru
         result,
         path=squash.path.relative_to(root).as_posix(),
         removed=tuple(file.location for file in source.files),
-        tables=tuple(shape.table for shape in source.shapes),
+        tables=tuple(table.shape.table for table in source.tables),
         left_out=tuple(_left_out(source)),
         sql=squash.text,
         dry_run=dry_run,
@@ -112,7 +123,16 @@ class _Source:
     files: tuple[Migration, ...]
     history: History
     ran: tuple[SquashedStatement, ...]
-    shapes: tuple[Shape, ...]
+    tables: tuple[SquashedTable, ...]
+
+    @property
+    def names(self) -> Mapping[str, str]:
+        """The names of tables as templates."""
+        return written_names(self.target, self.history, {shape.table for shape in self.shapes})
+
+    @property
+    def shapes(self) -> tuple[Shape, ...]:
+        return tuple(table.shape for table in self.tables)
 
     @property
     def last(self) -> Migration:
@@ -146,12 +166,12 @@ def _source(target: Target, files: tuple[Migration, ...], again: Sequence[str]) 
     with target.opened() as opened:
         history = _at_version(opened, files[-1], again)
         ran = statements_ran(target, files, history)
-        shapes = tuple(shapes_of(target, ran))
+        tables = tables_of(target, ran)
         if read_state(opened).history.events != history.events:
             hint = f"`{command(*again, files[-1].version)}`"
             raise refused("a run changed the history while the tables were read", hint)
-    _check_as_recorded(target, history, shapes)
-    return _Source(target, files, history, ran, shapes)
+    _check_as_recorded(target, history, (table.shape for table in tables))
+    return _Source(target, files, history, ran, tables)
 
 
 def _check_as_recorded(target: Target, history: History, shapes: Iterable[Shape]) -> None:
@@ -194,13 +214,16 @@ def _squash_file(source: _Source, author: str) -> SquashFile:
         "Left out:",
         *left_out,
     ]
-    statements = [*_namespaces(source), *(sql for shape in source.shapes for sql in create_statements(shape))]
+    statements = [*_namespaces(source), *(sql for table in source.tables for sql in table.made.statements)]
     description = f"Create the tables of versions {source.files[0].version} to {last.version}"
-    text = squash_text(source.files, description, author, comments, statements)
-    path = Path(source.target.run.project, "migrations", catalog.stem, f"{last.version}_squashed.sql")
-    made = compile_migration(replace(last, location=path.name, text=text), catalog, source.target.dialect)
+    text = squash_text(source.files, description, author, comments, statements, source.names)
+    root = Path(source.target.run.project)
+    path = root / "migrations" / catalog.stem / f"{last.version}_squashed.sql"
+    file = as_migration(text.encode(), path, path.relative_to(root).as_posix(), None)
+    made = compile_migration(file, catalog, source.target.dialect)
     if [statement.text for statement in made.statements] != statements:
         raise refused(f"{path.name} would not render to the statements that create the tables", KEEP)
+    source.target.check_new([file], [replaced.location for replaced in source.files])
     return SquashFile(path, text, source.files)
 
 
@@ -225,11 +248,10 @@ def _left_out(source: _Source) -> Iterator[str]:
             yield f"{kind.value} ({counted(len(versions), 'version')}: {', '.join(versions)})"
     if lost := missing_tables(source.ran, source.shapes):
         yield f"tables that do not exist in {source.environment}, although no file drops them: {', '.join(lost)}"
-    for shape in source.shapes:
-        if keys := places(shape):
-            yield f"places of the files of {shape.table}: {', '.join(keys)}"
+    for table in source.tables:
+        yield from (f"Not exact: {table.shape.table}: {what}" for what in table.made.not_exact)
     yield "locations of tables: the catalog chooses them"
-    if names := variables_in(source.files):
+    if names := variables_in(without_names(file.text, source.names) for file in source.files):
         yield f"variables: it has the values of {source.environment} of {', '.join(names)}"
     abandoned = [record.version for record in source.history.records.values() if record.state is State.ABANDONED]
     if abandoned:

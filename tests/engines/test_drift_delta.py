@@ -80,7 +80,7 @@ def test_changes_by_hand_have_a_time_and_an_operation_and_run_in_another_environ
         "ALTER TABLE {{ variables.db }}.t RENAME COLUMN" in (project.root / "migrations/shop/04_test.sql").read_text()
     )
     assert "during 04" not in elsewhere.stdout
-    assert "+ column extra: int: not from a migration, 20" in again.stdout
+    assert "not from a migration" not in again.stdout  # `revert` has recorded it.
     here, there = (
         Project.load(project.root, environment=name).schema("t", at="4")[0].shape for name in ("first", "second")
     )

@@ -43,10 +43,15 @@ def test_drift_compares_no_unmanaged_table_and_lists_it_with_the_reason(project:
 
 
 def test_no_statement_is_written_for_an_unmanaged_table(project: ProjectFolder) -> None:
-    """`drift adopt`, `revert` and `ignore` settle the differences of managed tables."""
+    """`drift revert` settles the differences of managed tables."""
     tables = changed(project, RAW)
-    entry = tables.run("drift", "revert", "--reason", "x", "--author", "me", "--format", "json").entry()
+    entry = tables.run("drift", "revert", "--reason", "x", "--author", "me", "--yes", "--format", "json").entry()
     assert entry["tables"] == ["lake.a.orders"]
+
+
+def test_no_rule_is_written_for_an_unmanaged_table(project: ProjectFolder) -> None:
+    """`drift ignore` writes rules for the differences of managed tables."""
+    tables = changed(project, RAW)
     written = tables.run("drift", "ignore", "--reason", "x", "--format", "json").entry()
     assert [rule["table"] for rule in written["rules"]] == ["lake.a.orders"]
 

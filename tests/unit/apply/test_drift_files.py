@@ -14,7 +14,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.table import Table
-from pyiceberg.types import LongType, NestedField, StringType
+from pyiceberg.types import IntegerType, LongType, NestedField, StringType
 
 from glacierbase import Project
 from glacierbase.apply import drift as drift_files
@@ -58,7 +58,7 @@ def change(tables: RecordedTables) -> None:
 
 def settle(tables: RecordedTables, action: str) -> Output:
     """Run an action with its reason, and confirmed where it changes the history."""
-    return tables.run("drift", action, *WHY, *(["--yes"] if action == "adopt" else []))
+    return tables.run("drift", action, *WHY, *([] if action == "ignore" else ["--yes"]))
 
 
 def rendered(tables: RecordedTables, environment: str) -> list[str]:
@@ -117,17 +117,48 @@ def test_a_secret_in_a_property_is_not_written_into_a_file(tables: RecordedTable
 
 
 def test_revert_writes_a_file_that_does_nothing_elsewhere(tables: RecordedTables) -> None:
-    """The file of `revert` is pending here, and nothing is recorded."""
+    """The file of `revert` is pending here; the one before it makes the changes, and is recorded as applied."""
     change(tables)
-    reverted = tables.run("drift", "revert", *WHY)
+    reverted = settle(tables, "revert")
     assert reverted.code == 0, reverted.stderr
     assert rendered(tables, "default") == [
         "ALTER TABLE lake.a.t DROP COLUMN `legacy`;",
         "ALTER TABLE lake.a.t ADD COLUMN `name` string;",
     ]
     assert rendered(tables, "other") == []
+    assert "recorded the changes in migrations/shop/2_record_what_changed_outside_of_migrations" in reverted.stdout
     assert tables.run("pending", "--exit-code").code == 7
+    assert tables.run("drift").code == 0
+
+
+def test_a_part_of_a_table_is_not_reverted_alone(project: ProjectFolder) -> None:
+    """Recorded with the rest, a wider type would be drift no more, although nobody accepted it."""
+    tables = RecordedTables(project, ENVIRONMENTS)
+    schema = Schema(NestedField(1, "id", IntegerType()))
+    tables.apply("1_make.sql", CREATE, lambda client: client.create_table("a.t", schema), "lake.a.t")
+    with tables.client.load_table("a.t").update_schema() as update:
+        update.update_column("id", LongType())
+        update.add_column("legacy", StringType())
+    refused = settle(tables, "revert")
+    assert (refused.code, "id cannot change from bigint to int" in refused.stderr) == (3, True), refused
+    assert files(tables) == ["1_make.sql"]
     assert tables.run("drift").code == 7
+
+
+def test_a_new_environment_runs_what_revert_wrote(tables: RecordedTables) -> None:
+    """It makes the changes and undoes them: the statements of the two files lead from the recorded table to itself."""
+    change(tables)
+    assert settle(tables, "revert").code == 0
+    output = tables.run("render", "--env", "default", "--format", "json")
+    sql = [file["sql"] for file in checked(json.loads(output.stdout))["catalogs"][0]["files"][1:]]
+    statements = [line for text in sql for line in text.split("\n") if line and not line.startswith("--")]
+    assert statements == [
+        "ALTER TABLE lake.a.t DROP COLUMN `name`;",
+        "ALTER TABLE lake.a.t ADD COLUMN `legacy` string COMMENT '{{ it }}';",
+        "ALTER TABLE lake.a.t DROP COLUMN `legacy`;",
+        "ALTER TABLE lake.a.t ADD COLUMN `name` string;",
+    ]
+    assert tables.run("lint").code == 0
 
 
 def test_ignore_writes_rules_and_keeps_the_rest_of_the_file(tables: RecordedTables) -> None:

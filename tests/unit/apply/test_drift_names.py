@@ -86,6 +86,6 @@ def test_only_the_name_of_the_table_is_replaced(project: ProjectFolder) -> None:
 def test_a_reverted_change_is_undone_under_the_name_that_files_use(project: ProjectFolder) -> None:
     """The statement runs in this environment only."""
     tables = drifted(project, "CREATE TABLE lake.{{ variables.ns }}.t " + COLUMNS)
-    assert tables.run("drift", "revert", "--reason", "why", "--author", "Ann").code == 0
+    assert tables.run("drift", "revert", "--reason", "why", "--author", "Ann", "--yes").code == 0
     assert rendered(tables, "default") == ["ALTER TABLE lake.a.t DROP COLUMN `legacy`;"]
     assert rendered(tables, "other") == []

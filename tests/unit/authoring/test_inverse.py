@@ -139,12 +139,15 @@ def test_the_command_writes_a_valid_file(project: ProjectFolder) -> None:
     project.catalog(UNREACHABLE)
     project.file(
         "0001_a.sql",
-        "DROP TABLE IF EXISTS {{ variables.size }};\nALTER TABLE t ADD PARTITION FIELD bucket({{ variables.size }}, a);",
+        "DROP TABLE IF EXISTS {{ variables.size }};\n"
+        "ALTER TABLE lake.a.t ADD PARTITION FIELD bucket({{ variables.size }}, a);",
     )
     done = project.ask("new", "undo the shards", "--author", "Ana", "--reverting", "1")
     [written] = done.entry()["files"]
     text = (project.root / written).read_text()
-    assert text.startswith("-- MIGRATION_DESCRIPTION: undo the shards\n-- MIGRATION_AUTHOR: Ana\n\nALTER TABLE t DROP")
+    assert text.startswith(
+        "-- MIGRATION_DESCRIPTION: undo the shards\n-- MIGRATION_AUTHOR: Ana\n\nALTER TABLE lake.a.t DROP"
+    )
     assert project.ask("validate").entry()["files"] == 2
     told = project.ask("new", "x", "--author", "Ana", "--reverting", "7").document["error"]
     assert told["code"] == "UNKNOWN_VERSION"
@@ -154,7 +157,7 @@ def test_the_command_writes_a_valid_file(project: ProjectFolder) -> None:
 def test_a_file_with_further_headers_is_undone(project: ProjectFolder) -> None:
     """The headers that the catalog file lists are allowed in the file that is undone."""
     project.catalog(UNREACHABLE + "headers: {TICKET: optional}\n")
-    path = project.file("1_a.sql", "ALTER TABLE t RENAME COLUMN a TO b")
+    path = project.file("1_a.sql", "ALTER TABLE lake.a.t RENAME COLUMN a TO b")
     path.write_text("-- MIGRATION_TICKET: LAKE-1\n" + path.read_text())
     assert project.run("new", "undo", "--author", "Ana", "--reverting", "1").code == 0
 

@@ -301,3 +301,34 @@ def test_the_record_of_another_environment_is_a_source(project: ProjectFolder) -
     assert [(table["verdict"], table["differences"]) for table in compared["tables"]] == [("equal", [])]
     again = project.ask("new", "catch up", "--author", "me", "--to-match", "env:prod", "--env", "dev")
     assert again.document["catalogs"][0]["unchanged"] == "env:prod"
+
+
+def test_what_variables_explain_stays_and_the_source_runs_nothing(project: ProjectFolder) -> None:
+    """The number of buckets and a column of prod alone differ by design; the file of another branch is followed elsewhere."""
+    buckets = {"sales_dev": "sales_dev, buckets: 10", "sales}": "sales, buckets: 100}"}
+    text = CATALOG
+    for old, new in buckets.items():
+        text = text.replace(old, new)
+    project.catalog(text)
+    project.file(
+        "0001_make.sql", MAKE.replace("iceberg;", "iceberg PARTITIONED BY (bucket({{ variables.buckets }}, id));")
+    )
+    project.file(
+        "0002_audit.sql",
+        "{% if environment == 'prod' %}ALTER TABLE lake.{{ variables.ns }}.orders ADD COLUMN audited BOOLEAN{% endif %}",
+    )
+    for environment in ("dev", "prod"):
+        assert project.ask("migrate", "--env", environment, "--yes").code == 0
+    ahead = project.file("0003_more.sql", MORE.splitlines()[0])
+    assert project.ask("migrate", "--env", "prod", "--yes").code == 0
+    ahead.unlink()
+    written = project.ask("new", "catch up", "--author", "me", "--to-match", "env:prod", "--env", "dev").entry()
+    [path] = written["files"]
+    assert Path(path).name == "0004_catch_up.sql"  # 0003 is in the history of prod.
+    assert Path(path).read_text().split("\n\n", 1)[1].splitlines() == [
+        "{% if environment != 'prod' %}",
+        "ALTER TABLE lake.{{ variables.ns }}.orders ADD COLUMN `country` string;",
+        "ALTER TABLE lake.{{ variables.ns }}.orders ALTER COLUMN `country` AFTER `id`;",
+        "{% endif %}",
+    ]
+    assert "lake.sales_dev.orders: partitioning differs by variables, and is left as it is" in written["warnings"]

@@ -47,6 +47,10 @@ def lint(_: ProjectFolder) -> object:
     return Project.load().lint()
 
 
+def undo(project: ProjectFolder) -> object:
+    return run_here(project, "new", "undo the addition", "--author", "me", "--reverting", "0007")
+
+
 def lint_with_broken_rules(project: ProjectFolder) -> object:
     """Run `lint` where a package is installed whose module is missing."""
     info = project.root / "packages" / "acme_rules-1.0.dist-info"
@@ -310,6 +314,7 @@ ARRANGED: dict[str, Arrange] = {
             )
         }
     ),
+    "NOT_WRITTEN": files(run=undo, **{"0007_add_device": "ALTER TABLE events ADD COLUMN device STRING"}),
     "LINT_FAILED": files(run=lint, **{"0007_add_device": "ALTER TABLE lake.a.t DROP COLUMN legacy"}),
     "UNKNOWN_RULE": catalog(f"{CONF}lint: {{rules: {{SD103: off}}}}\n", run=lint),
     "BROKEN_RULES": files(run=lint_with_broken_rules),

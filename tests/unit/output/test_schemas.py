@@ -78,7 +78,7 @@ CALLS = [
     ("compare a.json", False),
     ("drift", True),
     ("drift adopt --reason why --author me --yes", True),
-    ("drift revert --reason why --author me", True),
+    ("drift revert --reason why --author me --yes", True),
     ("drift ignore --reason why", True),
     ("layout advise --objects 600M --objects-per-prefix 2.5M", True),
     ("layout advise --put-per-second 0", False),

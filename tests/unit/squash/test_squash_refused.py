@@ -9,13 +9,14 @@ import pytest
 
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import secrets_in_use
-from glacierbase.squash import squash as squashing
+from glacierbase.sql.render import Written
+from glacierbase.squash import source
 from tests.support.lakes import Lakes, printed_commands
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all, set_author
 from tests.support.world import World
 from tests.unit.apply.test_drift_files import change, made, settle
-from tests.unit.squash.test_squash import TABLE, applied, called, check_refused, names, refusal, shapes, world
+from tests.unit.squash.test_squash import TABLE, applied, called, check_refused, names, run, shapes, world
 
 __all__ = ["shapes", "world"]
 
@@ -66,9 +67,7 @@ def test_a_text_that_would_not_render_to_its_statements_is_refused(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """What would run is not what makes the tables; nothing is written, also where Python leaves assertions out."""
-    monkeypatch.setattr(
-        squashing, "create_statements", lambda _: ["CREATE TABLE lake.a.t (id int); DROP TABLE lake.a.u"]
-    )
+    monkeypatch.setattr(source, "creation", lambda _: Written(("CREATE TABLE lake.a.t (id int); DROP TABLE lake.a.u",)))
     check_refused(world, "0002_squashed.sql would not render to the statements that create the tables")
 
 
@@ -119,14 +118,29 @@ def test_a_statement_whose_table_is_not_known_is_refused(world: World, sql: str)
     check_refused(world, f"0003: {sql.splitlines()[-1]}", to=3)
 
 
-@pytest.mark.parametrize("what", ["uuid", "secret"])
-def test_a_table_that_cannot_be_written_down_is_refused(world: World, shapes: dict[str, Shape], what: str) -> None:
-    """A type without words in Spark SQL, and a secret, which must not get into git."""
-    if what == "uuid":
-        shapes["lake.a.t"] = replace(TABLE, columns=(Column(1, "id", "uuid"),))
-        check_refused(world, "id is of type uuid")
-    else:
-        secrets_in_use().register("canary-secret")
-        shapes["lake.a.t"] = replace(TABLE, properties={"key": "canary-secret"})
-        check_refused(world, "holds a secret")
-        assert "canary" not in refusal(world).message
+def test_the_nearest_table_is_created_and_what_is_not_exact_is_named(world: World, shapes: dict[str, Shape]) -> None:
+    """A type without words in Spark SQL becomes another one, and a secret, which must not get into git, is left out."""
+    secrets_in_use().register("canary-secret")
+    columns = (Column(1, "id", "uuid"), Column(2, "at", "int"))
+    shapes["lake.a.t"] = replace(TABLE, columns=columns, properties={"key": "canary-secret"})
+    world.variables += "drift: {ignore: [{table: '*', what: '*', reason: it is no migration's}]}\n"
+    world.target()
+    commit_all(world.project.root)
+    made = run(world)
+    assert "`id` string" in made.sql
+    assert "--   - Not exact: lake.a.t: id is of type uuid" in made.sql
+    assert "Not exact: lake.a.t: the property key holds a secret, and is left out" in made.left_out
+    assert "canary" not in made.sql
+
+
+def test_all_tables_that_no_statement_creates_are_named_at_once(world: World, shapes: dict[str, Shape]) -> None:
+    """One refusal names each table with its reason."""
+    world.file("0003_u.sql", "CREATE TABLE lake.a.u (id int)")
+    applied(world, {"0004_v.sql": "CREATE TABLE lake.a.v (id int)"})
+    for number, name in enumerate("uv"):
+        shapes[f"lake.a.{name}"] = replace(
+            TABLE, table=f"lake.a.{name}", uuid=name, columns=(Column(1, f"${{{number}}}", "int"),)
+        )
+    check_refused(
+        world, "no statements create 2 tables", "lake.a.u: the name '${0}'", "lake.a.v: the name '${1}'", to=4
+    )
