@@ -16,7 +16,6 @@ from glacierbase.errors import (
     ConfigurationError,
     EngineUnavailable,
     GlacierbaseError,
-    HistoryDisagrees,
     MigrationFileError,
     Stopped,
     raise_all,
@@ -227,15 +226,9 @@ def _recorded(target: Target, result: ImportTablesResult, reason: str, lock_time
     if not of_tables:
         return result
     last = max(migration.number for migration in of_tables)
-    if others := [migration.version for migration in pending if migration.number < last and migration not in of_tables]:
-        what = f"files below these are pending and change other tables: {', '.join(others)}; the files were written, not recorded"
-        raise HistoryDisagrees(
-            "BASELINE_REFUSED",
-            what,
-            f"`{command('migrate')}` first, or record all with `{command('baseline', '--help')}`",
-        )
     with doing(f"{target.catalog.name}: comparing tables with their files"):
-        done = baseline(target, last, reason, lock_timeout)
+        others = [migration.number for migration in pending if migration not in of_tables]
+        done = baseline(target, last, reason, lock_timeout, leave=others)
     versions = tuple(file.migration.version for file in done.files)
     return replace(result, baselined=versions, warnings=(*result.warnings, *done.warnings))
 

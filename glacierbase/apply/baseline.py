@@ -48,11 +48,13 @@ class Baselined:
         files: the files, in order.
         differences: accepted ones between the tables that the files declare and those that exist.
         warnings: what was not compared, and why.
+        left: the files that stay pending.
     """
 
     files: tuple[Compiled, ...] = ()
     differences: tuple[DeclaredDifference, ...] = ()
     warnings: tuple[str, ...] = ()
+    left: tuple[Compiled, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,12 +62,14 @@ class _Comparisons:
     """How the tables that files declare differ from those that exist.
 
     Attributes:
-        missing: the tables and views that do not exist.
+        missing: the tables and views that do not exist, and the versions that create or change each.
+        present: the versions that create or change a table that exists.
         differences: by the version of the file that creates the table.
         warnings: what was not compared, and why.
     """
 
-    missing: tuple[str, ...]
+    missing: Mapping[str, Sequence[str]]
+    present: Collection[str]
     differences: Mapping[str, Sequence[DeclaredDifference]]
     warnings: tuple[str, ...]
 
@@ -75,12 +79,22 @@ class _Comparisons:
 
 
 def baseline_catalog(
-    target: Target, result: BaselineResult, *, to: int, reason: str, accept: Collection[str], lock_timeout: float
+    target: Target,
+    result: BaselineResult,
+    *,
+    to: int,
+    reason: str,
+    accept: Collection[str],
+    leave_missing: bool,
+    lock_timeout: float,
 ) -> BaselineResult:
     """Record the files up to version `to` as applied; see `baseline`."""
-    done = baseline(target, to, reason, lock_timeout, accept=accept)
-    recorded = (BaselinedFile(file.migration.version, file.migration.location) for file in done.files)
-    return replace(result, baselined=tuple(recorded), differences=done.differences, warnings=done.warnings)
+    done = baseline(target, to, reason, lock_timeout, accept=accept, leave_missing=leave_missing)
+    recorded, left = (
+        tuple(BaselinedFile(file.migration.version, file.migration.location) for file in files)
+        for files in (done.files, done.left)
+    )
+    return replace(result, baselined=recorded, left=left, differences=done.differences, warnings=done.warnings)
 
 
 def baseline(
@@ -90,11 +104,15 @@ def baseline(
     lock_timeout: float = 0,
     *,
     accept: Collection[str] = (),
+    leave_missing: bool = False,
+    leave: Collection[int] = (),
 ) -> Baselined:
     """Record every file up to version `to` that was never started as applied, in one append.
 
     Args:
         accept: patterns of the differences that do not matter: `partitioning`, `column legacy`, `property *`.
+        leave_missing: leave files pending whose tables do not exist; they may run later, out of order.
+        leave: the numbers of further files that stay pending.
 
     Raises:
         ConfigurationError: there is no file of that version.
@@ -105,7 +123,9 @@ def baseline(
     """
     candidates = files_up_to(target, to)
     with recording() as change, target.opened() as opened:
-        return baseline_opened(opened, change, candidates, reason, lock_timeout, accept=accept)
+        return baseline_opened(
+            opened, change, candidates, reason, lock_timeout, accept=accept, leave_missing=leave_missing, leave=leave
+        )
 
 
 def baseline_opened(
@@ -117,6 +137,8 @@ def baseline_opened(
     *,
     accept: Collection[str],
     originals: Mapping[int, OriginalRun] = {},
+    leave_missing: bool = False,
+    leave: Collection[int] = (),
 ) -> Baselined:
     """Record these files in an opened catalog, as `baseline` does.
 
@@ -125,19 +147,25 @@ def baseline_opened(
         originals: who applied a file with another tool, by the number of its version.
     """
     state = read_state(opened)
-    files = _not_started(candidates, state.history)
+    unstarted = _not_started(candidates, state.history)
+    files = [compiled for compiled in unstarted if compiled.migration.number not in leave]
     check_required((compiled.migration for compiled in files), opened.target.catalog.required_headers)
     raise_all([error for compiled in files if (error := refused_secret(compiled))])
     if not files:
-        return Baselined()
-    comparison = _compared(opened, candidates, files)
-    _check(comparison, candidates[-1].migration.version, accept)
+        return Baselined(left=unstarted)
+    declaring = [compiled for compiled in candidates if compiled.migration.number not in leave]
+    comparison = _compared(opened, declaring, files)
+    _check(comparison, candidates[-1].migration.version, accept, leave_missing)
+    missing = {int(version) for versions in comparison.missing.values() for version in versions}
     with locked(opened, state, lock_timeout) as held:
-        files = _not_started(candidates, held.state.history)
-        entries = _entries(held, files, reason, comparison, originals)
-        done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in files)}"
-        change.make(done, lambda: held.recorder.append(*entries))
-    return Baselined(files, comparison.all_differences, comparison.warnings)
+        unstarted = _not_started(candidates, held.state.history)
+        left = tuple(compiled for compiled in unstarted if compiled.migration.number in {*missing, *leave})
+        recorded = tuple(compiled for compiled in unstarted if compiled not in left)
+        if recorded:
+            entries = _entries(held, recorded, reason, comparison, originals, left)
+            done = f"recorded as applied: {', '.join(compiled.migration.version for compiled in recorded)}"
+            change.make(done, lambda: held.recorder.append(*entries))
+    return Baselined(recorded, comparison.all_differences, comparison.warnings, left)
 
 
 def _entries(
@@ -146,12 +174,19 @@ def _entries(
     reason: str,
     comparison: _Comparisons,
     originals: Mapping[int, OriginalRun],
+    left: Sequence[Compiled],
 ) -> list[Entry]:
-    """Return the event of each file. The last one that changes a table records it."""
+    """Return the event of each file. The last one that changes a table records it.
+
+    Args:
+        left: the files that stay pending.
+    """
     tables, entries = TableRecords(held), []
+    jumped_over = [file.migration.version for file in left if file.migration.number < files[-1].migration.number]
     for number, file in reversed(list(enumerate(files, start=1))):
         differences = comparison.differences.get(file.migration.version, ())
-        entry = baselined(file, reason, differences, originals.get(file.migration.number))
+        passed = jumped_over if file is files[-1] else ()
+        entry = baselined(file, reason, differences, originals.get(file.migration.number), passed)
         entries.append(entry.with_tables(tables.baselined(files[:number])))
     return entries[::-1]
 
@@ -202,22 +237,39 @@ def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequen
         version = next(version for version in table.versions if version in recorded)
         by_version.setdefault(version, []).extend(comparison.differences.get(table.whole.key, ()))
     unclear = tuple(why for version, why in declared.not_understood if version in recorded)
-    return _Comparisons(comparison.missing, by_version, (*unclear, *comparison.not_compared))
+    missing = {
+        table.name: sorted(recorded.intersection(table.versions))
+        for table in tables
+        if table.name in comparison.missing
+    }
+    present = {version for table in tables if table.name not in missing for version in table.versions}
+    return _Comparisons(missing, present, by_version, (*unclear, *comparison.not_compared))
 
 
-def _check(comparison: _Comparisons, to: str, accept: Collection[str]) -> None:
+def _check(comparison: _Comparisons, to: str, accept: Collection[str], leave_missing: bool) -> None:
     """Refuse tables that are not as the files up to version `to` declare them."""
-    if comparison.missing:
+    accepted = [part for subject in accept for part in ("--accept", subject)]
+    if comparison.missing and not leave_missing:
+        again = command("baseline", "--to", to, "--leave-missing", *accepted, reason=True)
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
             f"these tables or views of the files do not exist: {', '.join(comparison.missing)}; nothing was recorded",
-            "choose a lower --to, and let migrate run the rest; or create them as the file does",
+            f"record the others, and let `migrate` run the files of these: `{again}`",
+            missing=list(comparison.missing),
+        )
+    partly = {table: set(versions) & set(comparison.present) for table, versions in comparison.missing.items()}
+    if lines := [f"{table}: {', '.join(sorted(versions))}" for table, versions in partly.items() if versions]:
+        raise HistoryDisagrees(
+            "BASELINE_REFUSED",
+            ("files have tables that exist and tables that do not; nothing was recorded", *quoted("\n".join(lines))),
+            "create these tables as their files do, and run the command again",
             missing=list(comparison.missing),
         )
     refused = [difference for difference in comparison.all_differences if not difference.is_accepted(accept)]
     if refused:
-        accepted = dict.fromkeys([*accept, *(difference.subject for difference in refused)])
-        options = [part for subject in accepted for part in ("--accept", subject)]
+        subjects = dict.fromkeys([*accept, *(difference.subject for difference in refused)])
+        options = [part for subject in subjects for part in ("--accept", subject)]
+        options += ["--leave-missing"] if leave_missing else []
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
             (

@@ -369,14 +369,20 @@ class BaselinedFile:
 
 @dataclass(frozen=True, slots=True)
 class BaselineResult(Result):
-    """What `baseline` recorded, in order, and the differences between tables and files that were accepted."""
+    """What `baseline` recorded, in order, and the differences between tables and files that were accepted.
+
+    Attributes:
+        left: the files that stay pending, because their tables do not exist.
+    """
 
     baselined: tuple[BaselinedFile, ...] = ()
     differences: tuple[DeclaredDifference, ...] = ()
+    left: tuple[BaselinedFile, ...] = ()
 
     def lines(self) -> list[str]:
         lines = [f"baselined  {file.path}" for file in self.baselined]
         lines += [f"accepted   {difference.line()}" for difference in self.differences]
+        lines += [f"pending    {file.path}" for file in self.left]
         return lines or ["nothing to do: all of them are in the history"]
 
 

@@ -232,6 +232,7 @@ def unlock(options: CommandOptions, reason: str | None, force: bool, rebuild: bo
     multiple=True,
     help="A difference that does not matter, such as 'partitioning'; recorded.",
 )
+@click.option("--leave-missing", is_flag=True, help="Leave files pending whose tables do not exist.")
 @with_lock_timeout
 @with_yes
 def baseline(options: CommandOptions, to: str, yes: bool, **decision: Any) -> None:

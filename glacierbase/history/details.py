@@ -34,7 +34,7 @@ class Details:
         headers: the headers of the file, those that the catalog file lists (started, baselined).
         allows: findings of `lint` that comments of the file allow (started, baselined).
         squashes: the files that the file replaces, where it is a squash (started, baselined).
-        jumped_over: versions that a run with `--only` skipped (started).
+        jumped_over: versions that a run with `--only`, or a baseline, skipped (started, baselined).
         plan: the digest of the plan file that the run applied (started).
         differences: accepted ones between tables as declared and as they exist (baselined).
         original: who applied the file with another tool, and when (baselined).

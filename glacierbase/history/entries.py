@@ -177,12 +177,14 @@ def baselined(
     reason: str,
     differences: Sequence[DeclaredDifference] = (),
     original: OriginalRun | None = None,
+    jumped_over: Sequence[str] = (),
 ) -> Entry:
     """Record a file as applied although it was not run.
 
     Args:
         differences: accepted ones, of the tables that the file creates.
         original: who applied the file with another tool.
+        jumped_over: versions that stay pending, and may run later.
     """
     return Entry(
         event=EventType.BASELINED,
@@ -199,6 +201,7 @@ def baselined(
             squashes=compiled.migration.squashes,
             differences=tuple(differences),
             original=original,
+            jumped_over=tuple(jumped_over),
         ),
     )
 

@@ -87,7 +87,7 @@ class History:
         repeatables: the records of the repeatables, by name.
         newest: the highest number of a version that was started; 0 when there is none.
         fence, sequence: those of the newest event that is not late; 0 when there is none.
-        jumped_over: version numbers that a run with `--only` skipped.
+        jumped_over: version numbers that a run with `--only`, or a baseline, skipped.
         mentions: by fence and sequence of an event, one for each of its table records.
     """
 

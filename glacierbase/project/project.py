@@ -331,12 +331,13 @@ class Project:
         self,
         to: str,
         catalogs: Collection[str] = (),
-        *, reason: str, accept: Collection[str] = (), lock_timeout: float = 0, spark: Any = None,
+        *, reason: str, accept: Collection[str] = (), leave_missing: bool = False, lock_timeout: float = 0, spark: Any = None,
     ) -> tuple[BaselineResult, ...]:  # fmt: skip
         """Record the files up to version `to` as applied and do not run them, because their tables exist already.
 
         Args:
             accept: patterns of the differences that do not matter: `partitioning`, `column legacy`, `property *`.
+            leave_missing: leave files pending whose tables do not exist; they may run later.
 
         Raises:
             HistoryDisagrees: a table of the files does not exist, or differs from them in a way that is not accepted.
@@ -345,8 +346,9 @@ class Project:
         check_reason(reason)
         self._catalogs.choice.only(catalogs)
         return self._catalogs.run(
-            COMMANDS["baseline"], catalogs, spark, to=number, reason=reason, accept=accept, lock_timeout=lock_timeout
-        )
+            COMMANDS["baseline"], catalogs, spark,
+            to=number, reason=reason, accept=accept, leave_missing=leave_missing, lock_timeout=lock_timeout,
+        )  # fmt: skip
 
     @_on_named_catalogs
     def import_tables(

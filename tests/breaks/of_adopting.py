@@ -27,6 +27,13 @@ BREAKS = (
         "unit/apply/test_drift_files.py::test_a_part_of_a_table_is_not_reverted_alone",
     ),
     Break(
+        "a file that a baseline leaves pending is out of order",
+        "apply/baseline.py",
+        "        passed = jumped_over if file is files[-1] else ()\n",
+        "        passed = ()\n",
+        "unit/errors/test_followed_hints.py::test_an_environment_with_some_of_the_tables_is_adopted_in_one_command",
+    ),
+    Break(
         "a squash refuses a table that it can nearly create",
         "squash/source.py",
         "            if not made.statements:\n",

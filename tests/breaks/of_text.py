@@ -263,8 +263,8 @@ BREAKS = (
     Break(
         "files that nobody proved are recorded with imported tables",
         "adopt/tables.py",
-        "    if others := [",
-        "    if others := [] and [",
+        "reason, lock_timeout, leave=others)",
+        "reason, lock_timeout)",
         "unit/adopt/test_tables.py::test_files_below_that_are_pending_are_not_recorded_with_them",
     ),
     Break(

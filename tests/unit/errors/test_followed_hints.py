@@ -1,0 +1,90 @@
+"""The commands in hints lead out: each situation ends, whoever runs what is printed."""
+
+from __future__ import annotations
+
+import itertools
+import shlex
+from collections.abc import Sequence
+from contextlib import closing
+
+import pytest
+
+from glacierbase import Project
+from tests.support.lakes import printed_commands
+from tests.support.program import run_here
+from tests.support.project_folder import Output, ProjectFolder
+
+CATALOG = """\
+migrationExecutor:
+  type: iceberg
+  conf:
+    name: lake
+    properties: {type: sql, uri: "sqlite:///${projectRoot}/lake.db", warehouse: "file://${projectRoot}/warehouse"}
+"""
+TABLES = ("orders", "returns", "stores")
+MOST_STEPS = 3
+
+
+@pytest.fixture
+def shop(project: ProjectFolder) -> ProjectFolder:
+    """A project with a file for each of three tables."""
+    project.catalog(CATALOG)
+    for number, table in enumerate(TABLES, start=1):
+        create = f"CREATE NAMESPACE IF NOT EXISTS lake.web;\nCREATE TABLE lake.web.{table} (id BIGINT) USING iceberg"
+        project.file(f"{number}_create_{table}.sql", create, description=f"Create the {table}")
+    return project
+
+
+def make(shop: ProjectFolder, tables: Sequence[str]) -> None:
+    """Create tables outside of migrations."""
+    target = Project.load(shop.root)._catalogs.only(["shop"])
+    with closing(target.engine()) as engine, closing(engine.start().open_session()) as session:
+        session.execute("CREATE NAMESPACE IF NOT EXISTS lake.web")
+        for table in tables:
+            session.execute(f"CREATE TABLE lake.web.{table} (id BIGINT) USING iceberg")
+
+
+def followed(shop: ProjectFolder, *arguments: str) -> Output:
+    """Run a command, and after an error the first command of its hint, until one ends without an error."""
+    done = run_here(shop, *arguments)
+    for _ in range(MOST_STEPS):
+        if done.code == 0:
+            break
+        line = next(line for line in printed_commands(done.stderr) if not line.startswith("glacierbase explain"))
+        _, *words = shlex.split(line.replace("…", "they exist"))
+        done = run_here(shop, *words, *(["--yes"] if words[0] in ("baseline", "repair") else []))
+    assert done.code == 0, done
+    return done
+
+
+SUBSETS = [
+    tables for count in range(1, len(TABLES) + 1) for tables in itertools.combinations(TABLES, count)
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "command", ["baseline --to 3 --reason why --yes", "import tables * --baseline --reason why --yes --author me"]
+)
+@pytest.mark.parametrize("present", SUBSETS, ids="-".join)
+def test_an_environment_with_some_of_the_tables_is_adopted_in_one_command(
+    present: Sequence[str], command: str, shop: ProjectFolder
+) -> None:
+    """The tables that exist are recorded; the files of the others stay pending, and `migrate` runs them."""
+    make(shop, present)
+    followed(shop, *command.split())
+    migrated = run_here(shop, "migrate")
+    assert migrated.code == 0, migrated
+    applied = [table for table in TABLES if f"create_{table}" in migrated.stdout]
+    assert applied == [table for table in TABLES if table not in present]
+    assert run_here(shop, "drift").code == 0
+
+
+def test_a_file_with_tables_that_exist_and_tables_that_do_not_is_refused(shop: ProjectFolder) -> None:
+    """Neither recorded nor run it would be right."""
+    shop.file(
+        "4_more.sql", "CREATE TABLE lake.web.a (id INT) USING iceberg;\nCREATE TABLE lake.web.b (id INT) USING iceberg"
+    )
+    make(shop, ["a"])
+    done = run_here(shop, "baseline", "--to", "4", "--leave-missing", "--reason", "why", "--yes")
+    assert (done.code, "lake.web.b: 4" in done.stderr) == (3, True), done
+    assert run_here(shop, "pending", "--exit-code").code == 7
