@@ -49,7 +49,9 @@ def _ways_out(compiled: Compiled, first: int, rest: str) -> str:
     version = migration.version
     if reason := unrepeatable(compiled, first - 1):
         return f"{_ending(version, rest)}: statement {reason[0].index} {reason[1]}, so that this file cannot continue"
-    withdrawn = f" `{repair_as(version, 'withdrawn')}` (no environment has applied anything of it: it ends in all); or"
+    withdrawn = (
+        f" `{repair_as(version, 'withdrawn')}` (if no environment has applied any of it: it ends in all of them); or"
+    )
     return (
         f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"
         f" `{repair_as(version, 'done')}` (somebody completed it by hand); or{withdrawn if first == 1 else ''}"

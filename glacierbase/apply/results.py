@@ -24,6 +24,7 @@ from glacierbase.model.text import (
     Location,
     Mark,
     counted,
+    ended,
     in_seconds,
     table,
     time_of,
@@ -174,7 +175,7 @@ class PlannedStatement:
     def text(self) -> str:
         """Return its place, what it allows, and below them its SQL."""
         allows = "".join(f", allows {allow.code}: {allow.reason}" for allow in self.allows)
-        return f"  -- statement {self.index}, line {self.line}{allows}\n{self.sql};"
+        return f"  -- statement {self.index}, line {self.line}{allows}\n{ended(self.sql)}"
 
 
 @dataclass(frozen=True, slots=True)

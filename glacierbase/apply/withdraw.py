@@ -161,10 +161,22 @@ def _check(histories: Mapping[str, History], files: Mapping[int, FileColumns], s
             raise ConfigurationError(
                 "NOT_REPAIRABLE",
                 f"version {file.version} cannot be withdrawn: {reasons}; nothing was recorded{where}",
-                f"`{shown}` prints its statements there, and what to do next; write what undoes them into a new file",
+                f"{_ended_elsewhere(histories, number, refusals, scope)}`{shown}` prints its statements there, and what to do"
+                " next; write what undoes them into a new file",
                 version=file.version,
                 environments=list(refusals),
             )
+
+
+def _ended_elsewhere(histories: Mapping[str, History], number: int, refused: Collection[str], scope: Scope) -> str:
+    """Return the commands that end a version where it failed; empty where it failed nowhere."""
+    commands = []
+    for environment, history in histories.items():
+        record = history.records.get(number)
+        if record and environment not in refused and record.state in (State.FAILED, State.INTERRUPTED):
+            with replace(scope, environment=environment).in_use():
+                commands.append(f"`{command('repair', record.version, '--as', 'abandoned', reason=True)}`")
+    return f"{', '.join(commands)} ends it where it failed alone; " if commands else ""
 
 
 def _recorded(

@@ -1,4 +1,4 @@
-"""`rebase`: give the new files of a branch versions above those of its base branch.
+"""`rebase`: give the new files of a branch versions above those of its base branch, and files that a merge added beside older ones.
 
 All renames are planned first; then all or none are made.
 """
@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.errors import ConfigurationError, GlacierbaseError, raise_all
-from glacierbase.migrations.folder import migration_files, read_migrations
+from glacierbase.migrations.folder import migration_files, newer_duplicates, read_migrations
 from glacierbase.migrations.git_base import Base, Compared, read_base
 from glacierbase.migrations.git_files import path_in_git, tracked, usual_base
 from glacierbase.migrations.headers import file_error
@@ -151,7 +151,7 @@ class Rename:
 
 
 def plan_renames(compared: Compared, root: Path) -> list[Rename]:
-    """Return the renames after which every new file is above the base, in the same order as before.
+    """Return the renames after which every new file is above the base, in the same order as before, and no version occurs twice.
 
     Args:
         root: the root of the project.
@@ -160,15 +160,23 @@ def plan_renames(compared: Compared, root: Path) -> list[Rename]:
         ConfigurationError: `GIT_FAILED`.
         MigrationFileError: a squash is not above the base.
     """
-    moved = new_versions(compared)
+    new = compared.new()
+    merged = newer_duplicates((migration for migration in compared.migrations if migration not in new), root)
+    moved = new_versions(compared, merged=merged)
     raise_all([_squash_renamed(migration) for migration, _ in moved if migration.squashes])
     known = _tracked(root, [migration.path for migration, _ in moved])
     return [_rename(migration, version, migration.path in known) for migration, version in moved]
 
 
-def new_versions(compared: Compared, now: datetime | None = None) -> list[tuple[Migration, str]]:
-    """Return the new files that need another version, each with that version, in order."""
-    new = sorted(compared.new(), key=lambda migration: (migration.number, migration.location))
+def new_versions(
+    compared: Compared, now: datetime | None = None, merged: Sequence[Migration] = ()
+) -> list[tuple[Migration, str]]:
+    """Return the new files that need another version, each with that version, in order.
+
+    Args:
+        merged: files of the base that count as new: a merge has added them beside an older file of the same version.
+    """
+    new = sorted((*compared.new(), *merged), key=lambda migration: (migration.number, migration.location))
     of_base = [migration.number for migration in compared.migrations if migration not in new]
     highest = max([*compared.at_tip, *of_base], default=0)
     digits = len(compared.highest.version) if compared.highest else 0

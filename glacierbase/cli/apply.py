@@ -186,7 +186,10 @@ def repair(options: CommandOptions, versions: Sequence[str], lock_timeout: float
     """
 
     with options.reporting() as report, options.loaded() as project:
+        from glacierbase.model.arguments import check_reason
+
         if not yes and (decision["as_"] or decision["environment_was"]):
+            check_reason(decision["reason"])
             protected = project.protected(options.catalogs, everywhere=decision["as_"] == "withdrawn")
             options.terminal.check_keyboard(protected)
             has_cases = not decision["environment_was"]

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property
 from pathlib import Path
@@ -62,11 +62,9 @@ def load_migrations(
     read, errors = read_migrations(folder, root, files, headers)
     by_number: dict[int, Migration] = {}
     files_with_version = versioned(read)
-    pairs = [(by_number.setdefault(migration.number, migration), migration) for migration in files_with_version]
-    # A file that a squash replaces is not a new file, and needs no other version.
-    errors += duplicate_versions(
-        [(a, b) for a, b in pairs if a is not b and not replaces(a, b) and not replaces(b, a)], root
-    )
+    for migration in files_with_version:
+        by_number.setdefault(migration.number, migration)
+    errors += duplicate_versions(_duplicates(files_with_version), root)
     errors += below_squash(files_with_version)
     names = {path.stem for path in (folder / REPEATABLE_FOLDER).glob("*.sql")}
     ordered, wrong = in_run_order(repeatables(read), names)
@@ -210,6 +208,29 @@ def _decoded(content: bytes, location: str) -> str:
             "save the file as UTF-8",
             line,
         ) from error
+
+
+def _duplicates(files: Iterable[Migration]) -> list[tuple[Migration, Migration]]:
+    """Return the pairs of files with one version: the first one of each version, and each other."""
+    first: dict[int, Migration] = {}
+    pairs = [(first.setdefault(file.number, file), file) for file in files]
+    # A file that a squash replaces is not a new file, and needs no other version.
+    return [(a, b) for a, b in pairs if a is not b and not replaces(a, b) and not replaces(b, a)]
+
+
+def newer_duplicates(files: Iterable[Migration], root: Path) -> list[Migration]:
+    """Return the files whose version an older file has, where git shows which one is older.
+
+    Args:
+        root: the root of the project.
+    """
+    pairs = _duplicates(files)
+    groups: dict[int, list[Migration]] = {}
+    for first, other in pairs:
+        groups.setdefault(first.number, [first]).append(other)
+    ages = _ages([file.path for group in groups.values() for file in group], root)
+    oldest = {number: min(ages.get(file.path, 0) for file in group) for number, group in groups.items()}
+    return [file for number, group in groups.items() for file in group if ages.get(file.path, 0) > oldest[number]]
 
 
 def duplicate_versions(pairs: Sequence[tuple[Migration, Migration]], root: Path) -> list[MigrationFileError]:

@@ -10,6 +10,10 @@ from difflib import get_close_matches
 from typing import TypeAlias
 
 LINE_END = re.compile(r"\r?\n")
+# The marks of comments that end with their line, in any dialect.
+_LINE_COMMENTS = ("--", "//", "#")
+# So many letters of a name suggest the name that begins with them.
+_LEAST_OF_A_BEGIN = 3
 
 
 class Mark(str):
@@ -114,6 +118,12 @@ def age_of(instant: datetime, now: datetime) -> str:
     return f"{seconds // length}{unit}"
 
 
+def ended(sql: str) -> str:
+    """Return a statement with a semicolon, which is on a line of its own where a comment may end the last one."""
+    last = sql.rpartition("\n")[2]
+    return f"{sql}\n;" if any(mark in last for mark in _LINE_COMMENTS) else f"{sql};"
+
+
 def did_you_mean(name: str, known: Iterable[str], otherwise: str, form: str = "{}") -> str:
     """Return `did you mean NEAREST?`, or `otherwise` if no known name is similar.
 
@@ -125,12 +135,14 @@ def did_you_mean(name: str, known: Iterable[str], otherwise: str, form: str = "{
 
 
 def nearest(name: str, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the known name that is most similar to `name`; None if none is similar.
+    """Return the known name that is most similar to `name`, or begins with it; None if there is none.
 
     Args:
         likeness: the minimum similarity, from 0 to 1.
     """
-    return next(iter(get_close_matches(name, list(known), 1, likeness)), None)
+    names = list(known)
+    longer = (other for other in names if len(name) >= _LEAST_OF_A_BEGIN and other.startswith(name))
+    return next(iter(get_close_matches(name, names, 1, likeness)), None) or next(longer, None)
 
 
 def suggestion(name: str) -> str:

@@ -13,7 +13,7 @@ from itertools import islice, zip_longest
 from typing import Any, TypeAlias
 
 from glacierbase.model.differences import tables_in_words
-from glacierbase.model.text import counted, split_lines
+from glacierbase.model.text import counted, ended, split_lines
 from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.links import Links
 from glacierbase.output.markdown_blocks import Block, assembled, code, fenced, prose, sql, value
@@ -284,7 +284,7 @@ def _statement(written: Statements, problem: Problem) -> _Written | None:
 
 def _above(statement: _Written, links: Links) -> str:
     """Return the place and the text of a statement, for the lines above its findings."""
-    text = fenced("statement", [f"{sql(statement.sql, _LONGEST_SHOWN_SQL)};"], "sql").text
+    text = fenced("statement", [ended(sql(statement.sql, _LONGEST_SHOWN_SQL))], "sql").text
     return f"\n{links.to(statement.path, code(f'{statement.path}:{statement.line}'), statement.line)}\n\n{text}\n\n"
 
 
@@ -424,7 +424,7 @@ def _statements(entries: Sequence[Entry]) -> Iterator[Block]:
 
 def _with_ends(statements: Sequence[Entry]) -> Iterator[str]:
     for number, statement in enumerate(statements):
-        yield f"{chr(10) if number else ''}{sql(statement['sql'])};"
+        yield f"{chr(10) if number else ''}{ended(sql(statement['sql']))}"
 
 
 def _command(entries: Sequence[Entry]) -> str:

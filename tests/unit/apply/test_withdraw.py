@@ -15,7 +15,7 @@ import pytest
 from glacierbase import Project
 from glacierbase.errors import EngineUnavailable
 from tests.support.fakes import lost_answer
-from tests.support.lakes import Lakes
+from tests.support.lakes import Lakes, printed_commands
 from tests.support.project_folder import Output, ProjectFolder
 from tests.support.repository import git
 
@@ -301,3 +301,16 @@ def test_an_environment_without_history_gets_none(lakes: Lakes) -> None:
     done = lakes.run(WITHDRAW, "--format", "json")
     assert "no history" in str(entries(done)["staging"]["skipped"])
     assert lakes.place("staging").events() == []
+
+
+def test_where_another_environment_has_applied_the_version_the_hint_ends_it_where_it_failed(lakes: Lakes) -> None:
+    """The first command of the hint runs as printed, in the environment of the failure."""
+    lakes.place("staging").engine.open_session().execute("CREATE TABLE missing (a INT)")
+    assert lakes.run("migrate --env staging --catalog shop").code == 0
+    refused = lakes.run(WITHDRAW)
+    assert (refused.code, "in staging" in refused.stderr) == (2, True), refused
+    line = printed_commands(refused.stderr)[0]
+    assert "--as abandoned" in line
+    assert "--env dev" in line
+    assert lakes.paste(line, "--yes").code == 0
+    assert last(lakes, "dev")[1:3] == ("abandoned", "0003")

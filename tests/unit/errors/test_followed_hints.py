@@ -13,6 +13,7 @@ from glacierbase import Project
 from tests.support.lakes import printed_commands
 from tests.support.program import run_here
 from tests.support.project_folder import Output, ProjectFolder
+from tests.support.repository import commit_all, git, set_author
 
 CATALOG = """\
 migrationExecutor:
@@ -88,3 +89,49 @@ def test_a_file_with_tables_that_exist_and_tables_that_do_not_is_refused(shop: P
     done = run_here(shop, "baseline", "--to", "4", "--leave-missing", "--reason", "why", "--yes")
     assert (done.code, "lake.web.b: 4" in done.stderr) == (3, True), done
     assert run_here(shop, "pending", "--exit-code").code == 7
+
+
+def test_two_files_of_one_version_that_a_merge_has_added_are_renamed(shop: ProjectFolder) -> None:
+    """On the main branch, no file is new: `rebase` renames the one that was merged last."""
+    root = shop.root
+    git(root, "init", "-q", "-b", "main")
+    set_author(root)
+    (root / ".gitignore").write_text("*.db*\nwarehouse/\n")
+    commit_all(root)
+    for branch in ("one", "two"):
+        git(root, "switch", "-qc", branch, "main")
+        shop.file(
+            f"4_{branch}.sql", f"ALTER TABLE lake.web.orders ADD COLUMN {branch} INT", description=f"Add {branch}"
+        )
+        commit_all(root, branch)
+    git(root, "switch", "-q", "main")
+    for branch in ("one", "two"):
+        git(root, "merge", "-q", "--no-ff", "-m", f"merge {branch}", branch)
+    assert "DUPLICATE_VERSION" in run_here(shop, "validate").stderr
+    followed(shop, "validate")
+    assert sorted(path.name for path in (root / "migrations/shop").glob("[45]_*")) == ["4_one.sql", "5_two.sql"]
+    assert run_here(shop, "validate").code == 0
+
+
+def test_a_shortened_header_suggests_the_whole_one(shop: ProjectFolder) -> None:
+    """`MIGRATION_DESC` is no header that the catalog file could list."""
+    path = shop.root / "migrations/shop/1_create_orders.sql"
+    path.write_text(path.read_text().replace("MIGRATION_DESCRIPTION", "MIGRATION_DESC"))
+    assert "did you mean MIGRATION_DESCRIPTION?" in run_here(shop, "validate").stderr
+
+
+def test_a_decision_without_a_reason_asks_for_the_reason_first(shop: ProjectFolder) -> None:
+    """A confirmation would be in vain."""
+    assert "REASON_MISSING" in run_here(shop, "repair", "1", "--as", "edited").stderr
+
+
+@pytest.mark.parametrize("comment", ["-- for the reports", "/* for the reports */"])
+def test_a_planned_statement_can_be_pasted(comment: str, shop: ProjectFolder) -> None:
+    """The semicolon is no part of a comment that ends the statement."""
+    shop.file(
+        "4_more.sql",
+        f"ALTER TABLE lake.web.orders ADD COLUMN a INT {comment}\n;\nALTER TABLE lake.web.orders ADD COLUMN b INT",
+    )
+    lines = [line.strip(" |") for line in run_here(shop, "plan").stdout.splitlines()]
+    [at] = [number for number, line in enumerate(lines) if "COLUMN a INT" in line]
+    assert lines[at].split("--")[0].endswith(";") or lines[at + 1] == ";", lines
