@@ -288,8 +288,8 @@ class _Reader:
         try:
             answer = read(self._shapes, table)
         except GlacierbaseError as error:
-            if isinstance(error, OutcomeUnknown):  # Any other error is an answer.
-                self._failing_seconds += monotonic() - begin
+            is_answer = not isinstance(error, OutcomeUnknown)
+            self._failing_seconds = 0.0 if is_answer else self._failing_seconds + monotonic() - begin
             if self._failing_seconds >= _PATIENCE:
                 why = f"not read, because the catalog did not answer for another table: {error.message}"
                 self._unreachable = OutcomeUnknown("NotAsked", why)

@@ -141,8 +141,8 @@ _POLICY = "it is refused while a table, column or account uses the policy; else 
 @snowflake_rule("SF107", Severity.ERROR)
 def drop_or_replace_access(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP and CREATE OR REPLACE of roles, users, shares, warehouses, integrations, policies, tags and the like."""
-    kind = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
-    consequence = _ACCESS.get(kind, _POLICY if kind.endswith("POLICY") else "")
+    general = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
+    consequence = _ACCESS.get(subject.kind) or _ACCESS.get(general, _POLICY if general.endswith("POLICY") else "")
     is_gone = subject.verb == "DROP" or subject.replaces
     if is_gone and consequence and not _is_new(subject, step, file):
         yield from finding_about(

@@ -107,15 +107,20 @@ def test_a_catalog_that_is_unreachable_is_not_asked_for_every_table(
         assert each.unread == (str(error) if name in tables.asked else not_asked)
 
 
-def test_an_answer_ends_the_count_of_slow_failures(tables: type[Tables], monkeypatch: pytest.MonkeyPatch) -> None:
-    """A catalog that answers between slow failures is reachable: they may be hours apart."""
+@pytest.mark.parametrize("refuses", [False, True])
+def test_an_answer_ends_the_count_of_slow_failures(
+    refuses: bool, tables: type[Tables], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A catalog that answers between slow failures is reachable, a refusal included: they may be hours apart."""
     fail = failing_after(20, OutcomeUnknown("NoAnswer", "no answer"), monkeypatch)
     with LiveTables(None) as found:  # type: ignore[arg-type]
         for _ in range(3):
             monkeypatch.setattr(tables, "answer", fail)
             assert found.read(["lake.a.slow"]) == {"lake.a.slow": Reading(unread="no answer")}
-            monkeypatch.setattr(tables, "answer", staticmethod(lambda _: SHAPE))
-            assert found.read(["lake.a.t"]) == {"lake.a.t": Reading(SHAPE)}
+            refused = failing_after(0, StatementRefused("Forbidden", "not yours"), monkeypatch)
+            monkeypatch.setattr(tables, "answer", refused if refuses else staticmethod(lambda _: SHAPE))
+            answer = Reading(unread="not yours") if refuses else Reading(SHAPE)
+            assert found.read(["lake.a.t"]) == {"lake.a.t": answer}
 
 
 def test_a_catalog_that_was_unreachable_is_asked_for_nothing_more(
