@@ -480,6 +480,14 @@ BREAKS = (
         "unit/stores/test_choice.py::test_an_embedded_store_of_a_project_elsewhere_is_refused",
     ),
     Break(
+        "a login that a server breaks off is an error of glacierbase",
+        "executors/iceberg/opened.py",
+        "    with mapped():\n",
+        "    if True:\n",
+        "unit/stores/test_broken_servers.py::test_a_server_that_breaks_off_is_an_error_about_the_server"
+        "[import tables --list-iceberg-closed]",
+    ),
+    Break(
         "a server sets any property of its client",
         "executors/iceberg/rest.py",
         "if _SETS.fullmatch(key) and own.get(key) != value",

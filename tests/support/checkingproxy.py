@@ -25,7 +25,7 @@ from tests.support.pythoncatalog import refusal
 
 LOGIN = "migrator:canary-of-the-client"
 TOKENS = "POST /v1/oauth/tokens"
-RESET, CUT = 0, 1
+RESET, CUT, CLOSED, GARBAGE = range(4)
 # How long a signature is accepted; AWS accepts one for 5 minutes.
 _SIGNED_SECONDS = 4
 _BUSY = {429: "TooManyRequestsException", 503: "SlowDownException", 403: "ForbiddenException"}
@@ -39,8 +39,8 @@ class Fault:
 
     Attributes:
         request: matches the method and path of a request.
-        statuses: one for each answer; when they are used up, the server answers. `RESET` resets the connection instead, and `CUT`
-            does so after a half of the server's answer.
+        statuses: one for each answer; when they are used up, the server answers. `RESET` resets the connection instead, `CUT` does
+            so after a half of the server's answer, `CLOSED` closes it, and `GARBAGE` writes what is no answer of HTTP.
         is_after: whether the server executes the request before.
         retry_after: the header of that name.
     """
@@ -63,6 +63,7 @@ class CheckingProxy:
         clock: the time by which a signature expires.
         vends: returns the credentials that go with the next table.
         faults: the first that matches a request is used.
+        breaks: the index of the first request that is answered by a status of `Fault`, and the status; so are all after it.
         log: method, path and status of each answer so far.
     """
 
@@ -73,6 +74,7 @@ class CheckingProxy:
     clock: Callable[[], float] = time.time
     vends: Callable[[], dict[str, str]] = dict
     faults: list[Fault] = field(default_factory=list)
+    breaks: tuple[int, int] | None = None
     log: list[tuple[str, int]] = field(default_factory=list)
     received: list[dict[str, str]] = field(default_factory=list)
     address: str = ""
@@ -89,12 +91,15 @@ class CheckingProxy:
     def respond(self, method: str, url: str, body: str, headers: dict[str, str]) -> tuple[int, str, dict[str, str]]:
         """Return status, JSON and headers of the answer to a request."""
         request = f"{method} {urlsplit(url).path}"
+        if self.breaks and len(self.log) >= self.breaks[0]:
+            self.log.append((request, self.breaks[1]))
+            return self.breaks[1], "", {}
         fault = next((fault for fault in self.faults if fault.statuses and re.search(fault.request, request)), None)
         status, text = (0, "") if fault and not fault.is_after else self._checked(request, method, url, body, headers)
         more: dict[str, str] = {}
         if fault:
             status = fault.statuses.pop(0)
-            if status not in (RESET, CUT):
+            if status not in (RESET, CUT, CLOSED, GARBAGE):
                 status, text = refusal(status, _BUSY.get(status, "ServerError"), "not now")
             more = {"Retry-After": fault.retry_after} if fault.retry_after else {}
         self.log.append((request, status))
@@ -178,6 +183,10 @@ def checking_proxy(answer: Answer) -> Iterator[CheckingProxy]:
             body = self.rfile.read(int(self.headers.get("Content-Length") or 0)).decode()
             status, text, more = proxy.respond(self.command, self.path, body, dict(self.headers))
             content = text.encode()
+            if status in (CLOSED, GARBAGE):
+                self.close_connection = True
+                self.wfile.write(b"\x15\x03\x01 \xff garbage\r\n" if status == GARBAGE else b"")
+                return
             if status in (RESET, CUT):
                 # Closing with data or time to linger sends no RST: https://man7.org/linux/man-pages/man7/socket.7.html
                 self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors.iceberg.errors import mapped
 from glacierbase.executors.iceberg.properties import Opening
 from glacierbase.run.installed import pip_install
 
@@ -25,14 +26,16 @@ def open_catalog(opening: Opening, wait_seconds: float = WAIT_SECONDS) -> Any:
 
     Raises:
         ConfigurationError: a package that it requires is not installed.
+        EngineError: the login failed, or the server did not answer.
     """
     module = opening.kind
-    try:
-        catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
-        waits = {"wait_seconds": wait_seconds} if module == "rest" else {}
-        return catalog_class(opening.name, **waits, **opening.properties)
-    except ImportError as error:
-        raise not_installed(error) from error
+    with mapped():
+        try:
+            catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
+            waits = {"wait_seconds": wait_seconds} if module == "rest" else {}
+            return catalog_class(opening.name, **waits, **opening.properties)
+        except ImportError as error:
+            raise not_installed(error) from error
 
 
 def not_installed(error: ImportError) -> ConfigurationError:
