@@ -15,7 +15,7 @@ from glacierbase.history.state import CatalogState, read_history, read_state
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
 from glacierbase.run.clock import sleep
-from glacierbase.run.processes import is_gone, running_here
+from glacierbase.run.processes import is_gone, is_running, running_here
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.tables import the_row
 
@@ -32,7 +32,7 @@ class ExaminedLock:
     Attributes:
         row: for a damaged table, the one that replaces all its rows.
         is_gone: whether this machine shows that the process and the engine of the run have ended.
-        is_over: whether that is so, or the lease is over by this machine's clock.
+        is_over: whether that is so, or the lease is over by this machine's clock and nothing proves that the process runs.
         evidence: the same in words.
         is_freed: whether `unlock` has freed the lock.
     """
@@ -187,6 +187,8 @@ def _examined(store: Store, row: LockRow | None) -> ExaminedLock | None:
         return ExaminedLock(row, True, True, "its process and its engine have ended on this machine")
     running = ", ".join(running_here(holder_of(row)))
     process = f"running on this machine: {running}" if running else "its process is not visible from this machine"
+    if is_running(holder_of(row)):  # Whatever the clock says.
+        return ExaminedLock(row, False, False, f"the run is alive; {process}")
     if row.expires_at and row.expires_at < store.now():
         return ExaminedLock(row, False, True, f"its lease is over; {process}")
     return ExaminedLock(row, False, False, f"its lease is not over, the run may be alive; {process}")

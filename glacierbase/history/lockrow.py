@@ -10,7 +10,7 @@ from typing import Any
 
 from glacierbase.model.result import LockHolder
 from glacierbase.run.clock import SKEW, seconds
-from glacierbase.run.processes import is_gone, is_same_boot
+from glacierbase.run.processes import is_gone, is_running, is_same_boot
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 
 # More than the acquisitions that can follow the last event: runs with nothing to do acquire a fence and write no event.
@@ -120,8 +120,11 @@ def lease_of(row: LockRow, lease_seconds: float) -> float:
 
 
 def overdue_by(row: LockRow, lease_seconds: float, store: Store) -> timedelta:
-    """Return the time since one lease after the row's lease expired, by the clock of the store; negative before that."""
-    if row.expires_at is None:
+    """Return the time since one lease after the row's lease expired, by the clock of the store; negative before that.
+
+    A process that this machine proves to run is never overdue: the clock may have been set since.
+    """
+    if row.expires_at is None or is_running(holder_of(row)):
         return timedelta.min
     return store.now() - row.expires_at - timedelta(seconds=lease_of(row, lease_seconds))
 

@@ -42,6 +42,12 @@ def is_gone(holder: Mapping[str, Any]) -> bool:
     return _has_ended_here(holder, "pid") and is_engine_gone(holder)
 
 
+def is_running(holder: Mapping[str, Any]) -> bool:
+    """Return whether this machine proves that the holder's process runs: the same boot, namespace, process and start."""
+    pid, started = holder.get("pid"), holder.get("pid_started")
+    return isinstance(pid, int) and bool(started) and _is_here(holder) and _pid_started(pid) == started
+
+
 def is_engine_gone(holder: Mapping[str, Any]) -> bool:
     """Return whether this machine proves that the holder's engine has ended: none of its statements is running."""
     return _has_ended_here(holder, "engine_pid")
