@@ -18,7 +18,7 @@ from glacierbase.apply import hooks, recover
 from glacierbase.apply.approved import check_approved
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.locked import LockedCatalog, locked
-from glacierbase.apply.plan import Plan, Selection, check_resumes, check_texts, make_plan
+from glacierbase.apply.plan import Plan, Selection, check_resumes, check_statements, make_plan
 from glacierbase.apply.preview import pending_files, plan_result, with_found_engines
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import EngineVersion, MigrateResult, PendingResult, PlanResult
@@ -225,7 +225,7 @@ class Migrator:
         compiled |= {file.migration.key: file for file in left}
         plan = replace(plan, files=tuple(compiled[migration.key] for migration in plan.migrations))
         check_resumes(plan)
-        check_texts(plan)
+        check_statements(plan, None if self._target.spark else self._target.catalog)
         check_approved(self._target, plan)
         return plan
 

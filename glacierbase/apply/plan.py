@@ -13,13 +13,15 @@ from typing import TypeAlias
 
 from glacierbase.apply.failures import session_not_restored, settling
 from glacierbase.apply.results import PlanResult
+from glacierbase.catalogs.needs import refused
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
 from glacierbase.history.records import SETTLED, History, Record
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.status import is_late, is_outdated, is_settled, newest_number
-from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
+from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command, git_command, move_command, repair_as
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
@@ -217,23 +219,20 @@ def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseEr
         yield session_not_restored(compiled, planned.resumes_at, f"statement {statement.index} {why}", statement)
 
 
-def check_texts(plan: Plan) -> None:
-    """Refuse a file with a literal secret, or text that the engine would misread, in a statement that is to run.
+def check_statements(plan: Plan, catalog: Catalog | None) -> None:
+    """Refuse a file with a statement to run that holds a secret, that the engine would misread, or that the catalog file does not allow.
 
-    Completed statements may contain it.
+    Completed statements may be such.
+
+    Args:
+        catalog: None where the caller's session has settings of its own.
 
     Raises:
         MigrationFileError: for each such file.
     """
     pairs = zip(plan.pending, plan.files, strict=True)
-    errors = (
-        (
-            refused_misreading(file.migration.location, file.misread, planned.resumes_at),
-            refused_secret(file, planned.resumes_at),
-        )
-        for planned, file in pairs
-    )
-    raise_all([error for of_file in errors for error in of_file if error])
+    errors = (refused(file, catalog, planned.resumes_at) for planned, file in pairs)
+    raise_all([error for error in errors if error])
 
 
 def _edited(planned: Planned, compiled: Compiled) -> list[int]:

@@ -16,6 +16,7 @@ Catalogs:
 - `safe_store`: which of them cannot hold a lock, and the choices where no other is named.
 - `table_formats`: the formats of its tables, their versions, the properties of new tables.
 - `varying`: the texts that variables have in only some environments.
+- `needs`: what statements need of a catalog file, such as extensions of Spark's parser.
 - `choice`: the catalogs and the environment of a command.
 - `place`: the values that identify where a catalog file leads.
 """

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING
 
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
+from glacierbase.catalogs.needs import refused
 from glacierbase.errors import GlacierbaseError, collected, joined, raise_all
 from glacierbase.inspect.results import RenderedFile, RenderResult, ValidateResult
-from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
+from glacierbase.migrations.compiled import Compiled, refused_secret
 from glacierbase.migrations.git_base import check_against_base, read_base
 from glacierbase.migrations.headers import PREFIX
 from glacierbase.model.arguments import key_given, unknown_version
@@ -41,7 +42,7 @@ def validate(
     Raises:
         GlacierbaseError: all that is wrong. Its `results` have an entry per catalog and environment, each with its own errors.
     """
-    rendered, errors = _render_all(root, choice, catalogs, resolve, _refusing_texts(root, choice, base))
+    rendered, errors = _render_all(root, choice, catalogs, resolve, _refusing_statements(root, choice, base))
     migrations = {file.catalog: file.migrations for file in rendered}
     required = {file.name: file.required_headers for file in choice.files}
     warnings: Mapping[str, tuple[str, ...]] = {}
@@ -57,8 +58,11 @@ def validate(
     return results
 
 
-def _refusing_texts(root: Path, choice: CatalogChoice, base: str | None) -> Keep:
-    """Return a check of a compiled file for secrets, and for text that the engine would misread. It accepts those of the base."""
+def _refusing_statements(root: Path, choice: CatalogChoice, base: str | None) -> Keep:
+    """Return a check of a compiled file for secrets, for text that is misread, and for what it needs of the catalog file.
+
+    It accepts the files that the base has.
+    """
     stems = {file.name: file.stem for file in choice.files}
     read = cache(lambda ref: read_base(root, ref, stems, read_name))
     # A file that is applied must not be edited any more.
@@ -66,9 +70,7 @@ def _refusing_texts(root: Path, choice: CatalogChoice, base: str | None) -> Keep
     or_else = accepts if base is None else ""
 
     def check(compiled: Compiled, catalog: Catalog, migrations: Sequence[Migration]) -> bool:
-        error = refused_misreading(compiled.migration.location, compiled.misread, or_else=or_else) or refused_secret(
-            compiled, or_else=or_else
-        )
+        error = refused(compiled, catalog, or_else=or_else)
         if error and (base is None or compiled.migration in read(base).compared(catalog.name, migrations).changed()):
             raise error
         return False

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class MisreadText:
     """The first text of a statement that the engine would read in another way than its author means.
 
     Attributes:
@@ -60,7 +60,7 @@ class Compiled:
     checksum: str
     steps: tuple[Step, ...]
     dialect: str
-    misread: tuple[Mark, ...] = ()
+    misread: tuple[MisreadText, ...] = ()
     catalog: Catalog | None = field(default=None, repr=False, compare=False)
 
     @cached_property
@@ -178,14 +178,14 @@ def compile_all(migrations: Iterable[Migration], catalog: TemplateNames, dialect
     return compiled
 
 
-def _mark(statement: Statement, dialect: str) -> Mark | None:
+def _mark(statement: Statement, dialect: str) -> MisreadText | None:
     """Return the first text of a statement that is misread; line and column are those of the rendered text."""
-    found = misread(dialect_of(dialect), statement.text)
-    if found is None:
+    text = misread(dialect_of(dialect), statement.text)
+    if text is None:
         return None
-    line, column = Source(statement.text).place(found.at)
+    line, column = Source(statement.text).place(text.at)
     column += statement.column - 1 if line == 1 else 0
-    return Mark(found.code, statement.index, statement.line + line - 1, column, *found[2:])
+    return MisreadText(text.code, statement.index, statement.line + line - 1, column, *text[2:])
 
 
 def refused_secret(compiled: Compiled, resumes_at: int = 1, or_else: str = "") -> MigrationFileError | None:
@@ -212,7 +212,7 @@ def refused_secret(compiled: Compiled, resumes_at: int = 1, or_else: str = "") -
 
 
 def refused_misreading(
-    location: str, marks: Iterable[Mark], resumes_at: int = 1, or_else: str = ""
+    location: str, marks: Iterable[MisreadText], resumes_at: int = 1, or_else: str = ""
 ) -> MigrationFileError | None:
     """Return the error for the first misread text in the statements to run, or None.
 

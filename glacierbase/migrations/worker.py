@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.migrations.compiled import Compiled, Mark, compile_migration
+from glacierbase.migrations.compiled import Compiled, MisreadText, compile_migration
 from glacierbase.model.migration import Migration, Statement
 
 NO_MEMORY = 3
@@ -59,7 +59,7 @@ def to_request(migration: Migration) -> dict[str, Any]:
 def from_answer(migration: Migration, dialect: str, answer: Mapping[str, Any]) -> Compiled:
     """Return what `compile_migration` returned in the worker."""
     steps = tuple(tuple(Statement(*statement) for statement in step) for step in answer["steps"])
-    marks = tuple(Mark(*mark) for mark in answer["misread"])
+    marks = tuple(MisreadText(*mark) for mark in answer["misread"])
     return Compiled(migration, answer["text"], answer["checksum"], steps, dialect, marks)
 
 

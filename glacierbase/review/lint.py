@@ -12,7 +12,7 @@ from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.catalogs.table_formats import default_catalog, defaults, formats, versions
-from glacierbase.catalogs.varying import varying
+from glacierbase.catalogs.varying import texts_of, varying
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, joined
 from glacierbase.executors import type_of
 from glacierbase.migrations.git_base import Base, read_base
@@ -94,7 +94,7 @@ class Linting:
         if files is None:
             files = self._base.compared(catalog.name, migrations).changed() if self._base else migrations
         made = made_by_repeatables(sandbox, catalog, files, migrations)
-        own = {text for text, _ in _texts(catalog.variables, "variables")}
+        own = {text for text, _ in texts_of(catalog.variables, "variables")}
         varying = {text: path for text, path in self._varying[catalog.name].items() if text not in own}
         facts = {**_facts(catalog), "varying": varying, "repeatables": made}
         for migration, answer in examined(sandbox, catalog, migrations, files, facts):

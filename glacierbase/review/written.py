@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.catalogs.needs import refused
 from glacierbase.errors import GlacierbaseError, MigrationFileError
-from glacierbase.migrations.compiled import Compiled, refused_substitution
+from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.in_environments import in_environments
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.model.catalog import Catalog
@@ -43,7 +45,7 @@ def _refusals(
     linting = Linting(root, chosen, None)
 
     def examine(sandbox: Sandbox, catalog: Catalog, present: Sequence[Migration]) -> Iterator[Examined]:
-        list(sandbox.compile_all(new, catalog, catalog.dialect, _check_substitutions))
+        list(sandbox.compile_all(new, catalog, catalog.dialect, partial(_check, catalog)))
         rest = [migration for migration in present if migration.location not in replaced]
         versioned = sorted((*filter(_is_versioned, rest), *filter(_is_versioned, new)), key=lambda each: each.number)
         others = [migration for migration in (*rest, *new) if not migration.version]
@@ -64,8 +66,8 @@ def _refusals(
     return {place: tuple(lines) for place, lines in reasons.items()}
 
 
-def _check_substitutions(compiled: Compiled) -> bool:
-    if error := refused_substitution(compiled.migration.location, compiled.substituted):
+def _check(catalog: Catalog, compiled: Compiled) -> bool:
+    if error := refused(compiled, catalog):
         raise error
     return False
 

@@ -85,7 +85,7 @@ def misread(dialect: Dialect, sql: str) -> Misread | None:
         return None
     code = list(tokens(dialect, Source(sql)))
     every = (*_substituted(dialect, sql, code), *_of_tools(dialect, sql, code), *_joined(dialect, sql, code))
-    return min(every, key=lambda found: (found.code != "OTHER_TOOLS_SYNTAX", found.at), default=None)
+    return min(every, key=lambda text: (text.code != "OTHER_TOOLS_SYNTAX", text.at), default=None)
 
 
 @cache

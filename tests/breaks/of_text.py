@@ -14,8 +14,8 @@ BREAKS = (
     ),
     Break(
         "a statement with a secret runs and is recorded",
-        "apply/plan.py",
-        "            refused_secret(file, planned.resumes_at),\n",
+        "catalogs/needs.py",
+        "        or refused_secret(compiled, resumes_at, or_else)\n",
         "",
         "unit/secrets/test_written_out.py::test_nothing_of_a_file_with_a_secret_is_recorded_or_printed",
     ),
@@ -46,6 +46,13 @@ BREAKS = (
         "        return True\n\n    def _note",
         "        return False\n\n    def _note",
         "unit/sql/test_misread.py::test_each_statement_after_each_other_without_a_semicolon_is_found",
+    ),
+    Break(
+        "what a statement needs of the catalog file is not checked",
+        "catalogs/needs.py",
+        "need.of(use) and not need.is_met(use)",
+        "need.of(use) and False",
+        "unit/catalogs/test_needs.py::test_each_operation_is_refused_in_each_configuration_that_lacks_what_it_needs",
     ),
     Break(
         "Spark's comments do not nest",

@@ -24,7 +24,7 @@ CODE = re.compile(r"[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)*")
 TREE = {name: kind for name, kind in vars(errors).items() if isinstance(kind, type) and issubclass(kind, Exception)}
 # Classes that carry a code to the function that knows the file's name, each with the class that this function names. They are
 # not in the tree of exceptions, since users never see them.
-CARRIERS = {"FileRefused": "FileRefused", "Misread": "Mark"}
+CARRIERS = {"FileRefused": "FileRefused", "Misread": "MisreadText"}
 ENCLOSED = {each.name.upper() for dialect in DIALECTS.values() for each in dialect.enclosures} | {"BLOCK"}
 
 Function = ast.FunctionDef | ast.AsyncFunctionDef

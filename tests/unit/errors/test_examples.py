@@ -344,6 +344,10 @@ ARRANGED: dict[str, Arrange] = {
     "SPARK_SUBSTITUTION": added("SELECT\n  '${env:USER}'"),
     "MISSING_SEMICOLON": added("SET spark.wap.id=backfill\nALTER TABLE sleep.events ADD COLUMN device string"),
     "OTHER_TOOLS_SYNTAX": added("USE lake.sleep\nGO"),
+    "NEEDS_CONFIGURATION": files(
+        conf=CONF.replace("variables:", "      spark.sql.catalog.lake.type: rest\nvariables:"),
+        **{"0007_add_device": "ALTER TABLE lake.sleep.events WRITE ORDERED BY id"},
+    ),
     "NUL_CHARACTER": added("SELECT\n  '\0'"),
     "SURROGATE_CHARACTER": added("SELECT\n  '{{ \"\\ud83d\" }}'"),
     "TRANSACTION_BROKEN": files(

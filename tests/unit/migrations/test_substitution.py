@@ -143,7 +143,7 @@ def test_migrate_and_plan_refuse_a_pending_file_before_anything_runs(world: Worl
         assert (caught.value.code, caught.value.data["line"]) == ("SPARK_SUBSTITUTION", 5)
     assert world.kinds == []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(migrator, "check_texts", lambda *_: None)  # As earlier versions of glacierbase did.
+        patch.setattr(migrator, "check_statements", lambda *_: None)  # As earlier versions of glacierbase did.
         world.migrate()
     assert world.migrate().applied == []
     assert "${x}" in path.read_text()
@@ -153,7 +153,7 @@ def test_a_file_is_resumed_after_a_statement_that_holds_a_form(world: World) -> 
     """What is done must not change any more; what is to run must not hold one."""
     path = world.file("1_a.sql", "CREATE TABLE t (a TEXT); INSERT INTO t VALUES ('${x}'); INSERT INTO u VALUES (1)")
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(migrator, "check_texts", lambda *_: None)
+        patch.setattr(migrator, "check_statements", lambda *_: None)
         with pytest.raises(MigrationFailed):
             world.migrate()
     path.write_text(path.read_text().replace("u VALUES (1)", "t VALUES ('${y}')"))

@@ -1,0 +1,264 @@
+"""What a statement needs of the catalog file: extensions of Spark's parser, catalogs with views, features that allow something.
+
+Each need was tested on Spark 4.1 with Iceberg 1.12 and Delta 4.4, without what it names: the statement fails, after those before it
+took effect. A server of Spark Connect has its own settings, so that nothing is known there.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from glacierbase.catalogs.table_formats import formats
+from glacierbase.errors import MigrationFileError
+from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.names import name_parts
+
+if TYPE_CHECKING:
+    from glacierbase.sql.file import Named
+    from glacierbase.sql.statement import ParsedStatement
+
+_EXTENSIONS = "spark.sql.extensions"
+_ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
+_DELTA = "io.delta.sql.DeltaSparkSessionExtension"
+_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_METASTORES = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
+# https://iceberg.apache.org/docs/latest/spark-ddl/#iceberg-sql-extensions
+_EXTENDED = frozenset(
+    {
+        "add_partition_field", "drop_partition_field", "replace_partition_field", "set_write_order", "set_distribution",
+        "set_identifier_fields", "drop_identifier_fields", "create_branch", "drop_branch", "create_tag", "drop_tag",
+    }
+)  # fmt: skip
+# https://docs.delta.io/latest/quick-start.html#set-up-apache-spark-with-delta-lake
+_OF_DELTA = frozenset(
+    {
+        "insert",
+        "insert_overwrite",
+        "update",
+        "delete",
+        "merge",
+        "optimize",
+        "vacuum",
+        "restore",
+        "add_constraint",
+        "cluster_by",
+    }
+)
+_DEFAULTS = "feature.allowColumnDefaults"
+# A file without these words needs nothing but the types of its catalogs, and is not read.
+_MAY_NEED = re.compile(
+    r"(?i)\b(?:PARTITION\s+FIELD|WRITE|IDENTIFIER|BRANCH|TAG|VIEW|CALL|INSERT|UPDATE|DELETE|MERGE|OPTIMIZE|VACUUM|RESTORE"
+    r"|CONSTRAINT|CLUSTER|DEFAULT)\b"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class _Use:
+    """A statement in a catalog of Spark.
+
+    Attributes:
+        catalog: the catalog file in one environment.
+        name: the name of the catalog in `sparkConf`.
+        text: the text of the file, which may set something for its session.
+    """
+
+    parsed: ParsedStatement
+    catalog: Catalog
+    name: str
+    text: str
+
+    @property
+    def conf(self) -> Mapping[str, str]:
+        return self.catalog.spark_conf
+
+    @property
+    def operations(self) -> frozenset[str]:
+        return frozenset({self.parsed.operation, *(part.operation for part in self.parsed.parts)})
+
+    def setting(self, key: str) -> str:
+        """Return a setting of the catalog; empty where it is not set."""
+        return self.conf.get(f"spark.sql.catalog.{self.name}.{key}", "")
+
+    def extends(self, extension: str) -> bool:
+        return extension in (name.strip() for name in self.conf.get(_EXTENSIONS, "").split(","))
+
+
+@dataclass(frozen=True, slots=True)
+class _Need:
+    """What a statement needs.
+
+    Attributes:
+        of: whether a statement needs it.
+        is_met: whether the catalog file has it.
+        what: the need, as the object of "needs".
+        hint: how to meet it, with `{name}` for the catalog.
+    """
+
+    of: Callable[[_Use], bool]
+    is_met: Callable[[_Use], bool]
+    what: str
+    hint: str
+
+
+def _is_iceberg(use: _Use) -> bool:
+    return formats(use.catalog).get(use.name) == "iceberg"
+
+
+def _is_delta(use: _Use) -> bool:
+    return formats(use.catalog).get(use.name) == "delta"
+
+
+def _is_in(use: _Use, *types: str) -> bool:
+    """Return whether a catalog of Iceberg is of one of these types."""
+    return use.conf.get(f"spark.sql.catalog.{use.name}") == _CATALOG and use.setting("type").lower() in types
+
+
+def _has_type(catalog: Catalog, name: str) -> bool:
+    """Return whether a catalog of Iceberg has a type, or what makes it one of a Hive metastore; others need none."""
+    conf, key = catalog.spark_conf, f"spark.sql.catalog.{name}"
+    given = (f"{key}.type", f"{key}.catalog-impl", f"{key}.uri", *_METASTORES)
+    return conf.get(key) != _CATALOG or any(map(conf.get, given))
+
+
+def _is_view(use: _Use) -> bool:
+    options = use.parsed.options
+    return (
+        options.kind == "view" and not options.temporary and use.conf.get(f"spark.sql.catalog.{use.name}") == _CATALOG
+    )
+
+
+def _is_call_of_spark_3(use: _Use) -> bool:
+    return use.parsed.operation == "call" and any("iceberg-spark-runtime-3." in jar for jar in use.catalog.dependencies)
+
+
+def _has_defaults(use: _Use) -> bool:
+    from glacierbase.sql.statement import ColumnClause  # Only what is read needs the names of statements.
+
+    columns = (part for part in use.parsed.parts if isinstance(part, ColumnClause))
+    creates = use.parsed.operation in ("create_table", "replace_table")
+    return creates and _is_delta(use) and any(column.default is not None for column in columns)
+
+
+def _allows_defaults(use: _Use) -> bool:
+    return _DEFAULTS in use.text or any(key.endswith(_DEFAULTS) for key in use.conf)
+
+
+_NEEDS = (
+    _Need(
+        lambda _: True,
+        lambda use: _has_type(use.catalog, use.name),
+        "a type of the catalog",
+        "set `spark.sql.catalog.{name}.type`; without it, Iceberg looks for a Hive metastore, for which `hive` says so",
+    ),
+    _Need(
+        lambda use: _is_iceberg(use) and (not use.operations.isdisjoint(_EXTENDED) or _is_call_of_spark_3(use)),
+        lambda use: use.extends(_ICEBERG),
+        "Iceberg's SQL extensions",
+        f"add `{_ICEBERG}` to `{_EXTENSIONS}` of the catalog file",
+    ),
+    _Need(
+        _is_view,
+        lambda use: use.extends(_ICEBERG),
+        "Iceberg's SQL extensions, by which Spark knows views of a catalog",
+        f"add `{_ICEBERG}` to `{_EXTENSIONS}` of the catalog file",
+    ),
+    _Need(
+        lambda use: _is_view(use) and _is_in(use, "jdbc"),
+        lambda use: use.setting("jdbc.schema-version").upper() == "V1",
+        "a JDBC catalog with views",
+        "set `spark.sql.catalog.{name}.jdbc.schema-version` to `V1`, which adds a column to its database",
+    ),
+    _Need(
+        lambda use: _is_view(use) and _is_in(use, "hadoop") and use.parsed.operation != "drop_view",
+        lambda _: False,
+        "a catalog with views, which a Hadoop catalog is not",
+        "create the view in a catalog of another type, or as a temporary view",
+    ),
+    _Need(
+        lambda use: _is_delta(use) and not use.operations.isdisjoint(_OF_DELTA),
+        lambda use: use.extends(_DELTA),
+        "Delta's SQL extension",
+        f"add `{_DELTA}` to `{_EXTENSIONS}` of the catalog file",
+    ),
+    _Need(
+        _has_defaults,
+        _allows_defaults,
+        f"the feature that allows defaults, `delta.{_DEFAULTS}`",
+        f"write TBLPROPERTIES ('delta.{_DEFAULTS}' = 'supported')",
+    ),
+)
+
+
+def refused(
+    compiled: Compiled, catalog: Catalog | None, resumes_at: int = 1, or_else: str = ""
+) -> MigrationFileError | None:
+    """Return the error for a statement to run that is misread, holds a secret, or needs what the catalog file lacks; or None.
+
+    Args:
+        catalog: None where the caller's session has settings of its own.
+        resumes_at: the index of the first statement that is to run.
+        or_else: another way out, for the hint.
+    """
+    return (
+        refused_misreading(compiled.migration.location, compiled.misread, resumes_at, or_else)
+        or refused_secret(compiled, resumes_at, or_else)
+        or (unmet(compiled, catalog, resumes_at) if catalog else None)
+    )
+
+
+def unmet(compiled: Compiled, catalog: Catalog, resumes_at: int = 1) -> MigrationFileError | None:
+    """Return an error for the first statement to run that needs what the catalog file lacks, or None.
+
+    Args:
+        resumes_at: the index of the first statement that is to run.
+    """
+    declared = formats(catalog)
+    if not declared or "spark.remote" in catalog.spark_conf or not _may_need(compiled, catalog):
+        return None
+    for named in (compiled if compiled.catalog else replace(compiled, catalog=catalog)).named:
+        for parsed, line, column, names in _statements(named) if named.statement.index >= resumes_at else ():
+            for name in names & declared.keys():
+                use = _Use(parsed, catalog, name, compiled.text)
+                need = next((need for need in _NEEDS if need.of(use) and not need.is_met(use)), None)
+                if need:
+                    return _error(compiled.migration.location, line, column, use, need)
+    return None
+
+
+def _may_need(compiled: Compiled, catalog: Catalog) -> bool:
+    """Return whether a statement may need something; what every statement needs of a catalog is known from the catalog file."""
+    has_types = all(_has_type(catalog, name) for name in formats(catalog))
+    return not has_types or _MAY_NEED.search(compiled.text) is not None
+
+
+def _statements(named: Named) -> Iterator[tuple[ParsedStatement, int, int, set[str]]]:
+    """Yield a statement, or those of a script, each with line, column and the first parts of the names of what it changes."""
+    statement = named.statement
+    if not named.parsed.inner:
+        names = [name_parts(whole) for _, whole in named.names if whole]
+        firsts = {parts[0] for parts in names if len(parts) > 1}
+        yield named.parsed, statement.line, statement.column, _firsts(named.parsed) | firsts
+    for inner in named.parsed.inner:
+        column = inner.place.column + (statement.column - 1 if inner.place.line == 1 else 0)
+        yield inner.parsed, statement.line + inner.place.line - 1, column, _firsts(inner.parsed)
+
+
+def _firsts(parsed: ParsedStatement) -> set[str]:
+    changed = [*parsed.targets, *([parsed.namespace] if parsed.namespace else [])]
+    return {name.parts[0] for name in changed if len(name.parts) > 1}
+
+
+def _error(location: str, line: int, column: int, use: _Use, need: _Need) -> MigrationFileError:
+    what = f"this statement needs {need.what}, and the catalog file of {use.name} lacks it"
+    return MigrationFileError(
+        "NEEDS_CONFIGURATION",
+        f"{location}, line {line}, column {column}: {what}",
+        need.hint.format(name=use.name),
+        path=location,
+        line=line,
+        column=column,
+    )
