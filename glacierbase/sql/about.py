@@ -323,7 +323,7 @@ class Claims:
         try:
             spellings = (set(types_of(written, self._dialect)) for written in (text, column.type))
             return not next(spellings).isdisjoint(next(spellings))
-        except (UnsupportedClause, RecursionError):
+        except UnsupportedClause:
             return text.casefold() == column.type.casefold()
 
     def _parts(self, kind: type[_P]) -> Iterator[_P]:

@@ -7,9 +7,10 @@ Snowflake: https://docs.snowflake.com/en/sql-reference/intro-summary-data-types.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+from glacierbase.errors import MigrationFileError
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 
@@ -53,6 +54,59 @@ _DEFAULTS: Mapping[str, Mapping[str, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
+# How many types are inside of a type; a struct has any number, and no other type has any.
+_TYPES_INSIDE = {"ARRAY": 1, "MAP": 2}
+# Deeper types are not supported, so that no reader of types recurses deeper.
+_MOST_DEPTH = 100
+# No length has more digits.
+_MOST_DIGITS = 9
+
+
+def type_cursor(text: str, dialect: str) -> Cursor:
+    """Return a cursor over the text of a type. Every reader of types begins here.
+
+    Raises:
+        UnsupportedClause: the text has no tokens, its angles do not match, a type has another number of types inside, it is nested
+            too deeply, or a length is no number of some digits.
+    """
+    try:
+        cursor = Cursor(text, dialect)
+    except MigrationFileError as error:
+        raise UnsupportedClause(error.message) from error
+    words = cursor.words()
+    if "(" in words or "<" in words or ">" in words:
+        _check_form(words)
+    return cursor
+
+
+def _check_form(words: Sequence[str]) -> None:
+    """Raise `UnsupportedClause` unless the angles and lengths of a type have a form that its readers expect."""
+    inside: list[list[str]] = []  # Of each open angle, the word before it, and a comma for each one inside.
+    depth, before = 0, ""
+    for word in words:
+        depth += (word == "(") - (word == ")")
+        if word == "<":
+            inside.append([before])
+        elif word == ">":
+            kind, *commas = inside.pop() if inside else [""]
+            is_empty = before in ("<", ",") and kind != "STRUCT"
+            if (
+                kind not in ("STRUCT", *_TYPES_INSIDE)
+                or is_empty
+                or len(commas) + 1 != _TYPES_INSIDE.get(kind, len(commas) + 1)
+            ):
+                raise UnsupportedClause(f"the types inside {kind or 'nothing'}")
+        elif word == "," and inside and not depth:
+            inside[-1].append(word)
+        elif depth and word[0].isdigit() and not (word.isascii() and word.isdigit() and len(word) <= _MOST_DIGITS):
+            raise UnsupportedClause("a length that is no number")
+        if len(inside) + depth > _MOST_DEPTH:
+            raise UnsupportedClause("a type that is nested too deeply")
+        before = word
+    if inside:
+        raise UnsupportedClause("< that nothing closes")
+
+
 def read_type(cursor: Cursor, *, stored: bool = False) -> str:
     """Move past a type, and return it in one spelling.
 
@@ -86,7 +140,7 @@ def normalised(text: str, dialect: str) -> str:
     Raises:
         UnsupportedClause: the type has a form that is not supported.
     """
-    cursor = Cursor(text, dialect)
+    cursor = type_cursor(text, dialect)
     spelling = read_type(cursor)
     if cursor.word() and not cursor.take("COLLATE"):
         raise UnsupportedClause(f"the type {text}")
@@ -102,7 +156,7 @@ def types_of(text: str, dialect: str) -> tuple[str, ...]:
     Raises:
         UnsupportedClause: the type has a form that is not supported.
     """
-    declared = Cursor(text, dialect)
+    declared = type_cursor(text, dialect)
     read_type(declared)
     if declared.word():
         raise UnsupportedClause(f"the type {text}")
@@ -134,7 +188,7 @@ def fields_of(text: str) -> tuple[Field, ...]:
     Raises:
         UnsupportedClause: the type has a form that is not supported.
     """
-    cursor, fields = Cursor(text, SPARK.name), list[Field]()
+    cursor, fields = type_cursor(text, SPARK.name), list[Field]()
     kind = cursor.next()
     names = _INSIDE.get(kind)
     if names is None or not cursor.take("<"):

@@ -281,7 +281,7 @@ class _Declaration:
             if there is None or not (known.fields and "<" in there.type):
                 actual = normalised(there.type, self._dialect) if there else ""
                 return there.type if there and actual in spellings else spellings[0]
-        except (UnsupportedClause, RecursionError):
+        except UnsupportedClause:
             self._result.unknown.append(f"type of {name}")
         return there.type if there else known.text or ""
 

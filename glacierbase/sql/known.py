@@ -181,7 +181,7 @@ def known_type(text: str | None) -> str | None:
     """Return a type of Spark in one spelling, or None where it is not supported."""
     try:
         return types_of(text, SPARK.name)[0] if text else None
-    except (UnsupportedClause, RecursionError):  # A type may be nested as deep as its file is long.
+    except UnsupportedClause:
         return None
 
 
@@ -269,7 +269,7 @@ def _column(part: ColumnClause) -> KnownColumn:
 def _known(text: str | None, required: bool, comment: str | None, default: str | None = None) -> KnownColumn:
     try:
         fields = {field.name: _known(*field[1:]) for field in fields_of(text or "")}
-    except (UnsupportedClause, RecursionError):  # A type may be nested as deep as its file is long.
+    except UnsupportedClause:
         return KnownColumn(text, required, comment, default, None)
     return KnownColumn(text, required, comment, default, fields)
 

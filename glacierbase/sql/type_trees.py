@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from glacierbase.sql.column_types import canonical
+from glacierbase.sql.column_types import canonical, type_cursor
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SPARK
 
@@ -43,7 +43,7 @@ def type_tree(text: str) -> TypeTree:
     Raises:
         UnsupportedClause: the type has a form that is not supported.
     """
-    cursor = Cursor(text, SPARK.name)
+    cursor = type_cursor(text, SPARK.name)
     tree = _read(cursor)
     if cursor.word() or cursor.unread:
         raise UnsupportedClause(f"the type {text}")

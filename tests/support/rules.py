@@ -26,7 +26,8 @@ FACTS = Facts(
     unmanaged=[("lake.raw.*", "ingestion merges its schema")],
     repeatables=(("VIEW", ("lake", "a", "daily_orders"), "daily_orders"),),
 )
-_OF_FORMAT = {
+FACTS_OF = {
+    "iceberg": FACTS,
     "delta": replace(FACTS, formats={"spark_catalog": "delta"}),
     "hudi": replace(FACTS, formats={"spark_catalog": "hudi"}),
     "snowflake": Facts(engine="snowflake"),
@@ -83,4 +84,4 @@ def options_of(rule: Rule) -> LintOptions:
 
 def facts_of(rule: Rule) -> Facts:
     """Return the facts of a project with tables that the rule is about."""
-    return next((facts for name, facts in _OF_FORMAT.items() if rule.formats == {name}), FACTS)
+    return next((facts for name, facts in FACTS_OF.items() if rule.formats == {name}), FACTS)

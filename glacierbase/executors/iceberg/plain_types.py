@@ -25,7 +25,7 @@ def why_no_plain_type(text: str | None) -> str | None:
         return "a column without a type"
     try:
         tree = type_tree(text)
-    except (UnsupportedClause, RecursionError):
+    except UnsupportedClause:
         return f"the type {text}"
     return next(_reasons(tree), None)
 

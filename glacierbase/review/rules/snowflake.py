@@ -403,7 +403,7 @@ def _type(text: str | None) -> _Type | None:
     """Return a type of Snowflake; None where it is not supported, or a parameter of the account decides its meaning."""
     try:
         spellings = types_of(text or "", SNOWFLAKE.name)
-    except (UnsupportedClause, RecursionError):
+    except UnsupportedClause:
         return None
     name, _, rest = spellings[0].partition("(")
     numbers = rest.rstrip(")").split(",") if rest else []

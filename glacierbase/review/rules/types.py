@@ -259,7 +259,7 @@ def _refused(text: str) -> tuple[str, str] | None:
     if _NESTED.match(text.lower().lstrip()):
         try:
             inside = [_refused(field.type) for field in fields_of(text)]
-        except (UnsupportedClause, RecursionError):
+        except UnsupportedClause:
             return None
         return next(filter(None, inside), None)
     if word not in (*_SIMPLE, *_DECIMALS, *_CHARS, *_OTHERS):
