@@ -22,6 +22,7 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     TableAlreadyExistsError,
 )
+from pyiceberg.partitioning import PartitionSpec
 from pyiceberg.schema import Schema
 from pyiceberg.table import CommitTableRequest, Table
 
@@ -33,6 +34,7 @@ _STATUS: dict[type[Exception], int] = {
     CommitFailedException: 409,
 }
 _PATH = re.compile(r"/v1/namespaces(?:/([^/]+)(?:/tables(?:/([^/]+))?)?)?")
+_RENAME, _PROPERTIES = "/v1/tables/rename", re.compile(r"/v1/namespaces/([^/]+)/properties")
 
 
 class PythonCatalog:
@@ -57,6 +59,12 @@ class PythonCatalog:
             with self._lock:
                 if method == "GET" and path.endswith("/tables"):
                     answer: Any = self._listed(path.split("/")[3])
+                elif method == "GET" and path == "/v1/namespaces":
+                    answer = {"namespaces": [] if "parent" in url else self.catalog.list_namespaces()}
+                elif path == _RENAME:
+                    answer = self._rename(**json.loads(body))
+                elif changed := _PROPERTIES.fullmatch(path):
+                    answer = self._update(changed[1], **json.loads(body))
                 else:
                     answer = self._answer(method, *map(unquote, found.groups("")), body) if found else None
         except tuple(_STATUS) as error:
@@ -81,7 +89,16 @@ class PythonCatalog:
             return self.catalog.drop_namespace(namespace)
         if namespace:
             return {"namespace": [namespace], "properties": self.catalog.load_namespace_properties(namespace)}
-        return self.catalog.create_namespace(tuple(json.loads(body)["namespace"]))
+        request = json.loads(body)
+        return self.catalog.create_namespace(tuple(request["namespace"]), request["properties"]) or request
+
+    def _rename(self, source: Any, destination: Any) -> None:
+        old, new = ((*name["namespace"], name["name"]) for name in (source, destination))
+        self.catalog.rename_table(old, new)
+
+    def _update(self, namespace: str, removals: Any, updates: Any) -> Any:
+        summary = self.catalog.update_namespace_properties(namespace, set(removals), updates)
+        return {"updated": summary.updated, "removed": summary.removed, "missing": summary.missing}
 
     def _listed(self, namespace: str) -> Any:
         names = self.catalog.list_tables(namespace)
@@ -91,7 +108,8 @@ class PythonCatalog:
         if request["stage-create"]:
             raise NotImplementedError("Stage create is not supported")
         name, schema = (namespace, request["name"]), Schema.model_validate(request["schema"])
-        return _loaded(self.catalog.create_table(name, schema, properties=request["properties"]))
+        spec = PartitionSpec.model_validate(request["partition-spec"])
+        return _loaded(self.catalog.create_table(name, schema, partition_spec=spec, properties=request["properties"]))
 
     def _commit(self, name: tuple[str, str], request: CommitTableRequest) -> Any:
         answer = self.catalog.commit_table(self.catalog.load_table(name), request.requirements, request.updates)

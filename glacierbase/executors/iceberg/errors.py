@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from shlex import quote
 from typing import Any
@@ -42,6 +42,8 @@ _KINDS: dict[str, type[EngineError]] = {
 _LONGEST = 300
 # SQLite's error if another connection locks the file for longer than the busy time-out.
 _LOCKED = "database is locked"
+# Refusals of a request, for some of which PyIceberg has no class.
+_REFUSED = (404, 409)
 # The answers of a server that has too much to do.
 _BUSY = (429, 503)
 # What PyIceberg sends without a token.
@@ -88,7 +90,9 @@ def _mapped(error: Exception) -> EngineError:
     kind = next((_KINDS[name] for name in classes if name in _KINDS), OutcomeUnknown)
     if _EMPTY_CATALOG.search(text):
         kind = TableNotFound
-    response = _refusal(error)
+    if kind is OutcomeUnknown and _response(error, _REFUSED) is not None:
+        kind = StatementRefused
+    response = _response(error, (401, 403, *_BUSY))
     if response is None:
         return kind(type(innermost).__name__, message)
     meaning, hint = _meaning(response)
@@ -96,11 +100,11 @@ def _mapped(error: Exception) -> EngineError:
     return kind(type(innermost).__name__, message, hint=hint)
 
 
-def _refusal(error: BaseException | None) -> Any:
-    """Return the answer of an HTTP server that refused a login or a request; None for other errors."""
+def _response(error: BaseException | None, statuses: Collection[int]) -> Any:
+    """Return the answer of an HTTP server that an error comes from, if it has one of these statuses; None for other errors."""
     while error is not None:
         response = getattr(error, "response", None)
-        if getattr(response, "status_code", None) in (401, 403, *_BUSY):
+        if getattr(response, "status_code", None) in statuses:
             return response
         error = error.__cause__
     return None

@@ -12,6 +12,7 @@ from zlib import error as zlib_error
 
 from pyiceberg.catalog import Catalog
 from pyiceberg.exceptions import ValidationError
+from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.serializers import ToOutputFile
 from pyiceberg.table import Table
 from pyiceberg.table.metadata import TableMetadataV3
@@ -150,6 +151,19 @@ class Guarded(Catalog):  # type: ignore[misc]
         response = super().commit_table(table, requirements, updates)
         check_implementations(response.metadata.properties, f"the table with the metadata {response.metadata_location}")
         return response
+
+
+class NoFiles(FileIO):  # type: ignore[misc]
+    """Refuse every file."""
+
+    def new_input(self, location: str) -> InputFile:
+        raise FileNotFoundError(location)
+
+    def new_output(self, location: str) -> OutputFile:
+        raise PermissionError(location)
+
+    def delete(self, location: str | InputFile | OutputFile) -> None:
+        raise PermissionError(str(location))
 
 
 class _Version3(TableMetadataV3):  # type: ignore[misc]

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import os
 import pwd
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from typing import Any
 
@@ -75,6 +75,22 @@ class Lakes:
     def in_doubt(self) -> bool:
         """Whether an error of the statement leaves open what it changed."""
         return any(opened.in_doubt for opened in self._opened.values())
+
+    @contextmanager
+    def sending(self, is_there: Callable[[], bool]) -> Iterator[None]:
+        """Send a change in the block. A refusal leaves its outcome open where its effect is there: it may have been sent twice.
+
+        Args:
+            is_there: returns whether the catalog shows the effect, which it did not before.
+        """
+        try:
+            with mapped():
+                yield
+        except StatementRefused as error:
+            with mapped():
+                if not self.in_doubt or not is_there():
+                    raise
+            raise sent_twice(error) from error
 
     def place(self, name: Name) -> tuple[Any, Identifier]:
         """Return the catalog of a table or a view, and its name there.
@@ -178,6 +194,11 @@ class Lakes:
         """Close the connections."""
         for opened in self._opened.values():
             opened.close()
+
+
+def sent_twice(error: StatementRefused) -> OutcomeUnknown:
+    """Return the error for a change that was refused although its effect is there."""
+    return OutcomeUnknown(error.error_class, f"{error.message}; its effect is there, so it may have been sent twice")
 
 
 def spark_user() -> str:

@@ -14,7 +14,6 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     TableAlreadyExistsError,
 )
-from pyiceberg.io import FileIO, InputFile, OutputFile
 from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
 from pyiceberg.table import CommitTableResponse, Table
 from pyiceberg.table.metadata import TableMetadata, new_table_metadata
@@ -23,7 +22,7 @@ from pyiceberg.table.update import update_table_metadata
 
 from glacierbase.errors import NotPlain
 from glacierbase.executors.iceberg.executor import IcebergSession
-from glacierbase.executors.iceberg.guard import Guarded
+from glacierbase.executors.iceberg.guard import Guarded, NoFiles
 from glacierbase.executors.iceberg.lakes import Lakes
 from glacierbase.executors.iceberg.metadata import with_shared_parts
 from glacierbase.model.catalog import Catalog as ConfiguredCatalog
@@ -36,19 +35,6 @@ _Identifier = tuple[str, ...]
 _LOCATION = "memory://copy"
 # Namespaces with their properties, and tables.
 MemoryContent: TypeAlias = tuple[dict[_Identifier, dict[str, str]], dict[_Identifier, Table]]
-
-
-class NoFiles(FileIO):  # type: ignore[misc]
-    """Refuse every file."""
-
-    def new_input(self, location: str) -> InputFile:
-        raise FileNotFoundError(location)
-
-    def new_output(self, location: str) -> OutputFile:
-        raise PermissionError(location)
-
-    def delete(self, location: str | InputFile | OutputFile) -> None:
-        raise PermissionError(str(location))
 
 
 class MemoryCatalog(Guarded, MetastoreCatalog):  # type: ignore[misc]

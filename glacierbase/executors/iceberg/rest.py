@@ -59,8 +59,9 @@ _PORTS = {"http": 80, "https": 443}
 # Answers after which a request may succeed. PyIceberg repeats a request after a refused token only.
 _BUSY = (429, 500, 502, 503, 504)
 # Answers that prove that the request had no effect: the errors of the client, and that of a server without such a request. A
-# proxy may answer 408 in place of the server.
-_WITHOUT_EFFECT = frozenset((*range(400, 500), 501)) - {408}
+# proxy may answer 408 in place of the server. One that sends a change a second time, because the first answer was lost, gets 404
+# or 409 where the first one took effect.
+_WITHOUT_EFFECT = frozenset((*range(400, 500), 501)) - {404, 408, 409}
 _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.1, 5.0
 # The waits before a read is repeated whose connection the server closed before it had answered.
 _RESET_PAUSES_SECONDS = (0.1, 0.2, 0.4)

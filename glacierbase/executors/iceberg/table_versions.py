@@ -79,7 +79,9 @@ class TableVersions(ShapeReader):
         Raises:
             ConfigurationError, EngineError: as for `read`.
         """
-        from glacierbase.executors.iceberg.ddl.shown import is_done, is_set  # Only a lost statement needs them.
+        # Only a lost statement needs them.
+        from glacierbase.executors.iceberg.ddl.namespaces import is_set
+        from glacierbase.executors.iceberg.ddl.shown import is_done
 
         first, *levels = name_parts(before.table)
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Callable, Iterator, Mapping
+from itertools import pairwise
 from typing import Any, Literal, TypeAlias
 
 from pyiceberg.exceptions import CommitFailedException
+from pyiceberg.table import Table
 from pyiceberg.table import Transaction as _Transaction
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.refs import MAIN_BRANCH
@@ -32,8 +34,10 @@ from pyiceberg.table.update import (
 
 from glacierbase.errors import CommitConflict, NotPlain, StatementRefused
 from glacierbase.executors.iceberg.errors import mapped
-from glacierbase.executors.iceberg.lakes import CUTS, Lakes
+from glacierbase.executors.iceberg.guard import NoFiles
+from glacierbase.executors.iceberg.lakes import CUTS, Lakes, sent_twice
 from glacierbase.executors.iceberg.plain_tables import why_unreadable
+from glacierbase.executors.iceberg.versions import metadata_in
 from glacierbase.sql.statement import ParsedStatement
 
 # Stages the changes of a statement in a transaction.
@@ -41,6 +45,8 @@ Stage: TypeAlias = Callable[["Transaction", ParsedStatement], None]
 # Iceberg's default of `commit.retry.num-retries` is 4 repetitions, and of `commit.retry.min-wait-ms` 100.
 _ATTEMPTS = 5
 _FIRST_PAUSE_SECONDS = 0.1
+# The newest versions of a table that are compared; each is a file to read.
+_MOST_VERSIONS = 10
 
 
 class _Unchanged(ValidatableTableRequirement):  # type: ignore[misc]
@@ -134,25 +140,83 @@ def _check_place(metadata: TableMetadata) -> None:
         raise NotPlain(f"PyIceberg does not write to the location {place}")
 
 
+def files_of(table: Any) -> list[str]:
+    """Return the locations of the metadata files of a table, oldest first, as far as the table lists them."""
+    return [*(entry.metadata_file for entry in table.metadata.metadata_log), table.metadata_location]
+
+
+def metadata_at(table: Any, file: str) -> TableMetadata:
+    """Return the metadata of a table in one of its files."""
+    return table.metadata if file == table.metadata_location else metadata_in(table, file)
+
+
+def has_commit(table: Any, base: str, statement: ParsedStatement, stage: Stage) -> bool:
+    """Return whether a commit to a table made of a version what the statement makes of it, also where nothing names the statement.
+
+    The statement is staged without files on each version since the base, and the result compared with the next version.
+
+    Args:
+        table: as it was just loaded.
+        base: the location of the metadata file of the oldest version.
+    """
+    files = files_of(table)[-_MOST_VERSIONS:]
+    if base not in files:
+        return False
+    versions = [metadata_at(table, file) for file in files[files.index(base) :]]
+    for old, new in pairwise(versions):
+        transaction = Transaction(Table(table.name(), old, "", NoFiles(), table.catalog))
+        try:
+            stage(transaction, statement)
+        except (StatementRefused, OSError):  # Not possible in that version, or only with files.
+            continue
+        if transaction._updates and _content(transaction.table_metadata) == _content(new):
+            return True
+    return False
+
+
+def _content(metadata: TableMetadata) -> tuple[Any, ...]:
+    """Return what a plain statement may change, without ids that the catalog assigns."""
+    schema = metadata.schema()
+    return (
+        schema.as_struct(), set(schema.identifier_field_ids), metadata.spec().fields, metadata.sort_order().fields,
+        metadata.location, metadata.properties, metadata.refs, metadata.format_version,
+    )  # fmt: skip
+
+
 def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None:
     """Make all changes of a statement in one commit; in none if nothing changes.
 
     Raises:
         TableNotFound: there is no such table.
         StatementRefused: the table does not admit a change, or every attempt met the commit of another writer.
-        OutcomeUnknown: the answer to the commit was lost.
+        OutcomeUnknown: the answer to the commit was lost, or the table does not admit the change after a commit was refused.
     """
-    for attempt in range(1, _ATTEMPTS + 1):
-        transaction = Transaction(lakes.table(statement.targets[0]))
-        _check_readable(transaction.table_metadata.properties)
-        stage(transaction, statement)
-        _check_place(transaction.table_metadata)
+    refused: StatementRefused | None = None
+    base = ""
+    for attempt in range(_ATTEMPTS + 1):
+        table = lakes.table(statement.targets[0])
+        if refused and lakes.in_doubt and has_commit(table, base, statement, stage):
+            return  # The change was sent twice.
+        transaction, base = Transaction(table), base or table.metadata_location
+        try:
+            _check_readable(transaction.table_metadata.properties)
+            stage(transaction, statement)
+            _check_place(transaction.table_metadata)
+        except StatementRefused as error:
+            if refused and lakes.in_doubt:  # The table does not admit the change any more, which may be there.
+                raise sent_twice(error) from refused
+            raise
+        if refused and transaction._updates and (attempt == _ATTEMPTS or not isinstance(refused, CommitConflict)):
+            raise refused
         transaction.require_unchanged()
         try:
             with mapped():
                 lakes.wrote(transaction.commit_transaction())
             return
-        except CommitConflict:
-            if attempt == _ATTEMPTS:
+        except StatementRefused as error:
+            is_last = attempt == _ATTEMPTS - 1
+            if not lakes.in_doubt and (is_last or not isinstance(error, CommitConflict)):
                 raise
-            time.sleep(_FIRST_PAUSE_SECONDS * 2 ** (attempt - 1) * random.uniform(1, 1.1))
+            refused = error
+            if not is_last:
+                time.sleep(_FIRST_PAUSE_SECONDS * 2**attempt * random.uniform(1, 1.1))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -18,7 +19,8 @@ def create_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
     try:
         with mapped():
             if not catalog.namespace_exists(path):
-                catalog.create_namespace(path, {"owner": spark_user(), **properties_set_by(statement)})
+                with lakes.sending(lambda: not statement.options.if_not_exists and catalog.namespace_exists(path)):
+                    catalog.create_namespace(path, {"owner": spark_user(), **properties_set_by(statement)})
                 return
     except StatementRefused as error:
         if error.error_class != "NamespaceAlreadyExistsError":
@@ -33,7 +35,7 @@ def alter_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
     name = _named(statement)
     catalog, path = lakes.namespace(name)
     try:
-        with mapped():
+        with lakes.sending(lambda: is_set(statement, catalog.load_namespace_properties(path))):
             catalog.update_namespace_properties(path, updates=properties_set_by(statement))
     except TableNotFound as error:
         raise _not_found(name) from error
@@ -54,7 +56,8 @@ def drop_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
             if inside := _inside(catalog, path):
                 what = f"Namespace {name.recorded} is not empty. Contains {inside}."
                 raise StatementRefused("NamespaceNotEmptyException", what)
-            catalog.drop_namespace(path)
+            with lakes.sending(lambda: not catalog.namespace_exists(path)):
+                catalog.drop_namespace(path)
     except TableNotFound as error:
         if not statement.options.if_exists:
             raise _not_found(name) from error
@@ -64,6 +67,11 @@ def _named(statement: ParsedStatement) -> Name:
     if statement.namespace is None:
         raise NotPlain("the name of the namespace is computed")
     return statement.namespace
+
+
+def is_set(statement: ParsedStatement, properties: Mapping[str, str]) -> bool:
+    """Return whether a namespace has the properties that a statement sets."""
+    return properties_set_by(statement).items() <= properties.items()
 
 
 def properties_set_by(statement: ParsedStatement) -> dict[str, str]:

@@ -54,7 +54,8 @@ def create_table(lakes: Lakes, statement: ParsedStatement, *, replaces: bool = F
             properties = properties_of(lakes, statement, OF_NEW_TABLES if catalog.adds_properties else {})
             spec = spec_of(statement, schema)
             create = catalog.new_replacement if replaces else catalog.new_table
-            create(identifier, schema, statement.options.location, spec, properties)
+            with lakes.sending(lambda: not statement.options.if_not_exists and catalog.table_exists(identifier)):
+                create(identifier, schema, statement.options.location, spec, properties)
     except StatementRefused as error:
         if error.error_class == "NoSuchNamespaceError":
             raise _no_namespace(identifier) from error
@@ -70,7 +71,10 @@ def drop_table(lakes: Lakes, statement: ParsedStatement) -> None:
     catalog, identifier = lakes.place(name)
     try:
         with mapped():
-            catalog.drop_table(identifier)
+            if not catalog.table_exists(identifier):
+                raise table_not_found(name)
+            with lakes.sending(lambda: not catalog.table_exists(identifier)):
+                catalog.drop_table(identifier)
     except TableNotFound as error:
         if not statement.options.if_exists:
             raise table_not_found(name) from error
@@ -87,7 +91,8 @@ def rename_table(lakes: Lakes, statement: ParsedStatement) -> None:
                 raise table_not_found(name)
             if not catalog.namespace_exists(to[:-1]):
                 raise _no_namespace(to)
-            catalog.rename_table(identifier, to)
+            with lakes.sending(lambda: not catalog.table_exists(identifier)):
+                catalog.rename_table(identifier, to)
     except StatementRefused as error:
         if error.error_class == "TableAlreadyExistsError":
             raise already_exists(new) from error
