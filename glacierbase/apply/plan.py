@@ -220,7 +220,7 @@ def _not_resumed(planned: Planned, compiled: Compiled) -> Iterator[GlacierbaseEr
 
 
 def check_statements(plan: Plan, catalog: Catalog | None) -> None:
-    """Refuse a file with a statement to run that holds a secret, that the engine would misread, or that the catalog file does not allow.
+    """Refuse a file with a statement to run that holds a secret, is misread by the engine, or needs what the catalog file lacks.
 
     Completed statements may be such.
 

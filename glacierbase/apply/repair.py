@@ -179,7 +179,9 @@ def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:
 
 
 def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0) -> None:
-    """Record that the history of environment `was` belongs to this environment, which was renamed or cloned.
+    """Record that the history of environment `was` belongs to this environment, which was renamed, cloned, restored or moved.
+
+    History and lock that were made in another catalog are given files of their own.
 
     Raises:
         HistoryDisagrees: the history belongs to another environment.
@@ -194,6 +196,7 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
             )
         with locked(opened, state, lock_timeout, environment=was) as held:
             change.make(done, lambda: held.recorder.append(environment_accepted(was, reason)))
+            held.store.own_files()
 
 
 def _cases(opened: OpenCatalog, history: History, keys: Collection[Key]) -> tuple[RepairCase, ...]:

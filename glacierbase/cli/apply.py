@@ -155,7 +155,7 @@ def plan(options: CommandOptions, output: str | None, **selection: Any) -> None:
 @click.option(
     "--environment-was",
     metavar="OLD",
-    help="Accept a history of environment OLD, which was renamed or cloned.",
+    help="Accept a history of environment OLD: renamed, cloned or moved.",
 )
 @click.option("--engine-stopped", is_flag=True, help="Confirm that the lost run's engine has stopped; recorded.")
 @with_lock_timeout

@@ -11,6 +11,7 @@ from glacierbase.history.lockrow import describe_holder, fence_of, living_fence,
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History, check_environment, check_head, check_renamed, fold
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 
 
@@ -79,6 +80,12 @@ def _check_other_histories(target: Target, store: Store) -> None:
 
 def _warnings(catalog: Catalog, history: History, row: LockRow | None, store: Store) -> Iterator[str]:
     lease = catalog.store.lease_seconds
+    if history.events and (other := store.other_catalog()):
+        accept = command("repair", "--environment-was", history.events[-1].environment, reason=True)
+        yield (
+            f"history and lock of {catalog.name} were made in another catalog ({other}), which may need the same files: none"
+            f" is deleted until `{accept}` gives them files of their own"
+        )
     if row is not None and living_fence(row, lease, store) and overdue_by(row, lease, store) > timedelta(0):
         yield (
             f"the lease of the run that holds the lock of {catalog.name} is over by this machine's clock, which may"

@@ -119,13 +119,10 @@ def _checked_history(target: Target, engine: Engine) -> Check:
 def _summary(target: Target, store: Store) -> str:
     state = read_history(target.catalog, store, store.read_lock())
     events, row = state.history.events, state.lock
-    if row is None:
-        return (
-            "; ".join((f"{len(events)} events", *state.warnings))
-            if events
-            else "none yet; the first migrate creates it"
-        )
-    return f"{len(events)} events, {describe_holder(row) if is_held(row) else 'the lock is free'}"
+    if row is None and not events:
+        return "none yet; the first migrate creates it"
+    lock = "" if row is None else f", {describe_holder(row) if is_held(row) else 'the lock is free'}"
+    return "; ".join((f"{len(events)} events{lock}", *state.warnings))
 
 
 def _examine_store(opened: OpenCatalog) -> Iterator[Check]:

@@ -280,7 +280,7 @@ class Project:
                 (the file ends here), `edited` (an applied file's new checksum), `removed` (a file deleted on purpose);
                 `withdrawn` (no statement took effect in any environment), which returns a result for each environment.
             reason: why; recorded, and required to record anything.
-            environment_was: accept a history of this environment: the environment was renamed, or the tables were cloned.
+            environment_was: accept a history of this environment: it was renamed, cloned, restored or moved.
             engine_stopped: confirm that the engine of the lost run has stopped; recorded.
             dry_run: record nothing; return what is known of the versions, unless the decision would be refused.
             lock_timeout: seconds to wait while another run holds the lock.

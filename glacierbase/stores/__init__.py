@@ -7,6 +7,7 @@ lock. Every implementation passes `tests/engines/contract/`.
 - `sql`: through the SQL of an executor.
 - `iceberg/`: through PyIceberg, without an engine.
 - `tables`: names, columns and properties of the two tables; checks that they are readable.
+- `origin`: the catalog to which the two tables belong, without which no file of them is deleted.
 - `bounded`: a store whose calls end within a time limit.
 - `live`: read the shapes of users' tables, through PyIceberg or the engine.
 """
@@ -93,6 +94,18 @@ class Store(Protocol):
     def lock_rows(self) -> tuple[LockRow, ...] | None:
         """Return the rows of the lock table, unchecked, or None if there is no lock table."""
 
+    def other_catalog(self) -> str | None:
+        """Return the catalog in which history or lock was made, if that is another one: it may need the same files.
+
+        Until `own_files` was called, no file of the tables is then deleted, whatever is written or compacted.
+        """
+
+    def own_files(self) -> None:
+        """Let history and lock share no file with tables of other catalogs. No event is lost or changed.
+
+        Called under the lock. Where the files cannot be replaced, none of them is ever deleted.
+        """
+
     def has_namespace(self) -> bool:
         """Return whether the namespace of the tables exists."""
 
@@ -104,13 +117,15 @@ class Store(Protocol):
         """
 
     def drop(self, *, namespace: bool) -> None:
-        """Remove both tables and their files; with `namespace` also the namespace, which must then be empty."""
+        """Remove both tables, which this process made, and their files; with `namespace` also the namespace, then empty."""
 
     def append(self, events: Sequence[Event]) -> None:
         """Append the events in one commit."""
 
     def compact(self) -> None:
         """Compact both tables, one commit each, and delete the files that only their older snapshots reference.
+
+        Files of tables that belong to another catalog are left: see `other_catalog`.
 
         Called under the lock. No event is lost or changed, wherever it is interrupted and whatever is written meanwhile.
         """

@@ -59,6 +59,13 @@ class BoundedStore:
         rows: tuple[LockRow, ...] | None = self._call("lock_rows")
         return rows
 
+    def other_catalog(self) -> str | None:
+        other: str | None = self._call("other_catalog")
+        return other
+
+    def own_files(self) -> None:
+        self._call("own_files")
+
     def has_namespace(self) -> bool:
         return bool(self._call("has_namespace"))
 

@@ -16,6 +16,7 @@ from glacierbase.model.names import snowflake_identifier, spark_identifier
 from glacierbase.run.clock import seconds
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.stores import LockRow
+from glacierbase.stores.origin import COLLECTS_GARBAGE, DELETES, TableOrigin, table_origin
 from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,
     catalog_of,
@@ -46,7 +47,7 @@ def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
         ConfigurationError: the name of a role or warehouse holds unprintable characters.
     """
     syntax = SYNTAX[catalog.dialect]
-    tables = Tables(syntax, catalog.store, catalog.name)
+    tables = Tables(syntax, catalog)
     names = {
         "database": syntax.quoted(catalog.store.catalog),
         "namespace": tables.namespace,
@@ -76,7 +77,7 @@ class SqlStore:
     def __init__(self, catalog: Catalog, session: Session, syntax: Syntax) -> None:
         self._session = session
         self._syntax = syntax
-        self._tables = Tables(self._syntax, catalog.store, catalog.name)
+        self._tables = Tables(self._syntax, catalog)
         self._clock: tuple[datetime, float] | None = None  # The server's time, and `seconds()` at that moment.
         self._known: dict[str, bool] = {}  # Whether a table existed when it was last read or created.
 
@@ -171,7 +172,21 @@ class SqlStore:
     def _has(self, table: str) -> bool:
         """Return whether the table exists with its properties. A query is sent only if the last read does not show it."""
         known = None if self._syntax.properties else self._known.get(table)
-        return self._exists(table) if known is None else known
+        if known is None:
+            known = self._exists(table)
+            if known and self._syntax.properties:
+                self._set(table, lambda properties: self._tables.origin(table).changes(properties))
+        return known
+
+    def _set(self, table: str, changes: Callable[[Mapping[str, str]], Mapping[str, str]]) -> None:
+        """Set the properties that `changes` returns for those of the table, unless they are set."""
+
+        def missing() -> Mapping[str, str]:
+            return changes(self._properties(table) or {})
+
+        if first := missing():
+            sql = self._syntax.set_properties.format(table, pairs(first))
+            ensure(lambda: self._session.execute(sql), lambda: not missing())
 
     def _make(self, table: str, sql: str) -> None:
         self._ensure(sql, lambda: self._exists(table))
@@ -203,12 +218,34 @@ class SqlStore:
         Raises:
             ConfigurationError: the table lacks properties that the lock depends on.
         """
+        properties = self._properties(table)
+        if properties is not None:
+            check_properties(table, self._syntax.properties, properties)
+        return properties is not None
+
+    def _properties(self, table: str) -> dict[str, str] | None:
+        """Return the properties of a table; None if it does not exist."""
         try:
             rows = self._session.query(self._syntax.show_properties.format(table))
         except TableNotFound:
-            return False
-        check_properties(table, self._syntax.properties, {str(key): str(value) for key, value in rows})
-        return True
+            return None
+        return {str(key): str(value) for key, value in rows if self._syntax.properties}
+
+    def other_catalog(self) -> str | None:
+        if self._syntax.properties:
+            for table in self._tables.both:
+                properties = self._properties(table)
+                if properties is not None and (other := self._tables.origin(table).other(properties)):
+                    return other
+        return None
+
+    def own_files(self) -> None:
+        """Let Iceberg delete no file of a table of another catalog: Spark's procedures delete the files that they replace."""
+        if self._syntax.properties:
+            shared = {DELETES: "false", COLLECTS_GARBAGE: "false"}
+            for table in self._tables.both:
+                made = self._tables.origin(table)
+                self._set(table, lambda now, made=made: {} if made.is_own(now) else made.properties | shared)  # type: ignore[misc]
 
     def append(self, events: Sequence[Event]) -> None:
         names = ", ".join(self._syntax.quoted(field.name) for field in fields(Event))
@@ -220,7 +257,10 @@ class SqlStore:
     def compact(self) -> None:
         tables, catalog = self._tables, self._syntax.quoted(self._tables.store.catalog)
         for sql in self._syntax.compact:
-            self._session.execute(sql.format(catalog=catalog, history=tables.history, lock=tables.lock))
+            self._session.execute(sql.format(catalog=catalog, history=tables.history))
+        for table in tables.both if self._syntax.expire else ():
+            if tables.origin(table).may_delete(self._properties(table) or {}):
+                self._session.execute(self._syntax.expire.format(catalog=catalog, table=table))
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         quoted = self._syntax.quoted
@@ -235,6 +275,9 @@ class SqlStore:
         return settle(change, self.read_lock, expected, new)
 
     def replace_rows(self, expected: Sequence[LockRow], new: LockRow) -> bool:
+        if self._syntax.properties:
+            for table in self._tables.both:  # Before the first commit, which nothing creates tables for here.
+                self._has(table)
         try:
             if expected:
                 self._collapse(new)
@@ -282,13 +325,15 @@ class Syntax:
         now: the expression for the server's clock in the same unit, if all runs share it; else empty.
         refresh: the statement that empties the engine's cache of a table, run before every read; empty without a cache.
         properties: the properties that the tables must have, whatever defaults the catalog has.
-        with_properties: the clause of CREATE TABLE that sets them.
+        with_properties: the clause of CREATE TABLE that sets properties.
+        set_properties: the statement that sets properties of a table.
         show_properties: the query for the (key, value) properties of a table.
         show_tables: the query for the tables of a namespace, with the name in the second column.
         show_namespace: the query that returns rows if the namespace exists.
         add_row: the statement that adds the row of a lock table which has none.
         purge: the clause of DROP TABLE that deletes the files.
-        compact: statements that compact the tables; none where the engine compacts them.
+        compact: statements that compact the history; none where the engine compacts tables.
+        expire: the statement that deletes the files which only older snapshots of a table reference; empty without one.
         grants: statements that grant the least rights to the role that migrates.
         proves_by_lease: as `Store.proves_by_lease`.
     """
@@ -300,18 +345,21 @@ class Syntax:
     refresh: str
     properties: Mapping[str, str]
     with_properties: str
+    set_properties: str
     show_properties: str
     show_tables: str
     show_namespace: str
     add_row: str
     purge: str
     compact: Sequence[str]
+    expire: str
     grants: Sequence[str]
     proves_by_lease: bool
 
-    def clause(self) -> str:
-        pairs = ", ".join(f"'{key}'='{value}'" for key, value in self.properties.items())
-        return self.with_properties.format(pairs)
+
+def pairs(properties: Mapping[str, str]) -> str:
+    """Return properties as Spark's SQL sets them."""
+    return ", ".join(f"{literal(key)}={literal(value)}" for key, value in properties.items())
 
 
 SYNTAX = {
@@ -323,6 +371,7 @@ SYNTAX = {
         refresh="REFRESH TABLE {}",
         properties=ICEBERG_PROPERTIES,
         with_properties="USING iceberg TBLPROPERTIES ({})",
+        set_properties="ALTER TABLE {} SET TBLPROPERTIES ({})",
         show_properties="SHOW TBLPROPERTIES {}",
         show_tables="SHOW TABLES IN {}",
         show_namespace="DESCRIBE NAMESPACE {namespace}",
@@ -335,12 +384,8 @@ SYNTAX = {
         compact=[
             "REFRESH TABLE {history}",
             "CALL {catalog}.system.rewrite_data_files(table => '{history}', options => map('rewrite-all', 'true'))",
-            *(
-                f"CALL {{catalog}}.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '9999-12-31',"
-                " retain_last => 1)"
-                for table in ("{history}", "{lock}")
-            ),
         ],
+        expire="CALL {catalog}.system.expire_snapshots(table => '{table}', older_than => TIMESTAMP '9999-12-31', retain_last => 1)",
         grants=[],
         proves_by_lease=False,
     ),
@@ -353,6 +398,7 @@ SYNTAX = {
         refresh="",
         properties={},
         with_properties="",
+        set_properties="",
         show_properties="SELECT 1 FROM {} LIMIT 0",
         show_tables="SHOW TERSE TABLES IN SCHEMA {}",
         show_namespace="SELECT 1 FROM {catalog}.INFORMATION_SCHEMA.SCHEMATA WHERE SCHEMA_NAME = UPPER({name})",
@@ -360,6 +406,7 @@ SYNTAX = {
         add_row="INSERT INTO {lock} ({names}) SELECT {values} FROM ({row}) AS made WHERE NOT EXISTS (SELECT 1 FROM {lock})",
         purge="",
         compact=[],
+        expire="",
         # https://docs.snowflake.com/en/user-guide/security-access-control-privileges
         grants=[
             "GRANT USAGE ON WAREHOUSE {warehouse} TO ROLE {role}",
@@ -378,8 +425,27 @@ class Tables:
     """The two tables of one catalog: their names, and the SQL that creates them."""
 
     syntax: Syntax
-    store: StoreOptions
-    name: str
+    catalog: Catalog
+
+    @property
+    def store(self) -> StoreOptions:
+        return self.catalog.store
+
+    @property
+    def name(self) -> str:
+        return self.catalog.name
+
+    @property
+    def both(self) -> tuple[str, str]:
+        return self.history, self.lock
+
+    def origin(self, table: str) -> TableOrigin:
+        return table_origin(self.catalog, (history_name if table == self.history else lock_name)(self.name))
+
+    def _clause(self, table: str) -> str:
+        if not self.syntax.properties:
+            return self.syntax.with_properties
+        return self.syntax.with_properties.format(pairs({**self.syntax.properties, **self.origin(table).properties}))
 
     @property
     def namespace(self) -> str:
@@ -401,11 +467,11 @@ class Tables:
 
     def create_history(self) -> str:
         columns = ",\n  ".join(f"{self.syntax.quoted(field.name)} {self._type(field)}" for field in fields(Event))
-        return f"CREATE TABLE IF NOT EXISTS {self.history} (\n  {columns}\n) {self.syntax.clause()}".rstrip()
+        return f"CREATE TABLE IF NOT EXISTS {self.history} (\n  {columns}\n) {self._clause(self.history)}".rstrip()
 
     def create_lock(self, free: LockRow) -> str:
         """Return the SQL that creates the lock table with its row in one commit."""
-        clause = f"{self.syntax.clause()} ".lstrip()
+        clause = f"{self._clause(self.lock)} ".lstrip()
         return f"CREATE TABLE IF NOT EXISTS {self.lock} {clause}AS {self._selected(free)}"
 
     def add_row(self, free: LockRow) -> str:

@@ -30,8 +30,6 @@ ICEBERG_PROPERTIES = {
     "commit.retry.num-retries": "0",
     "write.distribution-mode": "none",
     "write.update.distribution-mode": "none",
-    "write.metadata.delete-after-commit.enabled": "true",
-    "write.metadata.previous-versions-max": "20",
 }
 
 _HISTORY, _LOCK = "history_", "lock_"

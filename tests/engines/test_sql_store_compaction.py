@@ -176,3 +176,29 @@ def test_a_table_that_is_not_there_when_it_is_read_again_is_none(tables: Tables)
     store._session.execute = fails_once  # type: ignore[method-assign]
     assert store.read_lock() is None
     assert failed
+
+
+def test_in_a_clone_no_file_of_the_original_is_deleted(tables: Tables) -> None:
+    """The tables are registered in another namespace, and written there by more commits than Iceberg keeps metadata files."""
+    lake, namespace = tables.lake, f"{tables.namespace}_clone"
+    lake.executor.open_session().execute(f"CREATE NAMESPACE lake.{namespace}")
+    for table in BOTH:
+        [[*_, metadata]] = lake.rows(
+            f"SELECT max_by(file, timestamp) FROM lake.{tables.namespace}.{table}.metadata_log_entries"
+        )
+        register = f"CALL lake.system.register_table(table => '{namespace}.{table}', metadata_file => '{metadata}')"
+        lake.executor.open_session().execute(register)
+    before = {path: path.read_bytes() for table in BOTH for path in tables.files(table)}
+    catalog = replace(lake.catalog, store=replace(lake.catalog.store, namespace=namespace))
+    clone = open_store(catalog, lake.executor)
+    assert clone.other_catalog()
+    for is_accepted in (False, True):
+        clone.create(tables.row)
+        for number in range(5, 7 if is_accepted else 24):
+            clone.append([event(number)])
+        clone.compact()
+        clone.own_files()
+    assert clone.other_catalog() is None
+    assert {path: path.read_bytes() for path in before} == before
+    assert numbers(tables.open()) == [1, 2, 3, 4]
+    assert tables.open().read_lock() == tables.row

@@ -182,6 +182,12 @@ class MemoryStore:
             return self._tables.rows[self._name]
         return (self._tables.locks[self._name],) if self._name in self._tables.locks else None
 
+    def other_catalog(self) -> str | None:
+        """Return None: the rows are not in files that another catalog may need."""
+
+    def own_files(self) -> None:
+        """Do nothing."""
+
     def has_namespace(self) -> bool:
         return self._name in self._tables.histories
 

@@ -20,3 +20,9 @@ class GlueCatalog(Guarded, _GlueCatalog):  # type: ignore[misc]
         except REFUSED:
             identifier = (glue_table["DatabaseName"], glue_table["Name"])
             return self.kept_table(identifier, glue_table["Parameters"][METADATA_LOCATION])
+
+    def _get_glue_table(self, *arguments: Any) -> Any:
+        """Note the account and the region that answer. A profile of AWS or the environment may choose them."""
+        answer = super()._get_glue_table(*arguments)
+        self.server = f"{answer.get('CatalogId', '')} {self.glue.meta.region_name}"
+        return answer

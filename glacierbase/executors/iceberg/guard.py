@@ -81,10 +81,12 @@ class Guarded(Catalog):  # type: ignore[misc]
         statement: the tag of the statement that commits; None for commits of history and lock.
         notes_changes: whether `in_doubt` is False until a change is sent.
         in_doubt: whether an error of the statement leaves open what it changed.
+        server: what the server adds to the catalog's address; empty where it adds nothing, or nothing was read yet.
         adds_properties: whether this catalog, not its server, adds the properties of new tables, and applies updates.
     """
 
     adds_properties = True
+    server = ""
 
     commit_seconds: float | None = None
     statement: str | None = None

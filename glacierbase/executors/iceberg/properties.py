@@ -18,7 +18,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.model.catalog import Catalog
 
 # By `type`, or by `catalog-impl`. https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration
-_KINDS = {
+KINDS = {
     "rest": "rest",
     "org.apache.iceberg.rest.RESTCatalog": "rest",
     "glue": "glue",
@@ -201,7 +201,7 @@ def _opening(name: str, conf: Mapping[str, str]) -> Opening:
 def _kind(implementation: str, settings: dict[str, str]) -> str:
     """Return the kind of the catalog, and remove the properties that declare it from `settings`."""
     named = settings.pop("catalog-impl", None) or settings.pop("type", "hive").lower()
-    kind = _KINDS.get(named, "")
+    kind = KINDS.get(named, "")
     if kind not in _SPARK_CATALOGS.get(implementation, ()):
         declared = f"{implementation} of {named}" if implementation else "not declared in sparkConf"
         raise ValueError(f"it is {declared}")
@@ -236,6 +236,11 @@ def _translated(kind: str, settings: Mapping[str, str]) -> dict[str, str]:
         elif not _is_one_of(_HARMLESS, kind, key) and value not in _UNDERSTOOD.get(key, ()):
             raise ValueError(f"PyIceberg does not support {key}")
     return properties
+
+
+def is_harmless(key: str) -> bool:
+    """Return whether a property of a catalog of any kind decides neither where its tables are nor who may read them."""
+    return re.fullmatch(_HARMLESS["all"], key) is not None
 
 
 def _is_one_of(patterns: Mapping[str, str], kind: str, key: str) -> bool:
@@ -359,7 +364,7 @@ def extra_of(catalog: Catalog) -> str | None:
     """Return the extra of glacierbase with PyIceberg's client for the catalog of history and lock, or None if it needs none."""
     prefix = f"spark.sql.catalog.{catalog.store.catalog}."
     conf = {key.removeprefix(prefix): value for key, value in catalog.spark_conf.items() if key.startswith(prefix)}
-    kind = _KINDS.get(conf.get("type") or conf.get("catalog-impl") or "")
+    kind = KINDS.get(conf.get("type") or conf.get("catalog-impl") or "")
     # The address may be a reference, which is not read where this is needed.
     if kind == "sql":
         brand = conf.get("uri", "").split(":")[1:2]

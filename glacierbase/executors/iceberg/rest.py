@@ -90,6 +90,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         # The time-outs of this catalog are the only bound that the catalog file gives for the server's work.
         self.commit_seconds = sum(timeout or CALL_SECONDS for timeout in self._timeouts)
         super().__init__(name, **properties)
+        self.server = str(self.properties.get("prefix", ""))  # Such as the branch of Nessie.
 
     def _fetch_config(self) -> None:
         """Keep of the server's configuration, its defaults included, only what it may set."""

@@ -61,7 +61,7 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
 
     def _convert_orm_to_iceberg(self, orm_table: Any) -> Any:
         if folder := self.properties.get(OWN_FOLDER):
-            _check_own(orm_table.metadata_location, Path(folder))
+            _check_moved(Path(orm_table.metadata_location), Path(folder))
         with reading_metadata(orm_table.metadata_location):
             try:
                 return super()._convert_orm_to_iceberg(orm_table)
@@ -122,22 +122,20 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
         return [(*self.identifier_to_tuple(row.table_namespace), row.table_name) for row in rows]
 
 
-def _check_own(location: str, folder: Path) -> None:
-    """Refuse a table of an embedded store whose files, which Iceberg names by absolute paths, belong to another folder.
-
-    The commits of a copied project would delete files of the history in the first one.
+def _check_moved(metadata: Path, folder: Path) -> None:
+    """Refuse a table of an embedded store whose files were moved or deleted: Iceberg names them by absolute paths.
 
     Raises:
         ConfigurationError: `EMBEDDED_MOVED`.
     """
-    if Path(location).resolve().is_relative_to(folder.resolve()):
+    if metadata.exists() or metadata.resolve().is_relative_to(folder.resolve()):
         return
-    first, project = (text.partition(f"/{EMBEDDED_FOLDER}/")[0] for text in (location, str(folder)))
+    first, project = (text.partition(f"/{EMBEDDED_FOLDER}/")[0] for text in (str(metadata), str(folder)))
     hint = f"ln -s {quote(project)} {quote(first)}"
     if Path(first).exists():
         by_hand = command("baseline", "--to", "VERSION", reason=True)
         hint = f"for a history of this copy's own: rm -r {quote(str(folder))} && {by_hand}"
-    what = f"the embedded store in {folder} belongs to the project {first}: this project was moved or copied"
+    what = f"the embedded store in {folder} has its files in the project {first}, which holds them no more"
     raise ConfigurationError("EMBEDDED_MOVED", what, hint)
 
 

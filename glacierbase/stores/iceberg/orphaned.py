@@ -8,6 +8,7 @@ from urllib.parse import unquote, urlsplit
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.iceberg.properties import store_opening
 from glacierbase.model.catalog import Catalog
+from glacierbase.stores.origin import COPY
 from glacierbase.stores.tables import history_name
 
 
@@ -25,5 +26,7 @@ def orphaned_history(catalog: Catalog) -> Path | None:
     if place is None or place.scheme not in ("", "file"):
         return None
     warehouse = catalog.store.folder or Path(unquote(place.path))
-    folder = warehouse / catalog.store.namespace / history_name(catalog.name)
-    return folder if any(folder.glob("data/**/*.parquet")) else None
+    name = history_name(catalog.name)
+    folders = (warehouse / catalog.store.namespace).glob(f"{name}*")
+    histories = (folder for folder in sorted(folders) if COPY.sub("", folder.name) == name)
+    return next((folder for folder in histories if any(folder.glob("data/**/*.parquet"))), None)

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import fields
 from datetime import datetime, timezone
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from glacierbase.errors import CommitConflict, EngineError, TableNotFound
@@ -19,6 +19,7 @@ from glacierbase.executors.iceberg.properties import Opening, store_opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
+from glacierbase.stores.origin import TableOrigin, table_origin
 from glacierbase.stores.tables import (
     ICEBERG_PROPERTIES,
     catalog_of,
@@ -58,6 +59,7 @@ class IcebergStore:
     compacts_every = 25  # The cost per event does not depend on this; fewer files make read-only commands faster.
 
     def __init__(self, catalog: Catalog, opening: Opening) -> None:
+        self._configured = catalog
         self._opening = opening
         self._wait_seconds = min(WAIT_SECONDS, catalog.store.lease_seconds / 3)
         namespace = catalog.store.namespace
@@ -66,6 +68,7 @@ class IcebergStore:
         self._history = history_name(catalog.name)
         self._lock = lock_name(catalog.name)
         self._appended: Any = None
+        self._others: dict[str, str | None] = {}  # As the properties of both tables say that were read last.
         self._lock_snapshot: tuple[tuple[Any, int | None], tuple[LockRow, ...]] | None = None
 
     @property
@@ -162,7 +165,30 @@ class IcebergStore:
         return self._existing(name)  # A catalog may override the properties of every table.
 
     def _create_table(self, name: str, row: type) -> None:
-        self._catalog.create_table(self._identifier(name), _schema(row), properties=ICEBERG_PROPERTIES)
+        properties = ICEBERG_PROPERTIES | self._origin(name).properties
+        self._catalog.create_table(self._identifier(name), _schema(row), properties=properties)
+
+    def _origin(self, name: str) -> TableOrigin:
+        return table_origin(self._configured, name, self._opened.server)
+
+    def other_catalog(self) -> str | None:
+        for name in {self._history, self._lock} - self._others.keys():
+            self._of_table(partial(self._load, name))
+        return next(filter(None, self._others.values()), None)
+
+    def own_files(self) -> None:
+        from glacierbase.stores.iceberg.writes import own_files  # Loads PyIceberg.
+
+        self._appended = None
+        for name in (self._history, self._lock):
+            own_files(partial(self._load, name), self._origin(name), self._place(name))
+        self._others.clear()
+
+    def _place(self, name: str) -> str | None:
+        """Return where a SQL catalog puts a table; None in other catalogs, which decide that."""
+        if self._opening.kind != "sql":
+            return None
+        return "/".join((self._opening.properties["warehouse"].rstrip("/"), *self._identifier(name)))
 
     def _ensure(self, make: Callable[[], object], exists: Callable[[], bool]) -> None:
         def create() -> None:
@@ -226,7 +252,7 @@ class IcebergStore:
         """Append as `Transaction.append` does, without its schema check, which takes a fifth of the time."""
         from glacierbase.stores.iceberg.writes import write_rows  # Read-only commands write nothing.
 
-        with _committing(table) as transaction:
+        with self._committing(self._history, table) as transaction:
             if not table.spec().is_unpartitioned():  # Partitioned by another client: each partition gets a file.
                 transaction.append(rows)
                 return
@@ -251,7 +277,7 @@ class IcebergStore:
         table, rows = current
         # Includes the columns of a later version of glacierbase, which must be kept.
         before: dict[str, Any] = next(iter(rows.to_pylist()), {})
-        with _committing(table) as transaction:
+        with self._committing(self._lock, table) as transaction:
             # Both require the snapshot that was read to be the current one.
             change = transaction.overwrite if before else transaction.append
             change(_rows([before | _named(new)], rows.schema))
@@ -259,8 +285,18 @@ class IcebergStore:
             from glacierbase.stores.iceberg.writes import compact  # Loads PyIceberg.
 
             with suppress(EngineError), mapped():
-                compact(table)
+                compact(table, self._origin(self._lock))
         return True
+
+    @contextmanager
+    def _committing(self, name: str, table: Any) -> Iterator[Any]:
+        """Yield a transaction on one of the two tables, and commit it at the end. The commit deletes no file of another catalog."""
+        from glacierbase.executors.iceberg.ddl.commit import Transaction
+
+        with mapped(), Transaction(table) as transaction:
+            if changes := self._origin(name).changes(table.properties):
+                transaction.set_properties(changes)
+            yield transaction
 
     def compact(self) -> None:
         """Compact both tables. A table to which another writer commits meanwhile is skipped until the next time."""
@@ -269,10 +305,13 @@ class IcebergStore:
         self._appended = None
         for name in (self._history, self._lock):
             with suppress(CommitConflict), mapped():
-                compact(self._load(name))
+                compact(self._load(name), self._origin(name))
 
     def _load(self, name: str) -> Any:
-        return self._catalog.load_table(self._identifier(name))
+        table = self._catalog.load_table(self._identifier(name))
+        if name in (self._history, self._lock):
+            self._others[name] = self._origin(name).other(table.properties)
+        return table
 
     def _identifier(self, name: str) -> tuple[str, ...]:
         return (*self._namespace, name)
@@ -286,15 +325,6 @@ class IcebergStore:
     @cached_property
     def _opened(self) -> Any:
         return open_catalog(self._opening, self._wait_seconds)
-
-
-@contextmanager
-def _committing(table: Any) -> Iterator[Any]:
-    """Yield a transaction on the table, and commit it at the end."""
-    from glacierbase.executors.iceberg.ddl.commit import Transaction
-
-    with mapped(), Transaction(table) as transaction:
-        yield transaction
 
 
 def _columns(row: type) -> tuple[str, ...]:

@@ -132,19 +132,23 @@ def test_an_embedded_store_is_in_the_project_whatever_its_path(name: str, tmp_pa
 
 
 @pytest.mark.parametrize("is_copy", [False, True])
-def test_an_embedded_store_of_a_project_elsewhere_is_refused(is_copy: bool, tmp_path: Path) -> None:
-    """A run in a copy would commit into the first project's files; after a move, a link from the former path is enough."""
+def test_an_embedded_store_whose_files_are_gone_elsewhere_is_refused(is_copy: bool, tmp_path: Path) -> None:
+    """After a move, a link from the former path is enough; a copy whose first project deleted them begins a new history."""
     project = ProjectFolder(tmp_path / "first")
     project.catalog(f"{LAKE}store: {{type: embedded}}\n")
     free = free_row(Terms("shop", "default", 60))
     with closing(Engine(_no_engine)) as engine:
         open_store(only_catalog(project.root), engine).create(free)
     moved = tmp_path / "second"
-    shutil.copytree(project.root, moved) if is_copy else project.root.rename(moved)
+    if is_copy:
+        shutil.copytree(project.root, moved)
+        shutil.rmtree(project.root / ".glacierbase")
+    else:
+        project.root.rename(moved)
     with closing(Engine(_no_engine)) as engine, pytest.raises(ConfigurationError) as refused:
         open_store(only_catalog(moved), engine).read_lock()
     assert refused.value.code == "EMBEDDED_MOVED"
-    assert f"{project.root}: this project was moved or copied" in refused.value.message
+    assert f"has its files in the project {project.root}, which holds them no more" in refused.value.message
     if is_copy:
         assert f"rm -r {moved}/.glacierbase/store/default && glacierbase baseline --to VERSION" in str(
             refused.value.hint

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from typing import Any
+from unittest.mock import patch
 
 import pytest
 
 from glacierbase.errors import ConfigurationError, TableNotFound
 from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.stores.origin import COLLECTS_GARBAGE, DELETES
 from glacierbase.stores.sql import SYNTAX, SqlStore
-from glacierbase.stores.tables import ICEBERG_PROPERTIES
 from tests.support.catalog_files import LAKE
 from tests.support.project_folder import ProjectFolder, only_catalog
 
@@ -19,17 +20,32 @@ class Engine:
     """A session of Spark whose catalog sets properties of all tables, whatever a statement sets."""
 
     def __init__(self, overridden: dict[str, str]) -> None:
-        self.created: set[str] = set()
-        self._properties = ICEBERG_PROPERTIES | overridden
+        self.created: dict[str, dict[str, str]] = {}
+        self.executed: list[str] = []
+        self._overridden = overridden
 
     def execute(self, sql: str, parameters: Any = ()) -> None:
-        if match := re.match(r"CREATE TABLE IF NOT EXISTS (\S+)", sql):
-            self.created.add(match[1])
+        self.executed.append(sql)
+        if match := re.match(r"(?:CREATE TABLE IF NOT EXISTS|ALTER TABLE) (\S+)", sql):
+            properties = re.search(r"TBLPROPERTIES \((.*)\)", sql)
+            given = dict(re.findall(r"'(.*?)'='(.*?)'", properties[1] if properties else ""))
+            self.created[match[1]] = self.created.get(match[1], {}) | given | self._overridden
 
     def query(self, sql: str, parameters: Any = ()) -> list[tuple[str, str]]:
-        if sql.split()[-1] not in self.created:
+        if (table := sql.split()[-1]) not in self.created:
             raise TableNotFound("TABLE_OR_VIEW_NOT_FOUND", "there is no such table")
-        return list(self._properties.items())
+        return list(self.created[table].items())
+
+    def deletions(self) -> list[str]:
+        """Return the statements so far that delete files, and forget all statements."""
+        executed, self.executed = self.executed, []
+        deletes = {table for table, properties in self.created.items() if properties[DELETES] == "true"}
+        commits = r"(?:INSERT INTO|UPDATE|DELETE FROM|MERGE INTO) (\S+)"
+        return [
+            sql
+            for sql in executed
+            if "expire_snapshots" in sql or ((table := re.match(commits, sql)) and table[1] in deletes)
+        ]
 
 
 @pytest.mark.parametrize(("overridden", "is_refused"), [({}, False), ({"commit.retry.num-retries": "4"}, True)])
@@ -48,3 +64,44 @@ def test_a_catalog_that_overrides_the_properties_of_new_tables_is_refused(
     with pytest.raises(ConfigurationError, match=r"commit\.retry\.num-retries") as refused:
         store.create(free)
     assert refused.value.code == "STORE_PROPERTIES"
+
+
+def used(engine: Engine, project: ProjectFolder) -> SqlStore:
+    """Return a store that was used as a run uses it: created, written, compacted."""
+    store = SqlStore(only_catalog(project.root), engine, SYNTAX["spark"])  # type: ignore[arg-type]
+    store.create(free_row(Terms("shop", "dev", 60)))
+    store.append([])
+    store.compact()
+    return store
+
+
+def test_in_a_clone_the_engine_deletes_nothing(project: ProjectFolder) -> None:
+    """Spark deletes files with each commit and with expired snapshots only in the catalog in which the tables were made."""
+    project.catalog(LAKE.replace("WAREHOUSE", str(project.root)))
+    engine = Engine({})
+    assert used(engine, project).other_catalog() is None
+    assert len(engine.deletions()) == 3
+    project.catalog(LAKE.replace("WAREHOUSE", str(project.root / "clone")))
+    clone = used(engine, project)
+    assert engine.deletions() == []
+    assert clone.other_catalog() == f"sql sqlite:{project.root}/catalog.db lake glacierbase.history_shop"
+    clone.own_files()
+    assert clone.other_catalog() is None
+    assert {properties[COLLECTS_GARBAGE] for properties in engine.created.values()} == {"false"}
+    used(engine, project)
+    assert engine.deletions() == []
+
+
+def test_a_lock_that_is_rebuilt_in_a_clone_deletes_nothing(project: ProjectFolder) -> None:
+    """`unlock --rebuild` creates no tables first, so that the store itself looks at their properties."""
+    project.catalog(LAKE.replace("WAREHOUSE", str(project.root)))
+    engine = Engine({})
+    used(engine, project)
+    engine.deletions()
+    project.catalog(LAKE.replace("WAREHOUSE", str(project.root / "clone")))
+    store = SqlStore(only_catalog(project.root), engine, SYNTAX["spark"])  # type: ignore[arg-type]
+    row = free_row(Terms("shop", "dev", 60))
+    with patch.object(SqlStore, "lock_rows", return_value=(row,)):
+        store.replace_rows([row], row)
+    store.append([])
+    assert engine.deletions() == []

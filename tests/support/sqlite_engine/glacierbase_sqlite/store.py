@@ -73,6 +73,12 @@ class SqliteStore:
                 connection.execute(f'CREATE TABLE "{self._lock}" ({_columns(LockRow)})')
                 _insert(connection, self._lock, free)
 
+    def other_catalog(self) -> str | None:
+        """Return None: the rows are not in files that another catalog may need."""
+
+    def own_files(self) -> None:
+        """Do nothing."""
+
     def drop(self, *, namespace: bool) -> None:
         with self._connected() as connection:
             for table in (self._lock, self._history):
