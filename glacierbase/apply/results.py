@@ -6,7 +6,7 @@ Field names are the names in the JSON documents.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import chain, repeat
 from pathlib import Path
@@ -14,7 +14,6 @@ from typing import ClassVar
 
 from glacierbase.executors.direct import DIRECT, FileEngine
 from glacierbase.migrations.allows import Allow
-from glacierbase.model.codec import ADDED
 from glacierbase.model.differences import DeclaredDifference
 from glacierbase.model.migration import Identified, State
 from glacierbase.model.result import LockHolder, Result
@@ -195,9 +194,9 @@ class PlannedFile(Identified):
     statements: tuple[PlannedStatement, ...]
     checksum: str
     rendered_checksum: str
-    name: str | None = field(default=None, metadata=ADDED)
-    engine: str | None = field(default=None, metadata=ADDED)
-    needs_engine: str | None = field(default=None, metadata=ADDED)
+    name: str | None = None
+    engine: str | None = None
+    needs_engine: str | None = None
 
     def lines(self) -> list[str]:
         """Return a line for the file and one for each statement."""

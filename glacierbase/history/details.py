@@ -8,7 +8,7 @@ from dataclasses import dataclass, field, replace
 
 from glacierbase.errors import NeedsRepair
 from glacierbase.migrations.allows import Allow
-from glacierbase.model.codec import InvalidDocument, from_stored, named, parsed, to_stored
+from glacierbase.model.codec import InvalidDocument, from_stored, parsed, to_stored
 from glacierbase.model.differences import DeclaredDifference
 from glacierbase.model.migration import Event, EventType, OriginalRun, Squashed, State, version_number
 from glacierbase.model.session import RecordedSession
@@ -49,8 +49,6 @@ class Details:
         tables: the records of the tables that the file changes, as `glacierbase.history.shapes` writes and reads it
             (applied, failed, interrupted, unknown, repaired, baselined).
         read_fence: the newest fence that a run had read before its first append (the first event of each run).
-        event: the kind of an event about a repeatable, whose column `event` is `repaired`: the only kind without a version that
-            former versions of glacierbase read, and ignore (each event about a repeatable).
     """
 
     statement_checksums: tuple[str, ...] | None = None
@@ -62,18 +60,17 @@ class Details:
     plan: str | None = None
     differences: tuple[DeclaredDifference, ...] = ()
     original: OriginalRun | None = None
-    former_owner: str | None = field(default=None, metadata=named("owner"))
-    former_fence: int | None = field(default=None, metadata=named("fence"))
-    former_process: Mapping[str, object] | None = field(default=None, metadata=named("holder"))
-    resolution: str | None = field(default=None, metadata=named("as"))
+    former_owner: str | None = None
+    former_fence: int | None = None
+    former_process: Mapping[str, object] | None = None
+    resolution: str | None = None
     engine_stopped: bool = False
     environment_was: str | None = None
     ci_actor: str | None = None
     before: TableVersion | None = None
     session: RecordedSession | None = None
     tables: tuple[Mapping[str, object], ...] = ()
-    read_fence: int | None = field(default=None, metadata=named("behind"))
-    event: str | None = None
+    read_fence: int | None = None
 
     @property
     def application(self) -> str | None:
@@ -113,9 +110,7 @@ def to_json(details: Details) -> str | None:
     """Return the text of the column, with secrets masked; None where there is nothing to store."""
     before = details.before and replace(details.before, previous=None, tag=None, shape=None)
     document = to_stored(replace(details, before=before))
-    # The kind of the event is no text of a person, and a state follows from it.
-    kind = {"event": details.event} if details.event else {}
-    return json.dumps({**masked(document), **kind}) if document else None
+    return json.dumps(masked(document)) if document else None
 
 
 def _present(document: object) -> object:
@@ -133,13 +128,11 @@ def _present(document: object) -> object:
 
 
 def _checked(details: Details) -> Details:
-    """Return the details, completed with what former versions did not write.
+    """Return the details.
 
     Raises:
         InvalidDocument: a version is not one.
     """
-    if not (details.jumped_over or details.squashes or details.differences):  # Nearly all.
-        return details
     for key, versions in (
         ("jumped_over", details.jumped_over),
         ("squashes", [file.version for file in details.squashes]),
@@ -147,19 +140,11 @@ def _checked(details: Details) -> Details:
         for index, version in enumerate(versions):
             if version_number(version) is None:
                 raise InvalidDocument(f"{key}[{index}]: {version!r} is not a version")
-    return replace(details, differences=tuple(map(_with_what, details.differences)))
-
-
-def _with_what(difference: DeclaredDifference) -> DeclaredDifference:
-    """Return a difference with its `what`. Former versions compared only columns and their types, and did not write it."""
-    is_column = difference.declared is None or difference.actual is None
-    return replace(difference, what=difference.what or ("column" if is_column else "type"))
+    return details
 
 
 def checked_event(event: Event) -> Event:
     """Return an event whose columns, from which the state of its version or repeatable follows, are as runs write them.
-
-    One about a repeatable is returned with its own kind, also if it has that already.
 
     Raises:
         NeedsRepair: a column has no value, or one that no run writes.
@@ -169,11 +154,11 @@ def checked_event(event: Event) -> Event:
         raise damaged(event, column, "null")
     if event.event not in _KINDS:
         raise damaged(event, "event", f"{event.event!r}, which is no event")
-    if event.version is None:
-        if event.name is None and event.event in _OF_CATALOG:
+    if event.version is None and event.name is None:
+        if event.event in _OF_CATALOG:
             return event
-        event = _with_own_kind(event)
-    elif version_number(event.version) is None:
+        raise damaged(event, "version", "null")
+    if event.version is not None and version_number(event.version) is None:
         raise damaged(event, "version", f"{event.version!r}, which is no version")
     if event.state not in _STATES:
         raise damaged(
@@ -181,21 +166,6 @@ def checked_event(event: Event) -> Event:
         )
     _check_place(event)
     return event
-
-
-def as_stored(event: Event) -> Event:
-    """Return an event with the kind under which it is stored; `checked_event` returns it with its own. See `Details.event`."""
-    return event if event.name is None else replace(event, event=EventType.REPAIRED.value)
-
-
-def _with_own_kind(event: Event) -> Event:
-    """Return an event about a repeatable with its own kind in place of that of its column `event`."""
-    kind = details_of(event).event if event.name else None
-    if event.event not in (EventType.REPAIRED, kind):
-        raise damaged(event, "version", "null")
-    if kind not in _KINDS:
-        raise damaged(event, "details", f"without the kind of an event about a repeatable: {kind!r}")
-    return replace(event, event=kind)
 
 
 def _check_place(event: Event) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 from glacierbase.errors import EngineError, NeedsRepair, StatementRefused
 from glacierbase.executors.engine import Engine
-from glacierbase.history.details import NO_DETAILS, as_stored, to_json
+from glacierbase.history.details import NO_DETAILS, to_json
 from glacierbase.history.entries import Entry
 from glacierbase.history.records import History
 from glacierbase.model.command import command
@@ -119,7 +119,7 @@ class Recorder:
         if not batch:
             return
         try:
-            self._store.append([as_stored(event) for event in batch])
+            self._store.append(batch)
         except EngineError as error:
             if self._is_written(batch):
                 return
@@ -151,8 +151,6 @@ class Recorder:
         ci_actor = None if entry.with_tables(()).details == NO_DETAILS else self._ci_actor
         details = replace(entry.details, ci_actor=ci_actor, read_fence=self._read_fence)
         self._read_fence = None
-        if entry.file and entry.file.version is None:
-            details = replace(details, event=entry.event.value)
         event = replace(
             self._signature,
             event=entry.event.value,
@@ -180,7 +178,7 @@ class Recorder:
         deadline, pause, refusals = awake() + self._lock.lease_seconds, _FIRST_PAUSE_SECONDS, 0
         while True:
             try:
-                self._store.append([as_stored(event) for event in batch])
+                self._store.append(batch)
                 return
             except EngineError as error:
                 problem = error

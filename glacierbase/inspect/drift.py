@@ -18,7 +18,6 @@ from glacierbase.history.tables import FileTables, TableChoice, is_own_table, ta
 from glacierbase.history.timeline import Timeline, timelines
 from glacierbase.inspect.logged import statement_that_made
 from glacierbase.model.catalog import Catalog, DriftRule
-from glacierbase.model.codec import ADDED
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import name_parts
@@ -73,7 +72,7 @@ class Drift:
     is_bound: bool = False
     by: str | None = None
     reason: str | None = None
-    operation: str | None = field(default=None, metadata=ADDED)
+    operation: str | None = None
 
     def row(self) -> tuple[str, str, str, str]:
         """Return the difference as the cells of a table."""
@@ -114,7 +113,7 @@ class DriftResult(Result):
     not_recorded: tuple[str, ...] = ()
     unread: tuple[Unread, ...] = ()
     next: tuple[str, ...] = ()
-    grant: str | None = field(default=None, metadata=ADDED)
+    grant: str | None = None
 
     PARTIAL: ClassVar[bool] = True
 

@@ -42,12 +42,9 @@ def session_effects(compiled: Compiled, done: int | None = None) -> dict[int, Se
     """
     effects: dict[int, SessionEffect] = {}
     views: dict[tuple[str, ...], _View] = {}
-    misread = {mark.index for mark in compiled.misread}
     for named in compiled.named[:done]:
         parsed, index = named.parsed, named.statement.index
         effect = _effect(parsed, views)
-        if effect is SessionEffect.SET and index in misread:
-            effect = SessionEffect.UNKNOWN  # An earlier version of glacierbase ran it, with other text.
         if effect is not SessionEffect.NONE:
             effects[index] = effect
         elif parsed.operation not in _KEEPS_COLUMNS:

@@ -4,7 +4,7 @@ A document of a command has every field, with times in milliseconds and secrets 
 history leaves out each field that has its default, and each empty one that is marked `OMITTED`: `to_stored`, `from_stored`. Both
 readers ignore unknown keys, which a later version may write.
 
-Keys of documents are never renamed. To rename a field of a dataclass, keep its key with `named`.
+From the first release on, keys of documents are never renamed.
 """
 
 from __future__ import annotations
@@ -24,8 +24,6 @@ from glacierbase.secrets import mask
 
 T = TypeVar("T")
 
-# Metadata of a field that a later version added to a command's documents, so that older ones lack it.
-ADDED: Mapping[str, object] = {"added": True}
 # Metadata of a field without a default that the history stores only if it is not empty.
 OMITTED: Mapping[str, object] = {"omitted": True}
 _EMPTY = (None, ())
@@ -37,14 +35,9 @@ class InvalidDocument(ValueError):
     """A document does not match its type; the message begins with the path of the value."""
 
 
-def named(name: str) -> Mapping[str, object]:
-    """Return the metadata of a field whose key in a document is `name`."""
-    return {"key": name}
-
-
 def key_of(field: Field[Any]) -> str:
     """Return the key of a field; the name of the field may have an underscore at its end, because Python reserves the word."""
-    return str(field.metadata.get("key", field.name.rstrip("_")))
+    return field.name.rstrip("_")
 
 
 def document_fields(kind: type[Any]) -> list[Field[Any]]:
@@ -108,7 +101,7 @@ def from_json(kind: type[T], document: object, path: str) -> T:
         path: the path of the document in its file, for the message.
 
     Raises:
-        InvalidDocument: a field is missing and not `ADDED`, or has a value of another type. `true` is not a number.
+        InvalidDocument: a field is missing, or has a value of another type. `true` is not a number.
     """
     return _read(kind, document, path, is_stored=False)
 
@@ -215,7 +208,7 @@ def _if_missing(field: Field[Any], hint: Any, is_stored: bool) -> Iterator[Any]:
     """Yield the default of a field that may be missing."""
     import msgspec
 
-    if not is_stored and "added" not in field.metadata:
+    if not is_stored:
         return
     if field.default_factory is not MISSING:
         yield msgspec.field(default_factory=field.default_factory)

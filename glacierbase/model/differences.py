@@ -279,7 +279,7 @@ class DeclaredDifference:
     column: str
     declared: str | None
     actual: str | None
-    what: str = ""
+    what: str
 
     @property
     def subject(self) -> str:

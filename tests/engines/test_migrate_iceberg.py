@@ -440,8 +440,8 @@ def test_views_are_replaced_when_their_repeatable_changes(shop: Shop) -> None:
     shop.lake.rows(f"CREATE TABLE {shop.namespace}.later (a BIGINT) USING iceberg")
     [result] = shop.project.migrate(spark=shop.lake.spark)
     assert [(file.name, file.resumed_at) for file in result.applied] == [("above", 2)]
-    stored = [(event, version) for event, version, _ in shop.history() if version is None]
-    assert stored == [("repaired", None)] * len(stored)
+    stored = {event for event, version, _ in shop.history() if version is None}
+    assert {"started", "failed", "applied"} <= stored
     [status] = shop.project.status(spark=shop.lake.spark)
     assert {each.name: each.state.value for each in status.repeatables} == {"above": "applied", "a_total": "applied"}
 

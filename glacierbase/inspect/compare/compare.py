@@ -87,11 +87,6 @@ def _why_skipped(sides: Sequence[Side]) -> str:
 def _warnings(name: str, state: StateResult) -> Iterator[str]:
     """Yield the warnings about an environment: its own, and one for each reason why tables are not fully known."""
     yield from (f"{name}: {warning}" for warning in state.warnings)
-    if any(table.is_recorded and table.parts is None for table in state.tables):
-        yield (
-            f"{name}: version {state.tool_version} exported this state without what changed each part of a table; where tables"
-            " differ, the cause is not known: export it with this version"
-        )
     for why in dict.fromkeys(table.unread for table in state.tables if table.unread is not None):
         unread = [table for table in state.tables if table.unread == why]
         recorded = [table.recorded_at for table in unread if table.is_recorded and table.recorded_at]

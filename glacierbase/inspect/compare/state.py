@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from pathlib import Path
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.model.arguments import check_not_empty
-from glacierbase.model.codec import ADDED, InvalidDocument, from_json, parsed
+from glacierbase.model.codec import InvalidDocument, from_json, parsed
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference
 from glacierbase.model.migration import AppliedBy, Identified, State, version_number
@@ -51,7 +51,7 @@ class VersionState(Identified):
     has_file: bool
     squash: str | None
     tables: tuple[str, ...]
-    name: str | None = field(default=None, metadata=ADDED)
+    name: str | None = None
 
 
 def render_differently(states: Iterable[VersionState]) -> bool:
@@ -114,7 +114,7 @@ class TableState:
         is_whole: whether all changes since the creation are recorded and made by migrations.
         unread: why the table itself could not be read; None where it was.
         altered: how the table differed from its record when it was read, except what engines set and rules ignore.
-        parts: the origins of its parts; None where the table is not recorded, and in files of earlier versions.
+        parts: the origins of its parts; None where the table is not recorded.
         unmanaged: why the catalog file leaves the table to others, so that it was not read; None for one that migrations manage.
     """
 
@@ -125,8 +125,8 @@ class TableState:
     is_whole: bool
     unread: str | None
     altered: tuple[Difference, ...]
-    parts: TableParts | None = field(default=None, metadata=ADDED)
-    unmanaged: str | None = field(default=None, metadata=ADDED)
+    parts: TableParts | None = None
+    unmanaged: str | None = None
 
     @property
     def is_known(self) -> bool:
@@ -146,7 +146,7 @@ class StateResult(Result):
     tool_version: str = ""
     versions: tuple[VersionState, ...] = ()
     tables: tuple[TableState, ...] = ()
-    repeatables: tuple[VersionState, ...] = field(default=(), metadata=ADDED)
+    repeatables: tuple[VersionState, ...] = ()
 
     def lines(self) -> Sequence[str]:
         versions, tables = counted(len(self.versions), "version"), counted(len(self.tables), "table")

@@ -95,7 +95,7 @@ def test_a_lease_that_ended_more_than_a_lease_ago_is_taken_over_and_recorded(
     world.tables.locks["shop"] = overdue_row(ended, machine)
     world.migrate()
     assert world.kinds[0] == ("taken_over", None)
-    assert json.loads(world.events[0].details or "")["owner"] == "dead"
+    assert json.loads(world.events[0].details or "")["former_owner"] == "dead"
     assert world.values() == []
     assert (clock.now < 1) == at_once
 

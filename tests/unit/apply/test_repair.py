@@ -93,7 +93,7 @@ def test_done_continues_after_the_statement(unknown: World) -> None:
     event = unknown.events[-1]
     assert (event.event, event.state, event.statement_index) == ("repaired", "interrupted", 2)
     assert (event.reason, event.principal) == ("seen by alice", "tester")
-    assert json.loads(event.details or "")["as"] == "done"
+    assert json.loads(event.details or "")["resolution"] == "done"
     assert [file.resumed_at for file in unknown.migrate().applied] == [3, 1]
     assert unknown.values() == [2, 9]
 

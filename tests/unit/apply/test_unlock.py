@@ -64,7 +64,7 @@ def test_a_lease_that_is_over_is_freed_and_recorded(world: World) -> None:
     event = world.events[-1]
     assert (event.event, event.state, event.reason, event.fence) == ("unlocked", None, "its machine is gone", 3)
     said = json.loads(event.details or "")
-    assert (said["owner"], said["holder"]["host"]) == ("other", "ci-7")
+    assert (said["former_owner"], said["former_process"]["host"]) == ("other", "ci-7")
     assert world.tables.locks["shop"].owner == ""
 
 

@@ -43,7 +43,7 @@ def file_of(lakes: Lakes) -> Path:
 def last(lakes: Lakes, environment: str) -> tuple[str, str | None, str | None, str | None]:
     """Return event, state, version and decision of the newest event of an environment."""
     event = lakes.place(environment).events()[-1]
-    return event.event, event.state, event.version, json.loads(event.details or "{}").get("as")
+    return event.event, event.state, event.version, json.loads(event.details or "{}").get("resolution")
 
 
 def unreachable(verb: str) -> None:

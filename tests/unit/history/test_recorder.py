@@ -43,8 +43,8 @@ def test_only_the_first_event_of_a_run_names_the_fence_that_was_read(world: Worl
         with holding(world) as held:
             held.recorder.append(environment_accepted("a", "one"))
             held.recorder.append(environment_accepted("a", "two"))
-    assert [event.details and '"behind"' in event.details for event in world.events] == [True, False, True, False]
-    assert '"behind": 1' in (world.events[2].details or "")
+    assert [event.details and '"read_fence"' in event.details for event in world.events] == [True, False, True, False]
+    assert '"read_fence": 1' in (world.events[2].details or "")
 
 
 def test_a_text_that_is_not_utf_8_is_recorded_with_escapes(world: World) -> None:

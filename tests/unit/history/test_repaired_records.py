@@ -196,8 +196,8 @@ def test_a_history_of_an_earlier_version_reads_alike() -> None:
         [
             event(1, "started", "running", "run"),
             event(2, "applied", "applied", "run"),
-            event(3, "repaired", "applied", "mended", '{"as": "edited"}'),
-            event(4, "repaired", "applied", "mended", '{"as": "removed"}'),
+            event(3, "repaired", "applied", "mended", '{"resolution": "edited"}'),
+            event(4, "repaired", "applied", "mended", '{"resolution": "removed"}'),
         ]
     ).records[1]
     assert (found.applied_at, found.applied_by, found.outcome.run_id) == (AT, "run", "run")

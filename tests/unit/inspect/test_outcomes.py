@@ -87,7 +87,7 @@ def test_an_attempt_without_an_outcome_is_started(last: str) -> None:
 def test_a_repair_is_an_outcome_of_its_own_with_the_state_after_it(resolution: str, state: str, outcome: str) -> None:
     """The outcome of the run before it stays as it was."""
     run, repair = events(("unknown", "1", "unknown"), ("repaired", "1", state))
-    found = outcomes([run, replace(repair, details=f'{{"as": "{resolution}"}}')])
+    found = outcomes([run, replace(repair, details=f'{{"resolution": "{resolution}"}}')])
     assert named(found) == [("1", "unknown"), ("1", outcome)]
 
 

@@ -170,25 +170,11 @@ def changed(*changes: PartChanges, said: Mapping[str, str] | None = None) -> Tab
     ],
 )
 def test_a_column_is_a_variables_only_where_a_statement_about_it_made_it(parts: TableParts | None, cause: str) -> None:
-    """A statement on another part proves nothing, and a state file of an earlier version does not say what made a part."""
+    """A statement on another part proves nothing."""
     [table] = of(APPLIED, RENDERED, tables=[TABLE, held(WIDER, parts=parts)]).tables
     found = {each.cause.value for each in table.differences}
     assert found == ({"outside", "variables"} if cause == "outside" else {cause})
     assert table.verdict == cause
-
-
-def test_a_file_of_an_earlier_version_says_less_and_a_warning_says_so() -> None:
-    """The tables are compared, and no cause is claimed."""
-    state = StateResult(
-        "shop", "prod", read_at=NOON, tool_version="0.1.0", versions=(RENDERED,), tables=(held(WIDER, parts=None),)
-    )
-    dev = StateResult("shop", "dev", read_at=NOON, versions=(APPLIED,), tables=(TABLE,))
-    result = compare("shop", [Side("dev", dev), Side("prod", state, "prod.json")])
-    assert result.warnings == (
-        "prod: version 0.1.0 exported this state without what changed each part of a table; where tables differ, the cause is not"
-        " known: export it with this version",
-    )
-    assert [each.verdict for each in result.tables] == ["unexplained"]
 
 
 def test_what_was_altered_by_hand_is_compared_with_the_record_and_only_once() -> None:

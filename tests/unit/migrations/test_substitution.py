@@ -13,9 +13,7 @@ from glacierbase.apply.plan import Selection
 from glacierbase.apply.results import PlanResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed, MigrationFileError
 from glacierbase.migrations.compiled import compile_migration, refused_misreading
-from glacierbase.migrations.sessions import session_effects
 from glacierbase.model.migration import Migration
-from glacierbase.sql.statement import SessionEffect
 from tests.support.catalog_files import LAKE
 from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
@@ -79,14 +77,6 @@ def test_the_text_in_the_hint_is_that_of_the_file() -> None:
     assert (error.code, error.exit_code, error.data["column"]) == ("SPARK_SUBSTITUTION", 3, 9)
 
 
-@pytest.mark.parametrize("sql", ["SET k = ${env:X}", "USE `${x}`", "SET spark.sql.variable.substitute = true"])
-def test_a_done_statement_that_spark_may_have_changed_is_not_repeated(sql: str) -> None:
-    """A file that was started before glacierbase turned the substitution off is not resumed in another session."""
-    file = Migration("1", "a", "d", "a", Path("1_a.sql"), "migrations/shop/1_a.sql", f"{sql}; SET k = 1", "v1:sha256:0")
-    effects = session_effects(compile_migration(file, NAMES, "spark"))
-    assert effects == {1: SessionEffect.UNKNOWN, 2: SessionEffect.SET}
-
-
 @pytest.fixture
 def based(project: ProjectFolder) -> ProjectFolder:
     """A project whose only committed file holds a form."""
@@ -143,7 +133,7 @@ def test_migrate_and_plan_refuse_a_pending_file_before_anything_runs(world: Worl
         assert (caught.value.code, caught.value.data["line"]) == ("SPARK_SUBSTITUTION", 5)
     assert world.kinds == []
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(migrator, "check_statements", lambda *_: None)  # As earlier versions of glacierbase did.
+        patch.setattr(migrator, "check_statements", lambda *_: None)
         world.migrate()
     assert world.migrate().applied == []
     assert "${x}" in path.read_text()
