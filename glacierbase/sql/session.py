@@ -40,9 +40,10 @@ def _selection(cursor: Cursor, kind: str) -> ParsedStatement:
     selected: Name | None = None
     if not _is_computed(cursor):
         selected = cursor.table() if not cursor.is_string() else _named(cursor.string())
+    if selected is None or kind == "secondary":  # A computed name, or a list of roles.
+        cursor.skip_to(";")
     if cursor.dialect is SNOWFLAKE and not kind and selected:
         kind = "namespace" if len(selected.parts) > 1 else "catalog"
-    cursor.skip_to(";")
     effect = SessionEffect.SET if selected else SessionEffect.UNKNOWN
     return ParsedStatement(
         "use", options=Options(kind), session=effect, selected=selected, moves=_moved(kind, selected)

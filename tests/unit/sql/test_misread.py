@@ -113,6 +113,12 @@ def test_no_statement_that_contains_another_is_understood(dialect: str, between:
     assert understood == []
 
 
+@pytest.mark.parametrize("sql", ["USE lake.a b", "USE SCHEMA a, b", "SET CATALOG c d"])
+def test_use_is_read_to_its_end(sql: str) -> None:
+    """The engine refuses what follows the name, so that the namespace stays what it was."""
+    assert not read(sql, "spark").understood
+
+
 @pytest.mark.parametrize("dialect", _OWN)
 def test_a_statement_alone_is_read_to_its_end(dialect: str) -> None:
     """Each of the statements of these tests is found to be one, with each of its words on a line of its own too."""
