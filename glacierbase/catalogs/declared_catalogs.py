@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from glacierbase.errors import ConfigurationError
+from glacierbase.executors.iceberg.properties import REQUIRED
 from glacierbase.model.text import did_you_mean, nearest, suggestion
 from glacierbase.sql.qualified import DECLARED
 
@@ -33,6 +34,8 @@ _IMPLEMENTATIONS = (
 )
 # One or two typing errors in names of about forty letters. Any other class may be the user's.
 _TYPING_ERROR = 0.94
+# Keys of PyIceberg's properties that are not misspelt ones.
+_OF_ALL_KINDS = ("type", *dict.fromkeys(key for keys in REQUIRED.values() for key in keys))
 # Comparing long names takes milliseconds each.
 _LONGEST = 100
 
@@ -51,6 +54,37 @@ def wrong_catalogs(node: MappingNode, spark_conf: Mapping[str, str]) -> Iterator
                 yield from _wrong_type(node, f"{key}.type", spark_conf)
                 key = f"{key}.catalog-impl"
                 yield from _misspelt_class(node, key, spark_conf.get(key, ""), _IMPLEMENTATIONS)
+
+
+def wrong_properties(
+    node: MappingNode, properties: Mapping[str, object], unread: Collection[str]
+) -> Iterator[ConfigurationError]:
+    """Yield an error for a missing or misspelt type of a catalog of PyIceberg, and for each missing property.
+
+    Args:
+        node: the properties as written.
+        properties: their values with references resolved.
+        unread: the keys whose values hold references that were not read.
+    """
+    allowed, kind = f"allowed: {', '.join(REQUIRED)}", str(properties.get("type") or "")
+    if "type" in unread:
+        return
+    if not kind:
+        yield node.place.error("MISSING_KEY", "properties.type is missing", _misspelt_key("type", node) or allowed)
+    elif kind not in REQUIRED:
+        what = f"properties.type: {kind!r} is no type of a catalog that glacierbase opens through PyIceberg"
+        hint = did_you_mean(kind.lower()[:_LONGEST], REQUIRED, allowed)
+        yield node.values["type"].place.error("INVALID_VALUE", what, hint)
+    for key in REQUIRED.get(kind, ()):
+        if not properties.get(key):
+            hint = f"a catalog of type {kind} requires {' and '.join(REQUIRED[kind])}"
+            yield node.place.error("MISSING_KEY", f"properties.{key} is missing", _misspelt_key(key, node) or hint)
+
+
+def _misspelt_key(key: str, node: MappingNode) -> str:
+    """Return the hint that names the key which was written in place of another one; empty where none is similar."""
+    near = nearest(key, [written for written in node.values if written not in _OF_ALL_KINDS])
+    return f"write {key} in place of {near}" if near else ""
 
 
 def _wrong_type(node: MappingNode, key: str, spark_conf: Mapping[str, str]) -> Iterator[ConfigurationError]:

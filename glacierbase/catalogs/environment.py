@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.catalogs.blocks import drift_rules, layout_options, lint_options, management
-from glacierbase.catalogs.declared_catalogs import wrong_catalogs
+from glacierbase.catalogs.declared_catalogs import wrong_catalogs, wrong_properties
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import KEYS, unknown_engine
 from glacierbase.catalogs.references import References, resolved, with_unset_joined
@@ -171,6 +171,10 @@ class EnvironmentReader:
                 values[key.name] = self._keyword(key.name, node)
             elif key.default is not None:
                 values[key.name] = key.type.convert(key.default)
+        properties = self._content.get("migrationExecutor", "conf", "properties")
+        if engine.is_direct and isinstance(properties, MappingNode):
+            unread = [key for key, value in values["properties"].items() if self._references.is_unread(str(value))]
+            self._errors += wrong_properties(properties, values["properties"], unread)
         return values
 
     def _spark_conf(self) -> dict[str, str]:

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from glacierbase.catalogs.table_formats import formats
 from glacierbase.errors import MigrationFileError
+from glacierbase.executors.direct import FileEngines
 from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
@@ -196,18 +197,20 @@ _NEEDS = (
 def refused(
     compiled: Compiled, catalog: Catalog | None, resumes_at: int = 1, or_else: str = ""
 ) -> MigrationFileError | None:
-    """Return the error for a statement to run that is misread, holds a secret, or needs what the catalog file lacks; or None.
+    """Return the error for a statement to run that is misread, holds a secret, or needs an engine or a setting that is not there.
 
     Args:
         catalog: None where the caller's session has settings of its own.
         resumes_at: the index of the first statement that is to run.
         or_else: another way out, for the hint.
     """
-    return (
-        refused_misreading(compiled.migration.location, compiled.misread, resumes_at, or_else)
-        or refused_secret(compiled, resumes_at, or_else)
-        or (unmet(compiled, catalog, resumes_at) if catalog else None)
-    )
+    location = compiled.migration.location
+    error = refused_misreading(location, compiled.misread, resumes_at, or_else)
+    error = error or refused_secret(compiled, resumes_at, or_else)
+    if error or catalog is None:
+        return error
+    file = replace(compiled, catalog=catalog)
+    return FileEngines(catalog).refusal(file, location, resumes_at, or_else) or unmet(file, catalog, resumes_at)
 
 
 def unmet(compiled: Compiled, catalog: Catalog, resumes_at: int = 1) -> MigrationFileError | None:

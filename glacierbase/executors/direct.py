@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Protocol
 
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import ConfigurationError, MigrationFileError
 from glacierbase.executors import Executor, type_of
 from glacierbase.executors.iceberg.properties import missing_package, opening
 from glacierbase.model.catalog import Catalog
@@ -81,6 +81,30 @@ class FileEngines:
         why = self._why_engine(file)
         return FileEngine(self._engine.name, why) if why else FileEngine(DIRECT)
 
+    def refusal(self, file: _File, location: str, resumes_at: int = 1, or_else: str = "") -> MigrationFileError | None:
+        """Return the error for a file with a statement that needs an engine, where the catalog has none; else None.
+
+        Args:
+            location: the location of the file.
+            resumes_at: the index of the first statement that is to run.
+            or_else: another way out, for the hint.
+        """
+        if not self._engine.is_direct:
+            return None
+        for named in file.named:
+            why = self._why(named) if named.statement.index >= resumes_at else None
+            if why:
+                line = named.statement.line
+                return MigrationFileError(
+                    "STATEMENT_NOT_PLAIN",
+                    f"{location}, line {line}: statement {named.statement.index} needs an engine: {why}",
+                    f"run the catalog's files with `type: spark`, of which `direct: auto` runs the plain ones directly{or_else}",
+                    path=location,
+                    line=line,
+                    statement_index=named.statement.index,
+                )
+        return None
+
     def instead(self, why: str) -> FileEngine | None:
         """Return the engine of a file that turns out not to run directly; None where there is no other.
 
@@ -108,12 +132,15 @@ class FileEngines:
                 yield declared[1], self._why_not_opened(declared[1])
 
     def _why_engine(self, file: _File) -> str | None:
-        from glacierbase.executors.iceberg.plain import why_not_plain  # Imports the grammar.
-
         for number, named in enumerate(file.named, start=1):
-            if why := why_not_plain(named.parsed) or self._why_names(named):
+            if why := self._why(named):
                 return f"statement {number}: {why}"
         return None
+
+    def _why(self, named: Named) -> str | None:
+        from glacierbase.executors.iceberg.plain import why_not_plain  # Imports the grammar.
+
+        return why_not_plain(named.parsed) or self._why_names(named)
 
     def _why_names(self, named: Named) -> str | None:
         """Return why the tables and the namespace that a statement names cannot be changed directly."""
@@ -135,7 +162,8 @@ class FileEngines:
     def _why_not_opened(self, name: str) -> str | None:
         """Return why PyIceberg does not change the tables of a catalog as the engine does."""
         if name not in self._reasons:
-            self._reasons[name] = why_not_opened(self._catalog, name)
+            # The properties of the only catalog are checked with the catalog file.
+            self._reasons[name] = None if self._engine.is_direct else why_not_opened(self._catalog, name)
         return self._reasons[name]
 
 

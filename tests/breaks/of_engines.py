@@ -672,6 +672,13 @@ BREAKS = (
         "unit/executors/test_iceberg_version.py::test_a_version_does_not_depend_on_where_history_and_lock_are",
     ),
     Break(
+        "a file that needs an engine is refused at its statement",
+        "apply/plan.py",
+        " or engines.refusal(file, location, first)",
+        "",
+        "unit/catalogs/test_iceberg_file.py::test_a_file_that_needs_an_engine_is_refused_before_anything_runs",
+    ),
+    Break(
         "a change that a gateway sent twice has failed",
         "executors/iceberg/rest.py",
         "- {404, 408, 409}",

@@ -39,7 +39,8 @@ _CLIENTS = {"glue": ("boto3",), "hive": ("thrift",), "sql": ("sqlalchemy",)}
 _EXTRAS = {"glue": "glue", "hive": "hive"}
 # Requests to the REST endpoints of AWS are signed by its client.
 _SIGNING_CLIENT, _SIGNING_EXTRA = ("boto3",), "s3"
-_REQUIRED = {"rest": ["uri"], "glue": ["warehouse"], "hive": ["uri", "warehouse"], "sql": ["uri", "warehouse"]}
+# The properties that a catalog requires, by its kind.
+REQUIRED = {"rest": ["uri"], "glue": ["warehouse"], "hive": ["uri", "warehouse"], "sql": ["uri", "warehouse"]}
 
 _S3_FILES = "org.apache.iceberg.aws.s3.S3FileIO"
 _HADOOP_FILES = "org.apache.iceberg.hadoop.HadoopFileIO"
@@ -169,13 +170,9 @@ def opening(catalog: Catalog) -> Opening:
 
 
 def _own_opening(name: str, given: Mapping[str, Any]) -> Opening:
-    """Return how PyIceberg opens a catalog that is configured by its own properties."""
+    """Return how PyIceberg opens a catalog that is configured by its own properties, which its catalog file checks."""
     properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
-    kind = properties.pop("type", "")
-    if kind not in _REQUIRED:
-        raise ValueError(f"its type is {kind or 'not set'}; PyIceberg opens {', '.join(_REQUIRED)} here")
-    if missing := next((key for key in _REQUIRED[kind] if not properties.get(key)), None):
-        raise ValueError(f"its {missing} is not set")
+    kind = properties.pop("type")
     if kind != "sql":
         return Opening(kind, name, properties)
     scheme, _, path = properties["uri"].partition(":///")
@@ -187,7 +184,7 @@ def _opening(name: str, conf: Mapping[str, str]) -> Opening:
     key = f"spark.sql.catalog.{name}"
     settings = {other.removeprefix(f"{key}."): value for other, value in conf.items() if other.startswith(f"{key}.")}
     kind = _kind(conf.get(key, ""), settings)
-    missing = [required for required in _REQUIRED[kind] if not settings.get(required)]
+    missing = [required for required in REQUIRED[kind] if not settings.get(required)]
     if missing:
         raise ValueError(f"its {missing[0]} is not set")
     if kind != "rest":

@@ -230,6 +230,7 @@ def is_across(error: GlacierbaseError) -> bool:
         or "migrationExecutor.type is missing" in error.message  # It may be in `_shared.yaml`.
         or (error.code == "UNKNOWN_KEY" and "for type" in error.message)  # A key of another engine.
         or re.search(rf"'{DURATION}' is not a duration from", error.message) is not None  # Its range.
+        or ": properties." in error.message  # Which ones are required depends on the type of the catalog.
         or "there is no environment" in error.message
         or "is not the name of a schema" in error.message  # Snowflake's namespaces are more restricted.
         or "would be on a command line" in error.message
