@@ -46,7 +46,7 @@ def refused(command: Callable[[], object]) -> GlacierbaseError:
 
 @pytest.mark.parametrize("seconds_ago", LATE)
 def test_a_living_run_keeps_its_lock_however_late_the_clock_is(world: World, clock: Clock, seconds_ago: int) -> None:
-    """Its statement is running, `migrate` and `unlock` exit with 4 at once, and nothing is changed."""
+    """The statement is running, `migrate` and `unlock` exit with 4 at once, and nothing is changed."""
     hold(world, seconds_ago)
     before = (list(world.events), world.tables.locks["shop"])
     assert [record.state for record in world.state.history.records.values()] == [State.RUNNING]
@@ -79,7 +79,7 @@ def test_less_than_boot_process_and_start_proves_nothing(world: World, changes: 
 
 
 def test_a_living_process_that_does_not_renew_for_a_whole_lease_is_taken_over(world: World, clock: Clock) -> None:
-    """It is watched by a clock that nobody sets: a stopped process does not block the lock for ever."""
+    """A clock that nobody sets measures the watch: a stopped process does not block the lock for ever."""
     hold(world, 3_600)
     with pytest.raises(NeedsRepair):
         world.migrate(lock_timeout=200)

@@ -132,7 +132,7 @@ def test_a_server_does_not_make_the_client_sign_with_the_credentials_of_this_mac
 def test_a_store_that_the_catalog_file_does_not_name_gets_no_credentials_of_the_file(
     place: str, server: HostileServer
 ) -> None:
-    """It is refused, unless the server hands out the credentials; then no part of a login is the file's."""
+    """The store is refused, unless the server hands out the credentials; then no part of a login is the file's."""
     own = dict.fromkeys(("client.access-key-id", "client.secret-access-key", "client.session-token"), "own")
     setattr(server, place, {"s3.endpoint": "http://elsewhere:9000"})
     with pytest.raises(OutcomeUnknown, match="leads to http://elsewhere:9000, which the catalog file does not name"):

@@ -55,7 +55,7 @@ def test_a_secret_in_a_catalog_file_is_refused(word: str, folder: Folder) -> Non
 
 @pytest.mark.parametrize("value", REFERENCES)
 def test_a_reference_to_a_secret_is_no_secret(value: str, folder: Folder, monkeypatch: pytest.MonkeyPatch) -> None:
-    """It may be a part of the value, or a variable whose value comes from outside of the file."""
+    """The reference may be a part of the value, or a variable whose value comes from outside of the file."""
     monkeypatch.setenv("ONE", CANARY)
     (folder.root / "one").write_text(CANARY)
     folder.write(f"{with_conf(**{'a.token': value, 'b.token': value})}variables: {{outside: '${{env:ONE}}'}}\n")
