@@ -76,7 +76,7 @@ _IN_SQL = re.compile(
 )
 # The properties of a table or a namespace, and each of them with its value.
 _PROPERTIES = re.compile(r"(?i)\b(?:TBL|DB)?(?:PROPERTIES|OPTIONS)\s*\(")
-_PROPERTY = re.compile(r"""(?<![\w.'"-])['"]?([\w.-]{1,200})['"]?\s*=?\s*['"]([^'"]+)['"]""")
+_PROPERTY = re.compile(r"""(?<![\w.'"-])['"]?([\w.-]{1,200})['"]?(?:\s*=)?\s*['"]([^'"]+)['"]""")
 # A user of Snowflake, whose password needs no quotes if it is one word.
 _USER = re.compile(r"(?i)(?:CREATE|ALTER)\s+(?:OR\s+REPLACE\s+)?USER\b")
 _UNQUOTED_PASSWORD = re.compile(r"(?i)\bPASSWORD\s*=\s*[^\s'\",;()]")
@@ -284,8 +284,8 @@ def resembles_secret(sql: str) -> bool:
     if _IN_SQL.search(sql) or (_USER.match(sql) and _UNQUOTED_PASSWORD.search(sql)):
         return True
     properties = _PROPERTIES.search(sql)
-    found = _PROPERTY.findall(sql, properties.end()) if properties else ()
-    return any(is_secret(key) and is_written_out(key, value) for key, value in found)
+    pairs = _PROPERTY.findall(sql, properties.end()) if properties else ()
+    return any(is_secret(key) and is_written_out(key, value) for key, value in pairs)
 
 
 def reaches_command_line(key: str) -> bool:

@@ -58,7 +58,7 @@ _ELSEWHERE = {
 # Where scripts are, if the configuration names no folder.
 _USUAL_FOLDERS = ("src/main/resources/db/migration", "db/migration", "sql", "migrations")
 _SECTION = re.compile(r"\s*\[([^\[\]]+)\]\s*(?:#.*)?")
-_PAIR = re.compile(r"""\s*("[^"]*"|'[^']*'|[\w.\-]+)\s*=\s*(.*?)\s*""")
+_PAIR = re.compile(r"""("[^"]*"|'[^']*'|[\w.\-]+)\s*=(.*)""")
 # One that is not closed ends with its line, so that no text is searched for its end again and again.
 _STRING = re.compile(r'"((?:[^"\\]|\\.)*)(?:"|$)|\'([^\']*)(?:\'|$)')
 _CALLBACK = re.compile(r"(?:before|after)[A-Z]\w*|createSchema")
@@ -143,12 +143,12 @@ def _toml(folder: ForeignFolder, path: str) -> Iterator[tuple[str, Sequence[str]
     for number, line in lines:
         if head := _SECTION.fullmatch(line):
             section = f"{head[1].strip()}."
-        elif pair := _PAIR.fullmatch(line):
+        elif pair := _PAIR.fullmatch(line.strip()):
             key = f"{section}{pair[1].strip(chr(34) + chr(39))}"
             if key.startswith("environments.") and ".placeholders." in key:
                 what = f"{key}: a value of one environment; write it under environments in the catalog file"
                 folder.note(path, number, what)
-            yield key, tuple(_texts(pair[2], lines)), number
+            yield key, tuple(_texts(pair[2].strip(), lines)), number
 
 
 def _texts(text: str, below: Iterator[tuple[int, str]]) -> Iterator[str]:

@@ -50,10 +50,10 @@ _CONTEXT = re.compile(r"\s+|,|!|\(|\)|[\w.\-@]+", re.ASCII)
 _OPERATORS = {",": "or", "!": "not", "(": "(", ")": ")", "and": "and", "or": "or", "not": "not"}
 
 _FIRST = re.compile(r"\s*--\s*liquibase\s+formatted\b(.*)", re.IGNORECASE)
-_CHANGESET = re.compile(r'\s*--\s*changeset\s+("[^"]+"|[^:\s"][^:]*):\s*("[^"]+"|\S+)(.*)', re.IGNORECASE)
+_CHANGESET = re.compile(r'\s*--\s*changeset\s+("[^"]+"|[^:\s"][^:]*):\s*("[^"]+"|\S+(?!\S))(.*)', re.IGNORECASE)
 _DIRECTIVE = re.compile(r"\s*--\s*(changeset|property|includeAll|include|ignoreLines)\b(.*)", re.IGNORECASE)
-_ATTRIBUTE = re.compile(r'(\w+):\s*("[^"]*"|\S+)')
-_IGNORE = re.compile(r"\s*--\s*ignoreLines:(\w+).*", re.IGNORECASE)
+_ATTRIBUTE = re.compile(r'\b(\w+):\s*("[^"]*"|\S+)')
+_IGNORE = re.compile(r"\s*--\s*ignoreLines:(\w+)\b.*", re.IGNORECASE)
 _COMMENT = re.compile(r"\s*--\s*comments?:?\s(.*)", re.IGNORECASE)
 _ROLLBACK = re.compile(r"\s*--\s*rollback\s(.*)", re.IGNORECASE)
 _ROLLBACK_OPENS = re.compile(r"\s*/\*\s*liquibase\s*rollback\s*", re.IGNORECASE)

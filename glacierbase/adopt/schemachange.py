@@ -27,7 +27,7 @@ from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, Sequenc
 from glacierbase.errors import GlacierbaseError
 
 _CONFIG = "schemachange-config.yml"
-_NAME = re.compile(r"(?i)(?P<kind>[VRA])(?P<version>(?:[^_]|_(?!_))*)__(?P<words>.+?)\.(?P<suffix>.*)")
+_NAME = re.compile(r"(?i)(?P<kind>[VRA])(?P<version>(?:[^_]|_(?!_))*)__(?P<words>.[^.\n]*)\.(?P<suffix>.*)")
 _SUFFIX = re.compile(r"(?i)\.(?:sql|cli\.yml)(?:\.jinja)?$")
 _ENV_VAR = re.compile(r"\{\{\s*env_var\(\s*(['\"])(\w+)\1\s*(?:,\s*(['\"])([^'\"]*)\3\s*)?\)\s*\}\}")
 _HINT = "its value is not in vars of schemachange-config.yml"

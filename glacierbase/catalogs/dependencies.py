@@ -14,7 +14,7 @@ from glacierbase.model.keys import COORDINATE, COORDINATE_PATTERN, SHA256
 
 # For Ivy: https://ant.apache.org/ivy/history/latest-milestone/ivyfile/dependency.html
 # For Maven: its POM reference, "Dependency Version Requirement Specification".
-_FLOATING = re.compile(r"(?i)latest(?:\..*)?|release|(?:.*-)?snapshot|.*\+|.*[\[\](),].*")
+_FLOATING = re.compile(r"(?i)latest(?:\..*)?|release|(?:.*-)?snapshot|.*\+|[^\[\](),]*[\[\](),].*")
 
 
 @dataclass(frozen=True, slots=True)

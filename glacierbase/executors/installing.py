@@ -57,7 +57,7 @@ _NOT_RESOLVED = re.compile(
     r"No matching distribution|ResolutionImpossible|No solution found|must have their versions pinned"
 )
 # With the indented lines that follow.
-_CAUSE = re.compile(r"^\s*(?:ERROR: |error: |× )(?!ResolutionImpossible)(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
+_CAUSE = re.compile(r"^[^\S\n]*(?:ERROR: |error: |× )(?!ResolutionImpossible)(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _LONGEST_CAUSE = 300
 
 
@@ -282,7 +282,7 @@ def _failed(catalog: Catalog, program: str, ending: Ending) -> GlacierbaseError:
     """Return the error for the output of pip or uv, which is kept in a file."""
     output, log = ending.output, _logged(catalog, ending.output)
     if differs := _HASH_DIFFERS.search(output):
-        names = sorted(set(re.findall(r"[A-Za-z0-9._-]+==[^\s:`]+", output[differs.start() :])))
+        names = sorted(set(re.findall(r"(?<![A-Za-z0-9._-])[A-Za-z0-9._-]+==[^\s:`]+", output[differs.start() :])))
         what = _what(catalog, f"{', '.join(names) or 'a package'}: the hash differs from that in the lock file")
         hint = f"find out who changed the package or the lock file{_see(log)}"
         return ConfigurationError("ENVIRONMENT_HASH", what, hint, log=log)

@@ -23,7 +23,7 @@ from glacierbase.model.text import Line, Mark, Table
 from glacierbase.run.files import check_replaceable, replace_file, writing
 
 _FORMS = (".html", ".png", ".svg")
-_COMMENTS = re.compile(r"<!--.*?-->|<metadata>.*?</metadata>|<style.*?</style>", re.DOTALL)
+_COMMENTS = re.compile(r"<!--.*?(?:-->|\Z)|<(metadata|style)\b.*?(?:</\1>|\Z)", re.DOTALL)
 _STYLE = re.compile(r' style="([^"]*)"')
 _ID = re.compile(r'( id="|href="#|url\(#)')
 

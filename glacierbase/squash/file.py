@@ -20,7 +20,7 @@ from glacierbase.run.files import create_file, writing
 from glacierbase.run.git import GitFailed, git, work_tree
 
 _VARIABLE = re.compile(r"\benvironment\b|\bvariables\b((?:\s*\.\s*\w+|\s*\[\s*['\"][^'\"]*['\"]\s*\])*)")
-_EXPRESSION = re.compile(r"\{[{%].*?[%}]\}", re.DOTALL)
+_EXPRESSION = re.compile(r"\{[{%].*?(?:[%}]\}|\Z)", re.DOTALL)
 _KEY = re.compile(r"\w+|(?<=['\"])[^'\"]+(?=['\"])")
 
 

@@ -27,7 +27,7 @@ _RESERVED = frozenset(
 )  # fmt: skip
 # Properties by which Iceberg loads code or encrypts, that PyIceberg ignores, or that only Iceberg's own catalogs write.
 _NOT_PLAIN = re.compile(
-    r"(write\.)?py-.*|.*\.py-.*|write\.location-provider\..*|write\.metadata\.compression-codec|encryption\..*|engine\..*"
+    r"(?s)(write\.)?py-.*|.*\.py-.*|write\.location-provider\..*|write\.metadata\.compression-codec|encryption\..*|engine\..*"
     r"|option\..*"
 )
 # Iceberg checks the column.

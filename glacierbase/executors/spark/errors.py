@@ -343,7 +343,7 @@ def _call(error: BaseException, *methods: str) -> str | None:
 
 def _first_paragraph(message: str) -> str:
     """Return the message without its error condition, and without the plan, stack and query context after it."""
-    grpc = re.search(r'^\s*details = "(.*)"$', message, re.MULTILINE)
+    grpc = re.search(r'^[^\S\n]*details = "(.*)"$', message, re.MULTILINE)
     if grpc:
         return grpc[1]
     text = re.split(r"\n\n?JVM stacktrace:|\n\tat |\n==|;\n'|\nDriver stacktrace", message)[0]

@@ -35,7 +35,7 @@ _LAUNCH = (
     "spark.yarn.",
 )
 # A line of Ivy's output; only the file's name in the address is shown.
-_DOWNLOAD = re.compile(r"downloading \S*/(\S+) \.\.\.")
+_DOWNLOAD = re.compile(r"downloading \S*/([^\s/]+) \.\.\.")
 _CONNECTION_INFO = "connection-info"
 _COPY_SECONDS = 20
 _POLL_SECONDS = 0.01

@@ -18,7 +18,7 @@ from glacierbase.sql.tokens import words
 _TEXTS = texts("destructive")
 _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot"})
 _PUBLISHES = frozenset({"fast_forward", "cherrypick_snapshot", "publish_changes"})
-_COMMENT = re.compile(r"(?m)--.*$|/\*[\s\S]*?\*/")
+_COMMENT = re.compile(r"(?m)--.*$|/\*[\s\S]*?(?:\*/|\Z)")
 _TEXT_TYPE = re.compile(r"(?i)STRING|VARCHAR|CHAR|TEXT")
 # Years and dates have one length, so that their texts sort as they do.
 _VERSION = re.compile(r"v?\d{1,3}(?:\.\d+)*")

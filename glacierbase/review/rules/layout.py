@@ -316,7 +316,7 @@ def _in_delta(key: str, whole: dict[str, str], version: str | None) -> _Effects:
 # In accounting, `reversed_payment_id` is the id of a payment that was reversed.
 _REVERSED_NAMES = re.compile(
     r"(?!.*reversed_(?:payment|transaction|txn|transfer|entry|journal|posting|booking|charge|invoice|order|line|document)_)"
-    r"(?:(?:\w+_)?reversed_(?:\w+_)?id|(?:\w+_)?id_(?:reversed|rev))"
+    r"(?:(?:\w{1,200}_)?reversed_(?:\w{1,200}_)?id|(?:\w{1,200}_)?id_(?:reversed|rev))"
 )
 
 

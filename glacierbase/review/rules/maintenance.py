@@ -19,7 +19,7 @@ _TEXTS = texts("maintenance")
 _SAFE_HOURS = 168.0
 _HOURS = re.compile(r"(?i)\s*([0-9.]+)\s+HOURS?")
 _INSTANT = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
-_NOW = re.compile(r"(?i)\s*(?:current_timestamp|now|current_date)\s*(?:\(\s*\))?\s*")
+_NOW = re.compile(r"(?i)\s*(?:current_timestamp|now|current_date)(?:\s*\(\s*\))?\s*")
 # Procedures after which two tables use the same files, or a table of another format is no more, with what follows.
 _SHARES = {
     "migrate": "replaces the table by an Iceberg table; jobs that write its files as before lose their rows",

@@ -63,7 +63,7 @@ _RESERVED = {
     ),
     "delta": ("_change_type", "_commit_version", "_commit_timestamp"),
 }  # fmt: skip
-_IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+\(?\s*IF\s+NOT\s+EXISTS\b")
+_IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+(?:\(\s*)?IF\s+NOT\s+EXISTS\b")
 
 
 @statement_rule(
