@@ -24,7 +24,6 @@ from glacierbase.history.state import read_state
 from glacierbase.history.tables import FileTables, TableChoice
 from glacierbase.history.template_names import template_of, written_names
 from glacierbase.history.timeline import timelines
-from glacierbase.migrations.allows import allowing_drops
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.folder import load_migration, migration_files
 from glacierbase.migrations.new_files import as_template, draft_of, publish, write_migration
@@ -147,8 +146,13 @@ def revert(
         changed = (drift for drift in drifts if drift.table in undone.tables)
         changes = _sql(statement for drift in changed for statement in _changes(drift).statements)
         before: list[Migration] = []
+
+        def check_alone(new: Sequence[Migration]) -> None:
+            target.check_new(new)
+            before[:] = new
+
         described = f"Record what changed outside of migrations in {target.catalog.environment}: {reason}"
-        record = files.write(undone, described, _RECORDED, files.only_here(changes), before.extend, is_draft=True)
+        record = files.write(undone, described, _RECORDED, files.only_here(changes), check_alone, is_draft=True)
         try:
             written = files.write(
                 undone, reason, _REVERTED, files.only_here(undone.sql), lambda new: target.check_new((*before, *new))
@@ -202,17 +206,17 @@ class _DriftFiles:
         """Write a migration.
 
         Args:
-            description: also the reason why it drops what it drops.
+            description: also the reason for the effects of its statements.
             sql: the template of its statements.
         """
         catalog = self.target.catalog
         notes = [note.format(catalog.environment), *(f"Not in it: {change}" for change in made.impossible)]
         lines = [f"-- {on_one_line(line)}" for line in notes]
-        text = as_template("\n".join(lines)) + f"\n\n{allowing_drops(sql, as_template(on_one_line(description)))}\n"
+        text = as_template("\n".join(lines)) + f"\n\n{sql}\n"
         path = write_migration(
             self.root / "migrations" / catalog.stem, self.root, description, self.author, sql=text,
-            headers=catalog.required_headers, versions=catalog.versions, check=check, recorded=self.history.versions,
-            is_draft=is_draft,
+            headers=catalog.required_headers, versions=catalog.versions, check=check, reason=description,
+            recorded=self.history.versions, is_draft=is_draft,
         )  # fmt: skip
         return replace(made, path=path.relative_to(self.root).as_posix(), version=path.name.partition("_")[0])
 
@@ -238,7 +242,7 @@ def _recording(
                 return result
             names = written_names(target, held.state.history, {drift.table for drift in drifts})
             record, written = write(_DriftFiles(target, author, held.state.history, names), drifts)
-            entry = _entry_or_no_file(target, record, drifts, reason)
+            entry = _entry_or_no_file(target, record, written, drifts, reason)
             change.make(f"recorded as applied: {record.version}", lambda: _recorded(held, entry, record))
     return written
 
@@ -372,12 +376,17 @@ def _sql(statements: Iterable[str]) -> str:
     return "".join(f"{statement};\n" for statement in statements)
 
 
-def _entry_or_no_file(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
-    """Return the entry that `_settled` returns; if it raises, delete the draft."""
+def _entry_or_no_file(
+    target: Target, record: DriftFileResult, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str
+) -> Entry:
+    """Return the entry that `_settled` returns; if it raises, delete the files, of which the first is a draft."""
     try:
-        return _settled(target, written, [drift for drift in drifts if drift.table in written.tables], reason)
+        return _settled(target, record, [drift for drift in drifts if drift.table in record.tables], reason)
     except BaseException:
-        draft_of(Path(target.run.project) / written.path).unlink(missing_ok=True)
+        root = Path(target.run.project)
+        draft_of(root / record.path).unlink(missing_ok=True)
+        if written.recorded:
+            (root / written.path).unlink(missing_ok=True)
         raise
 
 

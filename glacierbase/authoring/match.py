@@ -183,14 +183,14 @@ def _by_design(target: Target, other: Target) -> Mapping[str, Sequence[DesignedP
         Side(side.catalog.environment, export(side, StateResult(side.catalog.name, side.catalog.environment)))
         for side in (target, other)
     )
-    found = dict[str, Sequence[DesignedPart]]()
+    by_table = dict[str, Sequence[DesignedPart]]()
     for table in compare(target.catalog.name, (here, there)).tables:
         causes: dict[DesignedPart, set[Cause]] = {}
         for difference in table.differences:
             causes.setdefault(DesignedPart(difference.what, difference.name), set()).add(difference.cause)
         name = table.names.get(here.name, table.table)
-        found[name] = tuple(subject for subject, why in causes.items() if why == {Cause.VARIABLES})
-    return found
+        by_table[name] = tuple(subject for subject, why in causes.items() if why == {Cause.VARIABLES})
+    return by_table
 
 
 def _without_design(present: Shape | None, wanted: WantedTable) -> WantedTable:

@@ -8,14 +8,12 @@ from pathlib import Path
 
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
-from glacierbase.migrations.allows import allowing_drops
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.inverse import inverse
-from glacierbase.migrations.new_files import FileCheck, as_template, git_user, write_migration, write_repeatable
+from glacierbase.migrations.new_files import FileCheck, git_user, write_migration, write_repeatable
 from glacierbase.migrations.repeatables import versioned
 from glacierbase.model.arguments import unknown_version, version_given
 from glacierbase.model.command import command, on_catalog
-from glacierbase.model.escape import on_one_line
 from glacierbase.model.result import Result
 
 
@@ -72,9 +70,16 @@ def new(
         return WrittenResult(catalog or folder.name, "", files=(str(path),))
     with on_catalog(catalog):
         sql = reverting_sql(root, folder, reverting) if reverting else ""
-    sql = allowing_drops(sql, as_template(on_one_line(description)))
     path = write_migration(
-        folder, root, description, author or git_user(), sql=sql, headers=headers, versions=file.versions, check=check
+        folder,
+        root,
+        description,
+        author or git_user(),
+        sql=sql,
+        headers=headers,
+        versions=file.versions,
+        check=check,
+        reason=description,
     )
     return WrittenResult(catalog or folder.name, "", files=(str(path),))
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from glacierbase.model.migration import Statement
@@ -14,13 +14,18 @@ WORD = "GLACIERBASE_ALLOW"
 _INTENDED = re.compile(r"(?i)glacierbase[\s_:-]*al+ow\s*(?::|[a-z]+\d)")
 _COMMENT = re.compile(r"(?s)--[^\r\n]*|/\*.*?(?:\*/|\Z)")
 _ALLOW = re.compile(rf"--\s*{WORD}\s*:\s*(?P<code>[^\s:]*):?(?P<reason>.*)")
-# A statement that drops a column, in SQL or its template, each statement on a line of its own.
-_DROP = re.compile(r"(?m)^(?=ALTER TABLE (?:\{\{[^{}\n]*\}\}|`[^`\n]*`|[^`{\s])+ DROP COLUMNS? )")
 
 
-def allowing_drops(sql: str, reason: str) -> str:
-    """Return SQL, or its template, with a comment above each statement that drops a column, which allows that."""
-    return _DROP.sub(lambda _: f"-- {WORD}: DS103 {reason}\n", sql)
+def allowing(sql: str, codes: Mapping[int, Iterable[str]], reason: str) -> str:
+    """Return SQL with comments that allow findings.
+
+    Args:
+        codes: the codes of the findings, by the line at which their statement begins; the first line is 1.
+    """
+    lines = sql.split("\n")
+    for number, allowed in sorted(codes.items(), reverse=True):
+        lines[number - 1 : number - 1] = [f"-- {WORD}: {code} {reason}" for code in allowed]
+    return "\n".join(lines)
 
 
 @dataclass(frozen=True, slots=True)

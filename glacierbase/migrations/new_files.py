@@ -9,11 +9,13 @@ from datetime import datetime, timezone
 from pathlib import Path
 from typing import Protocol
 
-from glacierbase.errors import ConfigurationError
+from glacierbase.errors import ConfigurationError, MigrationFileError
+from glacierbase.migrations.allows import allowing
 from glacierbase.migrations.folder import FILE_NAME, as_migration, file_versions
 from glacierbase.migrations.headers import AFTER, AUTHOR, DESCRIPTION, PREFIX
 from glacierbase.migrations.template import UNWRITTEN
 from glacierbase.model.command import command, move_command
+from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import REPEATABLE_FOLDER, REPEATABLE_NAME, Migration
 from glacierbase.run.files import create_file, one_at_a_time, writing
 from glacierbase.run.git import GitFailed, git
@@ -52,6 +54,7 @@ def write_migration(
     versions: str | None = None,
     *,
     check: Callable[[Sequence[Migration]], None],
+    reason: str | None = None,
     recorded: Iterable[str] = (),
     is_draft: bool = False,
     is_only: bool = False,
@@ -67,6 +70,7 @@ def write_migration(
         headers: names of the further headers that the catalog file requires; written without a value, so that they are refused.
         versions: `sequence` or `timestamp`; by default as the highest version of the folder, `sequence` in an empty one.
         check: checks a file with statements before it is written.
+        reason: why statements have the effects that rules of `lint` are about; written into comments that allow them.
         recorded: versions of histories, which may have no file here; the new one is above them.
         is_draft: write it as `draft_of` its path, which no command reads as a migration, until `publish` renames it.
         is_only: refuse a second file with this description; another process may have written the first.
@@ -76,11 +80,17 @@ def write_migration(
         MigrationFileError: `check` refuses the file.
     """
     head, words = _head(description, author, headers), file_words(description)
+    known = tuple(recorded)
+
+    def next_path() -> Path:
+        highest = max((*file_versions(folder, root), *_drafts(folder), *known), key=int, default="")
+        return folder / f"{next_version(highest, versions, now)}_{words}.sql"
+
+    if sql:  # Before the lock, which others wait for. Nothing in the file depends on its version.
+        path = next_path()
+        sql = _checked(sql, lambda sql: new_migration(path, root, description, author, headers, sql), check, reason)
     with one_at_a_time(root):
-        highest = max((*file_versions(folder, root), *_drafts(folder), *recorded), key=int, default="")
-        path = folder / f"{next_version(highest, versions, now)}_{words}.sql"
-        if sql:
-            check([new_migration(path, root, description, author, headers, sql)])
+        path = next_path()
         try:
             with writing(path):
                 if is_only and _is_written(folder, words, head):
@@ -133,6 +143,26 @@ def new_migration(
     """Return the migration that a new file will be once a person has written the values of its required headers."""
     content = f"{_head(description, author, headers, _UNKNOWN_VALUE)}{order}\n{sql}".encode()
     return as_migration(content, path, path.relative_to(root).as_posix(), None)
+
+
+def _checked(
+    sql: str,
+    as_file: Callable[[str], Migration],
+    check: Callable[[Sequence[Migration]], None],
+    reason: str | None,
+) -> str:
+    """Return the SQL of a file that the check accepts: with comments that allow its findings, if all of them can be allowed."""
+    file = as_file(sql)
+    try:
+        check([file])
+    except MigrationFileError as error:
+        codes = error.data.get("allowable", {}).get(file.location)
+        if reason is None or not codes:
+            raise
+        above = file.text.count("\n") - sql.count("\n")
+        sql = allowing(sql, {line - above: codes[line] for line in codes}, as_template(on_one_line(reason)))
+        check([as_file(sql)])
+    return sql
 
 
 def _head(description: str, author: str, headers: Collection[str], value: str = "") -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from glacierbase.catalogs.folder import CatalogFile
 from glacierbase.catalogs.needs import refused
@@ -18,9 +19,15 @@ from glacierbase.model.migration import Migration
 from glacierbase.model.text import quoted
 from glacierbase.review.lint import Examined, Linting, judge
 
+# Families of rules about how a file is written, and about types: what they find is no effect that may be intended.
+_NO_EFFECTS = frozenset({"FL", "TY"})
+
 
 def check_written(root: Path, file: CatalogFile, new: Sequence[Migration], replaced: Collection[str] = ()) -> None:
     """Refuse new migrations of a catalog that a check refuses in one of its environments. Contacts nothing.
+
+    The error has in `refusals` the reasons by location, and in `allowable` the codes of its findings by location and line, if a
+    comment with a reason can allow all of them: effects that may be intended.
 
     Args:
         root: the root of the project.
@@ -28,26 +35,30 @@ def check_written(root: Path, file: CatalogFile, new: Sequence[Migration], repla
         replaced: the locations of the files in whose place they will be.
 
     Raises:
-        MigrationFileError: `NOT_WRITTEN`, with the reasons by location in `refusals`.
+        MigrationFileError: `NOT_WRITTEN`.
     """
-    if refusals := _refusals(root, file, new, replaced):
+    refusals, allowable = _refusals(root, file, new, replaced)
+    if refusals:
         lines = [f"{place}: {line}" for place, reasons in refusals.items() for line in reasons]
         what = "the file that it would write is refused by `validate` or `lint`; nothing was written"
         hint = f"write the change by hand: `{command('new', 'what it changes')}`"
-        raise MigrationFileError("NOT_WRITTEN", (what, *quoted("\n".join(lines))), hint, state="", refusals=refusals)
+        data: dict[str, Any] = {"refusals": refusals, "allowable": allowable}
+        raise MigrationFileError("NOT_WRITTEN", (what, *quoted("\n".join(lines))), hint, state="", **data)
 
 
 def _refusals(
     root: Path, file: CatalogFile, new: Sequence[Migration], replaced: Collection[str]
-) -> Mapping[str, Sequence[str]]:
-    """Return why files are refused, by location."""
+) -> tuple[Mapping[str, Sequence[str]], Mapping[str, Mapping[int, Sequence[str]]]]:
+    """Return why files are refused, by location, and what can be allowed, as `check_written`."""
     chosen = [(file, file.environments)]
     linting = Linting(root, chosen, None)
 
     def examine(sandbox: Sandbox, catalog: Catalog, present: Sequence[Migration]) -> Iterator[Examined]:
         list(sandbox.compile_all(new, catalog, catalog.dialect, partial(_check, catalog)))
         rest = [migration for migration in present if migration.location not in replaced]
-        versioned = sorted((*filter(_is_versioned, rest), *filter(_is_versioned, new)), key=lambda each: each.number)
+        versioned = sorted(
+            (*filter(_is_versioned, rest), *filter(_is_versioned, new)), key=lambda migration: migration.number
+        )
         others = [migration for migration in (*rest, *new) if not migration.version]
         yield from linting.examine(sandbox, catalog, (*versioned, *others), new)
 
@@ -58,12 +69,18 @@ def _refusals(
         for error in outcome.errors:
             if (place := str(error.data.get("path"))) in places:
                 reasons.setdefault(place, {})[_line(error)] = None
+    is_allowable = not reasons
+    codes: dict[str, dict[int, list[str]]] = {}
     findings = judge([used for outcome in outcomes for used in outcome.used], linting.rules, spares_new=False).findings
     for finding in findings:
         if finding.is_error:
             where = f"{finding.code} in {', '.join(finding.environments)}"
             reasons.setdefault(finding.path, {})[f"line {finding.line}: {where}: {finding.message}"] = None
-    return {place: tuple(lines) for place, lines in reasons.items()}
+            rule = linting.rules[finding.code]
+            is_allowable &= rule.family not in _NO_EFFECTS and not rule.refuses
+            of_line = codes.setdefault(finding.path, {}).setdefault(finding.line, [])
+            of_line += [finding.code] if finding.code not in of_line else []
+    return {place: tuple(lines) for place, lines in reasons.items()}, codes if is_allowable else {}
 
 
 def _check(catalog: Catalog, compiled: Compiled) -> bool:

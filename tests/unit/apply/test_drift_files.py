@@ -20,6 +20,7 @@ from glacierbase import Project
 from glacierbase.apply import drift as drift_files
 from glacierbase.apply.drift import DriftFileResult
 from glacierbase.apply.locked import locked
+from glacierbase.errors import GlacierbaseError
 from glacierbase.history.drift import TableDrift
 from glacierbase.history.state import read_state
 from glacierbase.model.shape import Column, Shape
@@ -145,8 +146,24 @@ def test_a_part_of_a_table_is_not_reverted_alone(project: ProjectFolder) -> None
     assert tables.run("drift").code == 7
 
 
+@pytest.mark.parametrize("action", ["drift_adopt", "drift_revert"])
+def test_an_interrupt_before_the_record_leaves_no_file(
+    tables: RecordedTables, monkeypatch: pytest.MonkeyPatch, action: str
+) -> None:
+    """Neither the draft nor the file above it remains."""
+
+    def interrupted(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    change(tables)
+    monkeypatch.setattr(drift_files, "_settled", interrupted)
+    with pytest.raises((KeyboardInterrupt, GlacierbaseError)):
+        getattr(Project.load(tables.project.root), action)(reason="why", author="Ann")
+    assert [path.name for path in (tables.project.root / "migrations/shop").iterdir()] == ["1_make.sql"]
+
+
 def test_a_new_environment_runs_what_revert_wrote(tables: RecordedTables) -> None:
-    """It makes the changes and undoes them: the statements of the two files lead from the recorded table to itself."""
+    """The environment makes the changes and undoes them: the statements of the two files lead from the recorded table to itself."""
     change(tables)
     assert settle(tables, "revert").code == 0
     output = tables.run("render", "--env", "default", "--format", "json")

@@ -314,7 +314,7 @@ ARRANGED: dict[str, Arrange] = {
             )
         }
     ),
-    "NOT_WRITTEN": files(run=undo, **{"0007_add_device": "ALTER TABLE events ADD COLUMN device STRING"}),
+    "NOT_WRITTEN": files(run=undo, **{"0007_add_device": "ALTER TABLE events RENAME COLUMN kind TO type"}),
     "LINT_FAILED": files(run=lint, **{"0007_add_device": "ALTER TABLE lake.a.t DROP COLUMN legacy"}),
     "UNKNOWN_RULE": catalog(f"{CONF}lint: {{rules: {{SD103: off}}}}\n", run=lint),
     "BROKEN_RULES": files(run=lint_with_broken_rules),

@@ -240,7 +240,7 @@ def advise(shop: Shop) -> Written:
 COMMANDS: tuple[Callable[[Shop], Written], ...] = (
     adopt, revert, match_environment, match_file, revert_version, squash, import_tables, advise,
 )  # fmt: skip
-EACH = 25
+EACH = 10
 
 
 def check(written: Written) -> str:
