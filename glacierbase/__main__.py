@@ -1,5 +1,5 @@
 """`python -m glacierbase`."""
 
-from glacierbase.cli import main
+from glacierbase.cli import run
 
-main()
+run()

@@ -293,7 +293,8 @@ class Runner:
         try:
             return file.session.execute(statement.text, tag=tag)
         except OutcomeUnknown as lost:
-            if not file.engine.is_direct or self._before is None:
+            # A statement that was left may still take effect in this process.
+            if not file.engine.is_direct or self._before is None or self._held.engine.cancelled():
                 raise
             named = statement_of(file.compiled.named, statement.index)
             recover.settle_lost(self._held, lost, self._before, tag, named, what)

@@ -20,3 +20,4 @@ The commands:
 """
 
 from glacierbase.cli.program import main as main
+from glacierbase.cli.program import run as run

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import atexit
 import gc
+import os
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 
 import click
 
@@ -40,6 +41,23 @@ def main(arguments: Sequence[str] | None = None) -> None:
             from glacierbase.cli.terminal import unexpected
 
             unexpected(error, _document_of(arguments) if _is_json(arguments) else None)
+
+
+def run() -> None:
+    """Run the command line as a process of its own, and end it although a call may hang in native code.
+
+    At exit, the interpreter would wait for such a call: Arrow's access to S3 waits for its requests.
+    """
+    try:
+        main()
+    except SystemExit as end:
+        waiting = sys.modules.get("glacierbase.run.waiting")  # Most commands do not import it.
+        if waiting and waiting.is_call_left():
+            for stream in (sys.stdout, sys.stderr):
+                with suppress(OSError, ValueError):
+                    stream.flush()
+            os._exit(end.code if isinstance(end.code, int) else 0)
+        raise
 
 
 @contextmanager

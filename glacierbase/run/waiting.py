@@ -22,6 +22,10 @@ CALL_SECONDS = 300.0
 CANCELLED_SECONDS = 10.0
 
 
+# The answers of calls that were not waited for any longer.
+_left: list[Future[Any]] = []
+
+
 class NoAnswer(Exception):
     """The time limit passed, or the run was cancelled, before the call returned. It may still return later."""
 
@@ -105,9 +109,15 @@ def result(
         if not in_grace and cancelled():
             in_grace, deadline = True, min(deadline, now + grace_seconds)
         if now >= deadline:
+            _left.append(answer)
             raise NoAnswer
         wait([answer], min(_POLL_SECONDS, deadline - now))
     return answer.result()
+
+
+def is_call_left() -> bool:
+    """Return whether a call that was not waited for any longer still runs, perhaps in native code."""
+    return not all(answer.done() for answer in _left)
 
 
 def uninterrupted(call: Callable[[], T]) -> T:

@@ -672,6 +672,20 @@ BREAKS = (
         "unit/executors/test_iceberg_version.py::test_a_version_does_not_depend_on_where_history_and_lock_are",
     ),
     Break(
+        "a direct statement that waits in native code is not left",
+        "executors/iceberg/executor.py",
+        "        self._is_cancelled.set()",
+        "        pass",
+        "engines/test_direct_stops.py::test_a_signal_leaves_a_statement_that_waits_in_native_code[SIGTERM]",
+    ),
+    Break(
+        "the exit of the process waits for a call in native code",
+        "cli/program.py",
+        "            os._exit(end.code if isinstance(end.code, int) else 0)",
+        "            pass",
+        "engines/test_direct_stops.py::test_a_signal_leaves_a_statement_that_waits_in_native_code[SIGTERM]",
+    ),
+    Break(
         "a file that needs an engine is refused at its statement",
         "apply/plan.py",
         " or engines.refusal(file, location, first)",

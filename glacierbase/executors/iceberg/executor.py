@@ -5,7 +5,9 @@ from __future__ import annotations
 import getpass
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from importlib.metadata import version
+from threading import Event
 from typing import Any
 
 from glacierbase.errors import NotPlain, OutcomeUnknown, StatementRefused
@@ -19,6 +21,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
 from glacierbase.run.processes import engine_process
+from glacierbase.run.waiting import NoAnswer
 from glacierbase.sql import read
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.qualified import qualified, qualified_namespace
@@ -61,6 +64,7 @@ class IcebergSession:
 
     def __init__(self, lakes: Lakes) -> None:
         self._lakes = lakes
+        self._is_cancelled = Event()
 
     def execute(
         self,
@@ -77,8 +81,10 @@ class IcebergSession:
             raise NotPlain(why)
         self._lakes.begin(tag)
         try:
-            with mapped():
-                run(self._lakes, statement)
+            self._lakes.call(partial(run, self._lakes, statement), self._is_cancelled.is_set)
+        except NoAnswer as error:
+            why = "the statement had no answer when the run was stopped, and may still take effect"
+            raise OutcomeUnknown("NoAnswer", why) from error
         except OutcomeUnknown as error:
             if self._lakes.in_doubt:
                 raise
@@ -90,7 +96,8 @@ class IcebergSession:
         raise NotPlain("a query needs an engine")
 
     def cancel(self) -> None:
-        """Do nothing: a commit takes less time than its cancellation."""
+        """Leave the statement, which may wait in native code without a limit."""
+        self._is_cancelled.set()
 
     def progress(self) -> str | None:
         """Return nothing."""

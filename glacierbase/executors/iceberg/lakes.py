@@ -7,6 +7,7 @@ import pwd
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import replace
+from math import inf
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, NotPlain, OutcomeUnknown, StatementRefused, TableNotFound
@@ -18,6 +19,7 @@ from glacierbase.executors.iceberg.preserved import check_preserved
 from glacierbase.executors.iceberg.properties import opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts
+from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.sql.qualified import DEFAULT_CATALOG, first_namespace, is_catalog, qualified
 from glacierbase.sql.statement import Name
 
@@ -40,6 +42,9 @@ class Lakes:
         self._catalog = catalog
         self._opened: dict[str, Any] = {}
         self._statement: str | None = None
+        # The thread of statements, which the main thread, to which signals are delivered, can leave.
+        self._caller: Caller | None = None
+        self._is_left = False
         # The locations of metadata that PyIceberg writes again as it is.
         self._whole: set[str] = set()
         self.default = catalog.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
@@ -64,6 +69,24 @@ class Lakes:
             opened.begin(self._statement)
             self._opened[name] = opened
         return self._opened[name]
+
+    def call(self, change: Callable[[], None], cancelled: Callable[[], bool]) -> None:
+        """Make a change in a thread, and wait for it until the run is cancelled.
+
+        Raises:
+            NoAnswer: it may still take effect. The catalogs stay open.
+        """
+
+        def mapped_change() -> None:
+            with mapped():
+                change()
+
+        self._caller = self._caller or Caller()
+        try:
+            result(self._caller.submit(mapped_change), inf, cancelled)
+        except BaseException as error:
+            self._is_left = isinstance(error, (NoAnswer, KeyboardInterrupt))
+            raise
 
     def begin(self, tag: str | None) -> None:
         """Let the commits of the next statement carry its tag."""
@@ -191,8 +214,10 @@ class Lakes:
         return tuple(self._opened)
 
     def close(self) -> None:
-        """Close the connections."""
-        for opened in self._opened.values():
+        """Close the connections, unless a statement that was left still uses them."""
+        if self._caller:
+            self._caller.end()
+        for opened in () if self._is_left else self._opened.values():
             opened.close()
 
 
