@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 
 from glacierbase.catalogs.table_formats import formats
 from glacierbase.errors import MigrationFileError
+from glacierbase.executors import type_of
 from glacierbase.executors.direct import FileEngines
 from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
 from glacierbase.model.catalog import Catalog
@@ -209,8 +210,9 @@ def refused(
     error = error or refused_secret(compiled, resumes_at, or_else)
     if error or catalog is None:
         return error
-    file = replace(compiled, catalog=catalog)
-    return FileEngines(catalog).refusal(file, location, resumes_at, or_else) or unmet(file, catalog, resumes_at)
+    if type_of(catalog).is_direct:
+        return FileEngines(catalog).refusal(replace(compiled, catalog=catalog), location, resumes_at, or_else)
+    return unmet(compiled, catalog, resumes_at)
 
 
 def unmet(compiled: Compiled, catalog: Catalog, resumes_at: int = 1) -> MigrationFileError | None:

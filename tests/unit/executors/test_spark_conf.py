@@ -38,9 +38,10 @@ def test_the_configuration_is_that_of_the_environment_with_its_dependencies(
     }
 
 
-def test_a_connect_server_gets_no_packages(project: ProjectFolder) -> None:
+def test_a_connect_server_gets_no_packages(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server has its own jars, and would refuse the static setting."""
-    text = SPARK.replace("spark.jars.packages: a:b:1", "spark.remote: sc://localhost").replace("${secret:TOKEN}", "x")
+    monkeypatch.setenv("TOKEN", "x")
+    text = SPARK.replace("spark.jars.packages: a:b:1", "spark.remote: sc://localhost")
     project.catalog(text)
     assert "spark.jars.packages" not in Project.load(project.root, environment="dev").spark_conf("shop")
 

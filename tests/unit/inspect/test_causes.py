@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
@@ -205,18 +203,3 @@ def test_a_state_file_holds_digests_and_no_statement(tell: Tell, tmp_path: Path)
         text = Path(path).read_text()
         assert "ALTER TABLE" not in text
         assert text.count("-canary") == 1  # The value in the shape.
-
-
-def test_a_state_file_of_an_earlier_version_claims_no_design(tell: Tell, tmp_path: Path) -> None:
-    """The state file is read, its tables are compared, and a warning says what it lacks."""
-    fleet = tell(v0001=f"{CREATE} TBLPROPERTIES ('team'='{{{{ variables.ns }}}}')")
-    both(fleet, "0001", lambda client: (created("a.t")(client), set_to(team="dev")(client)), created("a.t"))
-    path = tmp_path / "prod.json"
-    call_program(["export-state", "--env", "prod", "-o", str(path), "--project", str(fleet.project.root)])
-    assert [cause for _, cause, _, _ in whys(fleet, "dev", str(path))] == ["variables"]
-    document: dict[str, Any] = json.loads(path.read_text())
-    for table in document["catalogs"][0]["tables"]:
-        del table["parts"]
-    path.write_text(json.dumps(document))
-    assert [cause for _, cause, _, _ in whys(fleet, "dev", str(path))] == ["unexplained"]
-    assert "export it with this version" in output_of(fleet, "dev", str(path)).entry()["warnings"][0]

@@ -17,13 +17,13 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.stores import origin
 from glacierbase.stores.iceberg import IcebergStore, open_store, store
 from tests.support.catalog_files import LAKE, WEB
-from tests.support.checkingproxy import LOGIN, checking_proxy
+from tests.support.checkingproxy import checking_proxy
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.pythoncatalog import PythonCatalog
 from tests.unit.stores.test_iceberg_store import FREE, event
 
 TABLES = ("history_shop", "lock_shop")
-SERVER = WEB.replace("token: ${secret:WEB_TOKEN}", f"credential: {LOGIN}")
+SERVER = WEB.replace("token: ${secret:WEB_TOKEN}", "credential: ${secret:MIGRATOR_LOGIN}")
 # As many events and renewals as there are metadata files in the log of the original, and one more for each compaction.
 KEPT, EVENTS = 2, 4
 

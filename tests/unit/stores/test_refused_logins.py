@@ -50,11 +50,20 @@ CASES = [
 
 @pytest.mark.parametrize(("key", "status", "body", "path", "words", "hint"), CASES)
 def test_a_refused_login_is_reported_in_words(
-    key: str, status: int, body: str, path: str, words: str, hint: str, server: HostileServer, project: ProjectFolder
+    key: str,
+    status: int,
+    body: str,
+    path: str,
+    words: str,
+    hint: str,
+    server: HostileServer,
+    project: ProjectFolder,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The message has address and status, what it means and what the server wrote; the hint has the key. No secret is in it."""
     server.writes = answering(status, body, path)  # type: ignore[assignment]
-    login = f"      spark.sql.catalog.lake.{key}: '{SECRET}'\n" if key else ""
+    monkeypatch.setenv("REFUSED_LOGIN", SECRET)
+    login = f"      spark.sql.catalog.lake.{key}: ${{secret:REFUSED_LOGIN}}\n" if key else ""
     project.catalog(CATALOG.replace("ADDRESS", server.address).replace("store:", f"{login}store:"))
     project.file("1_a.sql", "SELECT 1")
     for command in ("pending", "doctor"):
