@@ -201,7 +201,7 @@ def test_a_plan_file_an_adopted_change_and_a_squash_run_without_spark(direct: Di
             "encryption-keys",
         ),
         (lambda metadata: metadata | {"a-later-key": {"a": 1}}, "would not preserve a-later-key"),
-        (lambda metadata: _with_type(metadata, "of-the-future"), "invalid metadata"),
+        (lambda metadata: _with_type(metadata, "of-the-future"), "does not know the type of-the-future"),
     ],
 )
 def test_metadata_that_pyiceberg_would_change_needs_spark(

@@ -243,7 +243,7 @@ def test_a_lost_answer_is_unknown_and_not_failed(wired: ProjectFolder, emulated:
 @pytest.mark.parametrize(
     ("before", "after", "says"),
     [
-        ("${env:SNOWFLAKE_PASSWORD}", "wrong", "Incorrect username or password"),
+        ("${env:SNOWFLAKE_PASSWORD}", "${env:WRONG_PASSWORD}", "Incorrect username or password"),
         ("127.0.0.1", "127.0.0.2", "no session on Snowflake"),
         ("role: ENGINEER", "role: MISSING", "MISSING"),
         ("warehouse: SMALL", "warehouse: MISSING", "warehouse"),
@@ -251,9 +251,10 @@ def test_a_lost_answer_is_unknown_and_not_failed(wired: ProjectFolder, emulated:
     ],
 )
 def test_what_cannot_be_reached_is_one_clear_message(
-    before: str, after: str, says: str, emulated: SnowBed, project: ProjectFolder
+    before: str, after: str, says: str, emulated: SnowBed, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run exits with 5, and names the place and the remedy, but no secret."""
+    monkeypatch.setenv("WRONG_PASSWORD", "wrong")
     assert before in emulated.text
     patience = "login_timeout: 1" if after == "127.0.0.2" else "login_timeout: 30"
     text = emulated.text.replace(before, after).replace("login_timeout: 30", patience)

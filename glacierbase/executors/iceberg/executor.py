@@ -80,6 +80,7 @@ class IcebergSession:
         if why := why_not_plain(statement):
             raise NotPlain(why)
         self._lakes.begin(tag)
+        self._is_cancelled.clear()
         try:
             self._lakes.call(partial(run, self._lakes, statement), self._is_cancelled.is_set)
         except NoAnswer as error:
