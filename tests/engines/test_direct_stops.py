@@ -28,7 +28,7 @@ migrationExecutor:
       warehouse: s3://bucket/lake
       s3.endpoint: http://127.0.0.1:PORT
       s3.access-key-id: key
-      s3.secret-access-key: canary
+      s3.secret-access-key: ${secret:MIGRATOR_LOGIN}
       s3.region: us-east-1
       s3.connect-timeout: 300.0
       s3.request-timeout: 300.0
