@@ -60,12 +60,12 @@ def with_found_engines(target: Target, result: PlanResult, files: Sequence[Compi
     with LiveTables(target.catalog) as tables:
         reasons = tables.why_not_direct(sorted(names))
 
-    def found(planned: PlannedFile, compiled: Compiled) -> PlannedFile:
+    def with_engine(planned: PlannedFile, compiled: Compiled) -> PlannedFile:
         why = next(_reasons(planned, compiled, reasons), None) if planned.engine == DIRECT else None
         engine = engines.instead(why) if why else None
         return replace(planned, engine=engine.name, needs_engine=engine.why) if engine else planned
 
-    return replace(result, plan=tuple(map(found, result.plan, files)))
+    return replace(result, plan=tuple(map(with_engine, result.plan, files)))
 
 
 def _reasons(planned: PlannedFile, compiled: Compiled, reasons: Mapping[str, str]) -> Iterator[str]:

@@ -45,7 +45,13 @@ variables:
   retentionDays: 1
 """
 _EXECUTOR = """\
-migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}}}
+migrationExecutor:
+  type: spark
+  conf:
+    sparkConf:
+      spark.sql.extensions: org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
+      spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog
+      spark.sql.catalog.lake.type: hive
 """
 
 

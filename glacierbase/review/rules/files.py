@@ -46,12 +46,12 @@ def hard_coded_environment(file: File) -> Iterator[RuleFinding]:
     patterns = {value: rf"(?<![\w-]){re.escape(value)}(?![\w-])" for value in file.facts.varying}
     written = {value for value, pattern in patterns.items() if re.search(pattern, file.migration.text)}
     for step in file.steps if written else ():
-        found: dict[str, Place] = {}
+        places: dict[str, Place] = {}
         for text, place in _of_environments(step, file.facts.engine):
-            for value in written - found.keys():
+            for value in written - places.keys():
                 if re.search(patterns[value], text):
-                    found[value] = place
-        for value, place in found.items():
+                    places[value] = place
+        for value, place in places.items():
             fix = f"write {{{{ {file.facts.varying[value]} }}}}"
             yield RuleFinding(f"{value!r} is written out", step, place, fix=fix)
 

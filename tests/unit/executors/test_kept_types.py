@@ -81,7 +81,7 @@ def column_x(metadata: dict[str, Any]) -> Column:
 def rewrite(client: Any, type_: Any, name: str = "a.t") -> Path:
     """Give the column `x` of a table another type, as a client that knows the type would, and return the metadata file."""
     file = metadata_file(client.load_table(name))
-    metadata = json.loads(file.read_text())
+    metadata = json.loads(file.read_text()) | {"format-version": 3, "next-row-id": 0}
     next(field for field in metadata["schemas"][0]["fields"] if field["name"] == "x")["type"] = type_
     file.write_text(json.dumps(metadata))
     return file
@@ -194,7 +194,6 @@ def test_a_default_that_is_kept_is_not_changed_directly(kept: ProjectFolder) -> 
     with closing(Lakes(only_catalog(kept.root))) as lakes:
         file = rewrite(lakes.open("lake"), "timestamp_ns", "a.u")
         metadata = json.loads(file.read_text())
-        metadata |= {"format-version": 3, "next-row-id": 0}
         metadata["schemas"][0]["fields"][1]["write-default"] = "2017-11-16T22:31:08.123456789"
         file.write_text(json.dumps(metadata))
         with pytest.raises(NotPlain, match="does not write the metadata"):
