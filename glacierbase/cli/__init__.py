@@ -17,6 +17,7 @@ The commands:
 - `layout`: `layout explain`, `advise`, `profile`, `simulate` and `ls`.
 - `review`: `lint`, `rules` and `review`.
 - `reference`: `explain` and `schemas`, which need no project.
+- `sharding`: `sharding advise`.
 """
 
 from glacierbase.cli.program import main as main

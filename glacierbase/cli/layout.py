@@ -49,7 +49,7 @@ def explain(options: CommandOptions, table: str) -> None:
     options.report(lambda project: project.layout_explain(table, options.catalogs))
 
 
-class _Amount(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+class Amount(click.ParamType):  # type: ignore[type-arg,unused-ignore]
     """A number such as `37.5M`, a size such as `128MB`, or a share such as `5%`."""
 
     name = "amount"
@@ -70,20 +70,20 @@ class _Amount(click.ParamType):  # type: ignore[type-arg,unused-ignore]
 
 
 _LOAD = (
-    ("--objects", "N", _Amount(), "The number of objects."),
+    ("--objects", "N", Amount(), "The number of objects."),
     (
         "--objects-per-prefix",
         "N",
-        _Amount(),
+        Amount(),
         "The most objects that one prefix should hold. Default: the provider's limit.",
     ),
-    ("--put-per-second", "X", _Amount(), "PUT requests a second at the peak; a file is one or more."),
-    ("--get-per-second", "X", _Amount(), "GET requests a second at the peak."),
-    ("--rows-per-second", "X", _Amount(), "Rows a second at the peak, in place of --put-per-second."),
-    ("--row-size", "BYTES", _Amount(is_bytes=True), "With --rows-per-second: the size of a row in a file. [1KB]"),
-    ("--file-size", "BYTES", _Amount(is_bytes=True), "The size of a file. [128MB]"),
-    ("--writers", "N", _Amount(), "With --rows-per-second: how many writers close a file each at a commit."),
-    ("--growth", "PERCENT", _Amount(is_share=True), "Growth of objects and rates a month, compound."),
+    ("--put-per-second", "X", Amount(), "PUT requests a second at the peak; a file is one or more."),
+    ("--get-per-second", "X", Amount(), "GET requests a second at the peak."),
+    ("--rows-per-second", "X", Amount(), "Rows a second at the peak, in place of --put-per-second."),
+    ("--row-size", "BYTES", Amount(is_bytes=True), "With --rows-per-second: the size of a row in a file. [1KB]"),
+    ("--file-size", "BYTES", Amount(is_bytes=True), "The size of a file. [128MB]"),
+    ("--writers", "N", Amount(), "With --rows-per-second: how many writers close a file each at a commit."),
+    ("--growth", "PERCENT", Amount(is_share=True), "Growth of objects and rates a month, compound."),
 )
 
 
@@ -105,7 +105,7 @@ _with_put_limit, _with_get_limit = (
     click.option(
         f"--{method.lower()}-limit",
         metavar="X",
-        type=_Amount(),
+        type=Amount(),
         help=f"With custom: {method} requests a second that a prefix carries.",
     )
     for method in ("PUT", "GET")
@@ -234,7 +234,7 @@ def profile(options: CommandOptions, source: str, column: str, sample: int | Non
 @click.option(
     "--put-per-second",
     metavar="X",
-    type=_Amount(),
+    type=Amount(),
     help="The mean of PUT requests a second, not the peak as for `layout advise`. [1929]",
 )
 @click.option("--peak-to-mean", type=float, help="The peak of a day by its mean. [1.9]")

@@ -88,6 +88,8 @@ COMMANDS: Mapping[str, Command] = {
     "layout-profile": Command(None, answer="heat.profile:ProfileResult"),
     "layout-simulate": Command(None, answer="heat.simulation:Simulation"),
     "layout-ls": Command(None),
+    "sharding": Command(Section.CHECK, is_group=True),
+    "sharding-advise": Command(None, answer="sharding.advise:ShardingAdvice"),
     "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
     "schemas": Command(Section.CHECK),
     "completion": Command(Section.CHECK),

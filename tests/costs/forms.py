@@ -1,4 +1,4 @@
-"""The form of a test, quick, lint, long or full: it follows from the recorded cost and from two lists, and from nothing else."""
+"""The form of a test, quick, lint, long or full: it follows from the recorded cost and from three lists, and from nothing else."""
 
 from __future__ import annotations
 
@@ -36,6 +36,8 @@ LINT: tuple[str, ...] = (
     "tests/unit/migrations/test_fuzz",
     "tests/unit/output/test_screen.py",
 )
+# Tests of a server whose program is fetched when it is first used. The quick form uses none.
+FETCHED: tuple[str, ...] = ("tests/engines/test_sharding.py",)
 
 _FUNCTION = re.compile(r"^(?:async )?def (test_\w+)", re.MULTILINE)
 
@@ -63,7 +65,7 @@ def form(node: str, costs: Costs, is_first: bool) -> Form:
     if node.startswith(LINT):
         return Form.LINT
     if seconds < QUICK:
-        return Form.QUICK
+        return Form.LONG if node.startswith(FETCHED) else Form.QUICK
     return Form.LONG if is_first or seconds < LONG else Form.FULL
 
 

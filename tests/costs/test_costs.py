@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import is_selected
 from tests.costs.__main__ import recorded
-from tests.costs.forms import KEPT, LINT, Form, form, is_left_out
+from tests.costs.forms import FETCHED, KEPT, LINT, Form, form, is_left_out
 from tests.costs.table import Cost, Costs, costs, function_of, parsed, written
 from tests.support.project_folder import REPOSITORY
 
@@ -42,7 +42,9 @@ def test_every_test_has_a_recorded_cost() -> None:
 
 def test_the_lists_name_tests_that_exist() -> None:
     """An entry that names none would keep nothing in the form."""
-    assert [entry for entry in (*KEPT, *LINT) if not any(node.startswith(entry) for node in costs().tests)] == []
+    assert [
+        entry for entry in (*FETCHED, *KEPT, *LINT) if not any(node.startswith(entry) for node in costs().tests)
+    ] == []
 
 
 @pytest.mark.parametrize(
@@ -56,6 +58,7 @@ def test_the_lists_name_tests_that_exist() -> None:
         ("tests/b.py::test_new", False, Form.QUICK),
         (f"{KEPT[0]}[1]", False, Form.QUICK),
         ("tests/docs/test_pages.py::test_a", False, Form.LINT),
+        (f"{FETCHED[0]}::test_a", False, Form.LONG),
     ],
 )
 def test_the_form_follows_from_the_cost(node: str, is_first: bool, expected: Form) -> None:
