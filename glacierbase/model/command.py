@@ -33,6 +33,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "rebase": ("--catalog", "--project"),
     "rules": (),
     "schemas": (),
+    "sharding advise": (),
 }
 _ALL_OPTIONS = ("--catalog", "--env", "--project")
 

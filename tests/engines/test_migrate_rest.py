@@ -99,4 +99,4 @@ def test_of_two_compactions_at_once_the_second_is_refused_as_such(store: Iceberg
     before = store._load(store._lock)
     store.compact()
     with pytest.raises(CommitConflict):
-        writes.compact(before)
+        writes.compact(before, store._origin(store._lock))

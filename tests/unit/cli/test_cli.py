@@ -32,6 +32,7 @@ COMMANDS = {
         "rules",
         "review",
         "layout",
+        "sharding",
         "access",
         "schemas",
         "completion",
