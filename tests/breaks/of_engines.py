@@ -687,9 +687,9 @@ BREAKS = (
     ),
     Break(
         "a file that needs an engine is refused at its statement",
-        "apply/plan.py",
-        " or engines.refusal(file, location, first)",
-        "",
+        "catalogs/needs.py",
+        "    if type_of(catalog).is_direct:\n",
+        "    if False:\n",
         "unit/catalogs/test_iceberg_file.py::test_a_file_that_needs_an_engine_is_refused_before_anything_runs",
     ),
     Break(

@@ -15,7 +15,7 @@ BREAKS = (
     Break(
         "a statement with a secret runs and is recorded",
         "catalogs/needs.py",
-        "        or refused_secret(compiled, resumes_at, or_else)\n",
+        "    error = error or refused_secret(compiled, resumes_at, or_else)\n",
         "",
         "unit/secrets/test_written_out.py::test_nothing_of_a_file_with_a_secret_is_recorded_or_printed",
     ),

@@ -157,5 +157,5 @@ def test_the_next_run_settles_what_a_kill_left_open(store: str, statement: str, 
     assert done.code == 0, done.stdout + done.stderr
     assert project.state() == project.after
     [settled] = [event for event in ask_here(project, "history").entry()["events"] if event["event"] == "repaired"]
-    outcome = json.loads(settled["details"])["as"]
+    outcome = json.loads(settled["details"])["resolution"]
     assert outcome == ("done" if took_effect else "not-done") or statement in WITHOUT_COMMIT, settled

@@ -77,7 +77,7 @@ def test_a_database_server_that_never_answers_is_given_up(project: ProjectFolder
     """The login to PostgreSQL has the time-out of the JDBC address, `connectTimeout`."""
     with socket.create_server(("127.0.0.1", 0)) as silent:
         uri = f"jdbc:postgresql://127.0.0.1:{silent.getsockname()[1]}/lake?connectTimeout=2"
-        project.catalog(POSTGRES.replace("ADDRESS", uri).replace("${secret:POSTGRES_PASSWORD}", "canary"))
+        project.catalog(POSTGRES.replace("ADDRESS", uri).replace("POSTGRES_PASSWORD", "MIGRATOR_LOGIN"))
         said = run(project, "pending")
     assert said.code == 5, said.stderr
     assert said.stderr.count("error: STORE_UNAVAILABLE") == 1

@@ -7,7 +7,6 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
-from pydantic import ValidationError as InvalidModel
 from pyiceberg.conversions import to_json
 from pyiceberg.exceptions import ValidationError
 from pyiceberg.serializers import Compressor
@@ -15,7 +14,7 @@ from pyiceberg.table.metadata import TableMetadata, TableMetadataUtil
 from pyiceberg.types import IcebergType, NestedField, PrimitiveType
 
 # What PyIceberg raises for metadata with a type, or a default of a type, that it does not know, and for invalid metadata.
-REFUSED = (ValidationError, InvalidModel, TypeError, LookupError, AttributeError)
+REFUSED = (ValidationError, ValueError, TypeError, LookupError, AttributeError)
 # The parts of a type that has other types inside. https://iceberg.apache.org/spec/#appendix-c-json-serialization
 _INSIDE = {"list": ("element",), "map": ("key", "value")}
 _DEFAULTS = (("initial_default", "initial-default"), ("write_default", "write-default"))
@@ -74,8 +73,10 @@ def invalid(error: Exception) -> Iterator[None]:
     """Raise the first error as PyIceberg does where metadata is invalid in another way than by an unknown type."""
     try:
         yield
-    except REFUSED as again:
-        raise ValidationError(error) from again
+    except REFUSED:
+        if isinstance(error, ValidationError):
+            raise error from error.__cause__
+        raise ValidationError(error) from error
 
 
 def with_kept_types(document: Mapping[str, Any]) -> dict[str, Any]:

@@ -82,6 +82,8 @@ CALLS = [
     ("drift ignore --reason why", True),
     ("layout advise --objects 600M --objects-per-prefix 2.5M", True),
     ("layout advise --put-per-second 0", False),
+    ("sharding advise --put-per-second 3500", True),
+    ("sharding advise --put-per-second 0", False),
     ("import tables --list", True),
     ("import tables --list nope.*", False),
     ("unlock --yes", True),
