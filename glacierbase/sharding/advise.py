@@ -19,15 +19,15 @@ LARGEST_ITEM = 400 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """What a method of sharding does at a rate.
+    """The capacity and the costs of a method of sharding at a rate.
 
     Attributes:
         name: `none`, `random` or `calculated`.
         shards: how many it writes to.
         writes_per_second: the most that its shards accept.
-        get_requests: the requests that read one item by its keys, with that to the metadata. A calculated suffix takes one more for
-            each former number of shards that places the item elsewhere.
-        query_requests: the fewest requests that read all items of the key, with that to the metadata.
+        get_requests: the requests that read one item by its keys, including the one to the metadata. A calculated suffix takes one
+            more for each former number of shards that places the item elsewhere, and one more for an absent item.
+        query_requests: the fewest requests that read all items of the key, including the one to the metadata.
     """
 
     name: str
@@ -44,8 +44,8 @@ class ShardingAdvice(StandaloneResult):
     Attributes:
         shards: how many.
         write_units: of one item.
-        growth_seconds: from one shard to that number, each growth a cooldown and the mean of the random wait after the last one.
-        methods: what each costs.
+        growth_seconds: from one shard to that number; each growth takes a cooldown and the mean of the random wait.
+        methods: the costs of each.
     """
 
     puts_per_second: float
@@ -83,7 +83,7 @@ def advise(puts_per_second: float, item_bytes: int, cooldown: float = 30.0, mean
     Args:
         puts_per_second: of items with this key, at the peak.
         item_bytes: the size of an item.
-        cooldown, mean_wait: as a `ShardedTable` has them, in seconds.
+        cooldown, mean_wait: of a `ShardedTable`, in seconds.
 
     Raises:
         ConfigurationError: `INVALID_VALUE`.

@@ -22,7 +22,7 @@ def partition_of(stored: str) -> str:
 def calculated_shard(partition: str, sort: str | bytes | int | Decimal, count: int) -> int:
     """Return the shard of an item among `count`, by the MD5 of its partition key and its sort key.
 
-    Numbers that DynamoDB takes for equal, such as 1 and 1.0, have the same shard.
+    Numbers that are equal for DynamoDB, such as 1 and 1.0, have the same shard.
     """
     if isinstance(sort, str):
         written = sort.encode()

@@ -9,9 +9,12 @@ from typing import Any
 
 from glacierbase.errors import ConfigurationError
 
-# More shards than this are taken for a damaged item: a query asks each of them.
+# An item with more shards than this is invalid: a query reads each of them.
 MOST_SHARDS = 10_000
 _DAY_MILLISECONDS = 86_400_000
+# With more entries than this, a change keeps only the last one of each count: an item of DynamoDB has at most 400 KB.
+_LONGEST_HISTORY = 1_000
+_LATEST = 10**20 - 1
 _ENTRY = re.compile(r"\d{1,20}:(\d{1,5})")
 
 
@@ -22,7 +25,7 @@ class Shards:
     Attributes:
         count: how many of them are written to.
         updated: when the count last changed, in milliseconds since 1970 by the clock of the writer that changed it.
-        history: each count so far, as `milliseconds:count`.
+        history: each count so far, as `milliseconds:count`; of a long history, the last change to each count.
     """
 
     count: int
@@ -68,7 +71,7 @@ class ShardMetadata:
         return None if item is None else self._read(partition, item)
 
     def create(self, partition: str, now: int) -> Shards:
-        """Insert one shard for a new key, unless another writer was first, and return what is there.
+        """Insert one shard for a new key, unless another writer did, and return the stored shards.
 
         Args:
             now: in milliseconds since 1970.
@@ -82,12 +85,15 @@ class ShardMetadata:
             if shards := self.read(partition):
                 return shards
 
-    def change(self, partition: str, former: Shards, count: int, now: int) -> Shards | None:
+    def change(
+        self, partition: str, former: Shards, count: int, now: int, *, is_repeated: bool = False
+    ) -> Shards | None:
         """Set the number of shards, unless it has changed since it was read; None if it has, or if the item is gone.
 
         Args:
             former: as it was read.
             now: in milliseconds since 1970.
+            is_repeated: whether the same change was requested before, and its answer was lost.
 
         Raises:
             botocore.exceptions.ClientError: DynamoDB refuses the request.
@@ -95,10 +101,14 @@ class ShardMetadata:
         # Later than what it replaces, so that no two changes have the same time.
         at = now if former.is_of_wrong_clock(now) else max(now, former.updated + 1)
         missing = () if former.count in former.recorded else (f"{former.updated}:{former.count}",)
-        changed = Shards(count, at, former.history.union(missing, (f"{at}:{count}",)))
+        entry = f"{at}:{count}"
+        changed = Shards(count, at, _shortened(former.history.union(missing, (entry,))))
         condition = "last_updated = :seen AND number_of_shards = :count"
         values = {":seen": {"N": str(former.updated)}, ":count": {"N": str(former.count)}}
-        return changed if self._put(partition, changed, condition, values) else None
+        if self._put(partition, changed, condition, values):
+            return changed
+        stored = self.read(partition) if is_repeated else None
+        return stored if stored and entry in stored.history else None
 
     def _put(self, partition: str, shards: Shards, condition: str, values: Mapping[str, Any]) -> bool:
         item = {
@@ -125,14 +135,22 @@ class ShardMetadata:
         if not all(map(_ENTRY.fullmatch, history)):
             raise self._invalid(partition)
         shards = Shards(count, updated, history)
-        if not 1 <= shards.counts[-1] <= shards.counts[0] <= MOST_SHARDS:
+        if not (1 <= shards.counts[-1] <= shards.counts[0] <= MOST_SHARDS and 0 <= updated <= _LATEST):
             raise self._invalid(partition)
         return shards
 
     def _invalid(self, partition: str) -> ConfigurationError:
         return ConfigurationError(
             "SHARD_METADATA_INVALID",
-            f"the item {partition} of the DynamoDB table {self._table} does not say how many shards the key has",
+            f"the item {partition} of the DynamoDB table {self._table} has no valid number of shards",
             f"set number_of_shards to the highest suffix of the key's items, at most {MOST_SHARDS}, last_updated to milliseconds "
             "since 1970, and remove shard_history",
         )
+
+
+def _shortened(history: frozenset[str]) -> frozenset[str]:
+    """Return a history that is not too long: readers need each count once."""
+    if len(history) <= _LONGEST_HISTORY:
+        return history
+    ordered = sorted(history, key=lambda entry: int(entry.partition(":")[0]))
+    return frozenset({entry.rpartition(":")[2]: entry for entry in ordered}.values())

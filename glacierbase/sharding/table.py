@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import heapq
+import itertools
+import operator
 import random
 import threading
 import time
@@ -10,12 +12,11 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 from functools import cached_property
-from operator import itemgetter
 from typing import Any, Literal, TypeVar
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.sharding.keys import calculated_shard, partition_of, shard_key
-from glacierbase.sharding.metadata import ShardMetadata, Shards
+from glacierbase.sharding.metadata import MOST_SHARDS, ShardMetadata, Shards
 from glacierbase.sharding.throttling import Limit, is_fault, limit_of, proves_no_effect
 
 Sort = str | bytes | int | Decimal
@@ -27,11 +28,17 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 5.0
 # The share of its capacity above which a table, rather than one partition, is taken to be at its limit.
 _EXHAUSTED = 0.9
 _METRIC_SECONDS = 60
+# A metric is published up to some minutes late.
+_METRIC_DELAY_SECONDS = 300
+# The partition keys whose number of shards an object keeps in memory, about 100 MB.
+_MOST_CACHED = 100_000
+# A key of DynamoDB has at most 2048 bytes.
+_LONGEST_KEY = 2048 - len(shard_key("", MOST_SHARDS))
 
 
 @dataclass
 class Counters:
-    """What a table object has seen so far.
+    """What a table object has counted so far.
 
     Attributes:
         growths: shards that it added.
@@ -51,10 +58,10 @@ class Counters:
 
 
 class ShardedTable:
-    """A table with a partition key of text and a sort key. It may be shared by threads.
+    """A table with a partition key of text and a sort key. Threads may share it; each process needs its own, with its own client.
 
     An item is written once: an item with the same keys, written later, may be in another shard. Give the client no retries of its
-    own, `botocore.config.Config(retries={"total_max_attempts": 1})`: they would hide from it that a shard is throttled.
+    own, `botocore.config.Config(retries={"total_max_attempts": 1})`: they would hide that a shard is throttled.
 
     Attributes:
         counters: what this object has counted.
@@ -77,7 +84,7 @@ class ShardedTable:
         client: of boto3 for DynamoDB.
         metadata_table: has a partition key of text, and no sort key.
         cooldown: the seconds between two growths of one key.
-        suffix: how a shard is chosen. A calculated one is found again by `get` with one request for each count so far.
+        suffix: how a shard is chosen. With a calculated one, `get` takes one request for each count so far.
         waits: the least and the most seconds that a writer waits before it adds a shard, so that not all do at once.
         staleness: the seconds for which a writer uses the number of shards that it has read.
         patience: the seconds for which a refused request is repeated.
@@ -92,6 +99,7 @@ class ShardedTable:
         self._staleness, self._patience, self._cloudwatch = staleness, patience, cloudwatch
         self._cached: dict[str, tuple[float, Shards]] = {}
         self._growing: set[str] = set()
+        self._exhausted = (0.0, False)
         self._lock = threading.Lock()
 
     def put(self, item: Mapping[str, Any]) -> None:
@@ -104,6 +112,7 @@ class ShardedTable:
 
         Raises:
             botocore.exceptions.ClientError: DynamoDB refuses the item, or refused it until `patience` was over.
+            botocore.exceptions.BotoCoreError: no answer until then. After it, and after a ClientError, the item may be written.
             ConfigurationError: `NOT_SHARDABLE`, `SHARD_METADATA_INVALID`.
         """
         partition, sort = self._keys_in(item)
@@ -140,27 +149,31 @@ class ShardedTable:
         """
         shards = range(1, self._last(partition) + 1)
         streams = (self._stream(partition, shard, between, descending) for shard in shards)
-        for _, item in heapq.merge(*streams, key=itemgetter(0), reverse=descending):
+        for _, item in heapq.merge(*streams, key=operator.itemgetter(0), reverse=descending):
             yield item
 
     def get(self, partition: str, sort: Sort) -> dict[str, Any] | None:
         """Return the item with these keys, or None.
 
-        A calculated suffix asks one shard for each count so far, a random one every shard.
+        With a calculated suffix, this reads one shard for each count so far; with a random one, every shard.
 
         Raises:
             botocore.exceptions.ClientError, ConfigurationError: as for `put`.
         """
         if self._is_random:
             return next(self.query(partition, (sort, sort)), None)
-        known = self._repeated(self._metadata.read, partition)
-        shards = [calculated_shard(partition, sort, count) for count in (known.counts if known else (1,))]
         written = self._serialized({self._sort: sort})[self._sort]
+        known = self._repeated(self._metadata.read, partition)
+        counts = known.counts if known else (1,)
+        shards = [calculated_shard(partition, sort, count) for count in counts]
         for shard in dict.fromkeys(shards):
             key = {self._partition: {"S": shard_key(partition, shard)}, self._sort: written}
             answer = self._repeated(self._client.get_item, TableName=self._table, Key=key, ConsistentRead=True)
             if "Item" in answer:
                 return self._deserialized(answer["Item"])
+        # No entry for one shard, or items beyond the last shard: the metadata was edited, deleted or restored.
+        if 1 not in counts or self._has_items(partition, counts[0] + 1):
+            return next(self.query(partition, (sort, sort)), None)
         return None
 
     def _last(self, partition: str) -> int:
@@ -205,6 +218,7 @@ class ShardedTable:
             ConfigurationError: `INVALID_VALUE`: `to` is not between 1 and the number of shards.
             botocore.exceptions.ClientError, ConfigurationError: as for `put`.
         """
+        to = operator.index(to)
         while True:
             shards = self._repeated(self._metadata.read, partition)
             if shards is None or not 1 <= to <= shards.count:
@@ -236,22 +250,25 @@ class ShardedTable:
 
     def _remember(self, partition: str, shards: Shards) -> None:
         with self._lock:
+            self._cached.pop(partition, None)  # The oldest are first.
             self._cached[partition] = (time.monotonic(), shards)
+            if len(self._cached) > _MOST_CACHED:
+                del self._cached[next(iter(self._cached))]
 
     def _has_grown(self, partition: str, used: Shards) -> bool:
-        """Add a shard, or find out that another writer did, and return whether there are other shards than those that were used."""
+        """Add a shard, unless another writer did, and return whether there are other shards than those that were used."""
         with self._lock:
             if partition in self._growing:
                 return False
             self._growing.add(partition)
         try:
             shards = self._shards(partition, _REFRESH_SECONDS)
-            if shards.updated != used.updated:
+            if shards != used:
                 return True
-            if not self._is_cool(shards):
+            if shards.count >= MOST_SHARDS or not self._is_cool(shards):
                 return False
             time.sleep(random.uniform(*self._waits))
-            grown = self._repeated(self._metadata.change, partition, shards, shards.count + 1, _now())
+            grown = self._grown(partition, shards)
             self._count("growths" if grown else "stood_down")
             if grown:
                 self._remember(partition, grown)
@@ -261,6 +278,15 @@ class ShardedTable:
         finally:
             with self._lock:
                 self._growing.discard(partition)
+
+    def _grown(self, partition: str, shards: Shards) -> Shards | None:
+        """Add a shard, and return the shards then; None if the number has changed since it was read."""
+        now, attempts = _now(), itertools.count()
+
+        def change() -> Shards | None:
+            return self._metadata.change(partition, shards, shards.count + 1, now, is_repeated=next(attempts) > 0)
+
+        return self._repeated(change)
 
     def _is_cool(self, shards: Shards) -> bool:
         now = _now()
@@ -275,20 +301,25 @@ class ShardedTable:
         return limit
 
     def _is_exhausted(self) -> bool:
-        """Return whether the table consumed nearly all of its provisioned capacity in the last whole minute."""
-        provisioned = self._description["ProvisionedThroughput"]["WriteCapacityUnits"]
+        """Return whether the table consumed nearly all of its provisioned capacity in the last minute that has a metric."""
         end = time.time() // _METRIC_SECONDS * _METRIC_SECONDS
-        answer = self._cloudwatch.get_metric_statistics(
+        if self._exhausted[0] == end:
+            return self._exhausted[1]
+        provisioned = self._described(self._table)["ProvisionedThroughput"]["WriteCapacityUnits"]
+        answer = self._repeated(
+            self._cloudwatch.get_metric_statistics,
             Namespace="AWS/DynamoDB",
             MetricName="ConsumedWriteCapacityUnits",
             Dimensions=[{"Name": "TableName", "Value": self._table}],
-            StartTime=end - _METRIC_SECONDS,
+            StartTime=end - _METRIC_DELAY_SECONDS,
             EndTime=end,
             Period=_METRIC_SECONDS,
             Statistics=["Sum"],
         )
-        consumed = sum(point["Sum"] for point in answer["Datapoints"]) / _METRIC_SECONDS
-        return bool(provisioned and consumed >= _EXHAUSTED * provisioned)
+        last = max(answer["Datapoints"], key=operator.itemgetter("Timestamp"), default={"Sum": 0.0})
+        is_exhausted = bool(provisioned and last["Sum"] / _METRIC_SECONDS >= _EXHAUSTED * provisioned)
+        self._exhausted = (end, is_exhausted)
+        return is_exhausted
 
     def _stream(
         self, partition: str, shard: int, between: tuple[Sort, Sort] | None, descending: bool
@@ -343,6 +374,12 @@ class ShardedTable:
                 f"{self._partition} is {partition!r}, which takes no suffix",
                 "use text as partition key",
             )
+        if len(partition.encode()) > _LONGEST_KEY:
+            raise ConfigurationError(
+                "NOT_SHARDABLE",
+                f"{self._partition} has {len(partition.encode())} bytes, which leaves no room for a suffix",
+                f"use a partition key of at most {_LONGEST_KEY} bytes",
+            )
         return partition, item[self._sort]
 
     def _serialized(self, item: Mapping[str, Any]) -> dict[str, Any]:
@@ -362,13 +399,16 @@ class ShardedTable:
 
     @cached_property
     def _refusals(self) -> tuple[type[Exception], ...]:
-        from botocore.exceptions import ClientError, HTTPClientError
+        from botocore.exceptions import ClientError, ConnectionError, HTTPClientError
 
-        return ClientError, HTTPClientError
+        return ClientError, ConnectionError, HTTPClientError
 
     @cached_property
     def _description(self) -> Mapping[str, Any]:
-        description: Mapping[str, Any] = self._client.describe_table(TableName=self._table)["Table"]
+        return self._described(self._table)
+
+    def _described(self, table: str) -> Mapping[str, Any]:
+        description: Mapping[str, Any] = self._repeated(self._client.describe_table, TableName=table)["Table"]
         return description
 
     @cached_property
@@ -386,7 +426,7 @@ class ShardedTable:
 
     @cached_property
     def _metadata(self) -> ShardMetadata:
-        description = self._client.describe_table(TableName=self._metadata_table)["Table"]
+        description = self._described(self._metadata_table)
         return ShardMetadata(self._client, self._metadata_table, _key(description, self._metadata_table, "HASH"))
 
 

@@ -1,4 +1,4 @@
-"""What a refusal by DynamoDB says: whether one partition or the whole table is at its limit, and whether the write took effect.
+"""The meaning of an error of DynamoDB: whether one partition or the whole table is at its limit, and whether the write took effect.
 
 https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/throttling-diagnosing.html
 """
@@ -14,29 +14,31 @@ _THROTTLES = frozenset(
 )
 # The limit of the account, not of a partition.
 _OF_ACCOUNT = frozenset(("RequestLimitExceeded",))
-# Errors of the service, after which the write may have taken effect. On-demand tables answer so, too, while a partition is split.
-_FAULTS = frozenset(("InternalServerError", "InternalFailure", "ServiceUnavailable"))
+# An on-demand table returns these, too, while a partition is split.
+_INTERNAL = frozenset(("InternalServerError", "InternalFailure"))
+# Another request changes the same item. https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_PutItem.html
+_CONFLICTS = frozenset(("TransactionConflictException", "ReplicatedWriteConflictException"))
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html
 _OF_PARTITION = ("TableReadKeyRangeThroughputExceeded", "TableWriteKeyRangeThroughputExceeded")
 
 
 class Limit(Enum):
-    """What is at its limit."""
+    """The resource that is at its limit."""
 
     PARTITION = "partition"
     TABLE = "table"
 
 
 def limit_of(error: Any, *, is_on_demand: bool, table_is_exhausted: bool) -> Limit | None:
-    """Return what an error says is at its limit; None for an error that is about no capacity.
+    """Return the resource whose limit an error reports; None for an error that is not about capacity.
 
     Args:
-        error: a `botocore.exceptions.ClientError`, or a `HTTPClientError`.
+        error: of botocore: a `ClientError`, a `HTTPClientError` or a `ConnectionError`.
         is_on_demand: whether the table is billed by request.
-        table_is_exhausted: whether the table consumes what it has; it decides where the error gives no reason.
+        table_is_exhausted: whether the table consumes its capacity; it decides where the error gives no reason.
     """
     code = _code(error)
-    if code in _FAULTS and is_on_demand:
+    if code in _INTERNAL and is_on_demand:
         return Limit.TABLE if table_is_exhausted else Limit.PARTITION
     if code not in _THROTTLES:
         return None
@@ -47,8 +49,11 @@ def limit_of(error: Any, *, is_on_demand: bool, table_is_exhausted: bool) -> Lim
 
 
 def is_fault(error: Any) -> bool:
-    """Return whether an error leaves open if the request took effect, and a repetition may succeed."""
-    return _code(error) in (None, *_FAULTS)
+    """Return whether a repetition may succeed, and the error does not prove that the request had no effect."""
+    code = _code(error)
+    if code is None or code in _INTERNAL or code in _CONFLICTS:
+        return True
+    return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= 500
 
 
 def proves_no_effect(error: Any) -> bool:

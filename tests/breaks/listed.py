@@ -11,6 +11,7 @@ from tests.breaks import (
     of_listing,
     of_repeatables,
     of_rules,
+    of_sharding,
     of_text,
 )
 
@@ -23,5 +24,6 @@ BREAKS = (
     *of_listing.BREAKS,
     *of_repeatables.BREAKS,
     *of_rules.BREAKS,
+    *of_sharding.BREAKS,
     *of_text.BREAKS,
 )

@@ -14,11 +14,14 @@ from itertools import count, pairwise
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError
+from botocore.exceptions import ClientError, EndpointConnectionError
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.sharding import ShardedTable
+from glacierbase.sharding import table as table_module
 from glacierbase.sharding.advise import advise
+from glacierbase.sharding.keys import calculated_shard
+from glacierbase.sharding.metadata import MOST_SHARDS
 from tests.docs.pages import DOCS, blocks
 from tests.support.dynamodb import ThrottlingProxy, client, dynamodb_local, make_table, throttling_proxy
 from tests.support.shard_writer import COOLDOWN
@@ -105,16 +108,28 @@ def test_a_limit_of_the_table_adds_no_shard(proxy: ThrottlingProxy, reason: str)
     assert sorts(sharded) == list("01234")
 
 
-@pytest.mark.parametrize(("consumed", "grows"), [(0.0, True), (60_000.0, False)])
-def test_without_a_reason_the_consumed_capacity_decides(proxy: ThrottlingProxy, consumed: float, grows: bool) -> None:
-    """A table that consumes what it has is at its limit; else one partition is."""
+@pytest.mark.parametrize(
+    ("consumed", "grows"),
+    [([], True), ([0.0], True), ([60_000.0], False), ([60_000.0, 0.0], True), ([0.0, 6e4], False)],
+)
+def test_without_a_reason_the_consumed_capacity_decides(
+    proxy: ThrottlingProxy, consumed: list[float], grows: bool
+) -> None:
+    """A table that consumes its capacity in the last minute that has a metric is at its limit; else one partition is."""
+    requests: list[float] = []
 
     class CloudWatch:
-        """Answers with the sum of one minute, as the service does."""
+        """Returns the sums of the last minutes unordered, and none of the minute that has just ended, as the service does."""
 
         def get_metric_statistics(self, **asked: Any) -> Any:
-            assert asked["EndTime"] - asked["StartTime"] == asked["Period"] == 60
-            return {"Datapoints": [{"Sum": consumed}]}
+            requests.append(asked["EndTime"])
+            assert asked["Period"] == 60
+            minutes = range(len(consumed), 0, -1)
+            sums = [
+                {"Timestamp": asked["EndTime"] - 60 * (minute + 1), "Sum": each}
+                for minute, each in zip(minutes, consumed, strict=True)
+            ]
+            return {"Datapoints": [each for each in reversed(sums) if each["Timestamp"] >= asked["StartTime"]]}
 
     made = client(proxy.address)
     made.delete_table(TableName="events")
@@ -122,11 +137,34 @@ def test_without_a_reason_the_consumed_capacity_decides(proxy: ThrottlingProxy, 
     types = [{"AttributeName": name, "AttributeType": "S"} for name in ("device", "at")]
     capacity = {"ReadCapacityUnits": 1000, "WriteCapacityUnits": 1000}
     made.create_table(TableName="events", KeySchema=keys, AttributeDefinitions=types, ProvisionedThroughput=capacity)
-    proxy.rate, proxy.reasons = 2, ()
+    proxy.rate, proxy.reasons = 5, ()
     sharded = table(proxy, cloudwatch=CloudWatch(), cooldown=0.0)
     sharded.put({"device": "d", "at": "0"})
     sharded.put({"device": "d", "at": "1"})
     assert (sharded.shards("d") > 1) is grows
+    assert len(requests) == len(set(requests)) > 0
+
+
+def test_capacity_that_was_raised_meanwhile_is_not_exhausted(proxy: ThrottlingProxy) -> None:
+    """What a table consumes is compared with the capacity that it has now, not with that of the first write."""
+
+    class CloudWatch:
+        """Returns what the raised capacity allows, and the former one did not."""
+
+        def get_metric_statistics(self, **_: Any) -> Any:
+            return {"Datapoints": [{"Timestamp": 1, "Sum": 120_000.0}]}
+
+    capacity: dict[str, int] = {"WriteCapacityUnits": 1000}
+    described = client(proxy.address).describe_table(TableName="events")["Table"]
+    sharded = table(proxy, cloudwatch=CloudWatch())
+    sharded._client.describe_table = lambda **_: {
+        "Table": {**described, "ProvisionedThroughput": dict(capacity), "BillingModeSummary": {}}
+    }
+    sharded.put({"device": "d", "at": "0"})
+    assert sharded._is_exhausted()
+    capacity["WriteCapacityUnits"] = 10_000
+    sharded._exhausted = (0.0, False)  # As after a minute.
+    assert not sharded._is_exhausted()
 
 
 @pytest.mark.parametrize("is_passed", [True, False])
@@ -152,6 +190,120 @@ def test_a_lost_answer_doubles_nothing(proxy: ThrottlingProxy, is_passed: bool, 
     proxy.answer = lambda *_: None
     assert sorts(sharded) == list("012345")
     assert sharded.counters.retries >= 6
+
+
+@pytest.mark.parametrize("is_passed", [True, False])
+@pytest.mark.parametrize("status", [0, 500])
+def test_a_growth_whose_answer_is_lost_counts_once(proxy: ThrottlingProxy, is_passed: bool, status: int) -> None:
+    """Whether or not it took effect, one shard is added and `growths` is 1."""
+    lost: list[str] = []
+
+    def lose(target: str, document: Any, passed: Callable[[], object]) -> tuple[int, Any] | None:
+        if target != "PutItem" or "last_updated" not in document.get("ConditionExpression", "") or lost:
+            return None
+        lost.append(target)
+        if is_passed:
+            passed()
+        return status, {"__type": "InternalServerError", "message": "canary"}
+
+    set_metadata(proxy, number_of_shards={"N": "1"}, last_updated={"N": "1"})
+    proxy.answer, proxy.rate = lose, 0.001
+    sharded = table(proxy, cooldown=60.0, suffix="calculated")
+    for at in [at for at in map(str, range(20)) if calculated_shard("d", at, 2) == 2][:2]:
+        sharded.put({"device": "d", "at": at})
+    assert lost
+    assert (sharded.counters.growths, sharded.counters.stood_down) == (1, 0)
+    assert [number for _, number in metadata(proxy)["history"]] == [1, 2]
+
+
+@pytest.mark.parametrize(
+    ("target", "status", "document"),
+    [
+        ("PutItem", 400, {"__type": "x#TransactionConflictException", "message": "canary"}),
+        ("PutItem", 400, {"__type": "x#ReplicatedWriteConflictException", "message": "canary"}),
+        ("PutItem", 502, {"message": "Bad gateway"}),
+        ("Query", 503, {"message": "Service unavailable"}),
+        ("Query", 400, {"__type": "x#ThrottlingException", "message": "canary"}),
+        ("GetItem", 504, {"message": "Gateway time-out"}),
+        ("DescribeTable", 400, {"__type": "x#ThrottlingException", "message": "canary"}),
+    ],
+)
+def test_a_refusal_that_passes_is_repeated(
+    proxy: ThrottlingProxy, target: str, status: int, document: dict[str, str]
+) -> None:
+    """Of a write, of a read, and of the description that the first write requests."""
+    left = [1, 1]
+    proxy.answer = lambda of, *_: (status, document) if of == target and left and left.pop() else None
+    sharded = table(proxy)
+    sharded.put({"device": "d", "at": "0"})
+    assert sorts(sharded) == ["0"]
+    assert (left, sharded.counters.retries, sharded.shards("d")) == ([], 2, 1)
+
+
+def test_a_connection_that_fails_is_repeated_until_the_patience_is_over() -> None:
+    """No server listens on that port."""
+    sharded = ShardedTable(client("http://127.0.0.1:9"), "events", "shards", patience=0.2)
+    with pytest.raises(EndpointConnectionError):
+        sharded.put({"device": "d", "at": "0"})
+    assert sharded.counters.retries > 0
+
+
+def test_a_key_with_the_most_shards_grows_no_further(proxy: ThrottlingProxy) -> None:
+    """One shard more would make the item of the metadata unreadable."""
+    set_metadata(proxy, number_of_shards={"N": str(MOST_SHARDS)}, last_updated={"N": "1"})
+    left = [1, 1, 1]
+    throttled = {
+        "__type": "x#ThrottlingException",
+        "message": "canary",
+        "ThrottlingReasons": [{"reason": "TableWriteKeyRangeThroughputExceeded", "resource": "arn"}],
+    }
+    proxy.answer = lambda of, *_: (400, throttled) if of == "PutItem" and left and left.pop() else None
+    sharded = table(proxy)
+    sharded.put({"device": "d", "at": "0"})
+    assert (left, sharded.shards("d"), sharded.counters.growths) == ([], MOST_SHARDS, 0)
+
+
+def test_a_long_history_keeps_each_number_of_shards(proxy: ThrottlingProxy) -> None:
+    """An item of DynamoDB has at most 400 KB; the last change to each number stays."""
+    entries = [f"{10**12 + each}:{each % 9 + 1}" for each in range(1500)]
+    set_metadata(proxy, number_of_shards={"N": "9"}, last_updated={"N": "1"}, shard_history={"SS": entries})
+    sharded = table(proxy)
+    sharded.shrink("d", 4)
+    found = metadata(proxy)
+    assert sorted(number for _, number in found["history"]) == list(range(1, 10))
+    assert (found["updated"], 4) in found["history"]
+    assert {f"{at}:{number}" for at, number in found["history"] if number != 4} <= set(entries[-9:])
+
+
+def test_the_shards_of_a_limited_number_of_keys_are_kept_in_memory(
+    proxy: ThrottlingProxy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of the keys written last: a writer of many keys reads the others again."""
+    monkeypatch.setattr(table_module, "_MOST_CACHED", 2)
+    read: list[str] = []
+
+    def note(target: str, document: Any, _: object) -> None:
+        if target == "GetItem":
+            read.append(document["Key"]["device"]["S"])
+
+    proxy.answer = note  # type: ignore[assignment]
+    sharded = table(proxy)
+    for device in "abcbca":
+        sharded.put({"device": device, "at": "0"})
+    assert read == ["a", "b", "c", "a"]
+
+
+def test_a_float_is_refused_before_a_request(proxy: ThrottlingProxy) -> None:
+    """DynamoDB has decimal numbers; the error of boto3 names them."""
+    sharded = table(proxy, "numbers", suffix="calculated")
+    for call in (
+        lambda: sharded.put({"device": "d", "at": 1, "value": 0.5}),
+        lambda: sharded.put({"device": "d", "at": 0.5}),
+        lambda: sharded.get("d", 0.5),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(TypeError, match="Use Decimal types"):
+            call()
+    assert client(proxy.address).scan(TableName="numbers")["Items"] == []
 
 
 def test_writers_at_the_end_of_the_cooldown_add_one_shard(proxy: ThrottlingProxy) -> None:
@@ -205,6 +357,10 @@ def test_a_stale_writer_and_a_shrunk_key_are_read_whole(proxy: ThrottlingProxy) 
     for to in (0, 3, -1):
         with pytest.raises(ConfigurationError, match="cannot have"):
             other.shrink("d", to)
+    for fraction in (1.0, 1.5):  # Half the shards, by a division.
+        with pytest.raises(TypeError):
+            other.shrink("d", fraction)  # type: ignore[arg-type]
+    assert other.shards("d") == 2
 
 
 @pytest.mark.parametrize(
@@ -237,7 +393,33 @@ def test_items_beyond_the_metadata_are_found(proxy: ThrottlingProxy, spoil: Call
 @pytest.mark.parametrize(
     "values",
     [
+        None,
+        {"number_of_shards": {"N": "2"}, "last_updated": {"N": "1"}, "shard_history": {"SS": ["0:1", "1:2"]}},
+        {"number_of_shards": {"N": "8"}, "last_updated": {"N": "1"}},
+    ],
+    ids=["deleted", "restored", "edited"],
+)
+def test_a_point_read_finds_what_the_metadata_does_not_place(
+    proxy: ThrottlingProxy, values: dict[str, Any] | None
+) -> None:
+    """By a calculated suffix: an item that no recorded number of shards places is read from all shards."""
+    set_metadata(proxy, number_of_shards={"N": "5"}, last_updated={"N": "1"}, shard_history={"SS": ["0:1", "1:5"]})
+    sharded = table(proxy, suffix="calculated")
+    for number in range(12):
+        sharded.put({"device": "d", "at": f"{number:02d}"})
+    client(proxy.address).delete_item(TableName="shards", Key={"device": {"S": "d"}})
+    if values:
+        set_metadata(proxy, **values)
+    assert all(sharded.get("d", f"{number:02d}") for number in range(6))
+    assert sharded.get("d", "no such") is None
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
         {},
+        {"number_of_shards": {"N": "2"}, "last_updated": {"N": "-1"}},
+        {"number_of_shards": {"N": "2"}, "last_updated": {"N": "1" + 20 * "0"}},
         {"number_of_shards": {"S": "2"}, "last_updated": {"N": "1"}},
         {"number_of_shards": {"N": "0"}, "last_updated": {"N": "1"}},
         {"number_of_shards": {"N": "1.5"}, "last_updated": {"N": "1"}},
@@ -257,7 +439,7 @@ def test_a_damaged_item_of_the_metadata_is_one_error(proxy: ThrottlingProxy, val
         lambda: list(sharded.query("d")),
         lambda: sharded.shards("d"),
     ):
-        with pytest.raises(ConfigurationError, match="does not say how many shards"):
+        with pytest.raises(ConfigurationError, match="has no valid number of shards"):
             call()
     assert client(proxy.address).scan(TableName="events")["Items"] == []
 
@@ -318,7 +500,7 @@ def test_a_point_read_asks_one_shard_for_each_number_of_shards(proxy: Throttling
         call()
         return sum(request in ("GetItem", "Query") for request in requests)
 
-    set_metadata(proxy, number_of_shards={"N": "4"}, last_updated={"N": "1"})
+    set_metadata(proxy, number_of_shards={"N": "4"}, last_updated={"N": "1"}, shard_history={"SS": ["0:1", "1:4"]})
     calculated, chosen = table(proxy, suffix="calculated"), table(proxy)
     for number in range(20):
         calculated.put({"device": "d", "at": str(number)})
@@ -330,7 +512,9 @@ def test_a_point_read_asks_one_shard_for_each_number_of_shards(proxy: Throttling
     assert asked(lambda: chosen.get("d", "7")) == random.get_requests
     assert asked(lambda: list(chosen.query("d"))) == random.query_requests == fixed.query_requests
     calculated.shrink("d", 3)
-    assert asked(lambda: calculated.get("d", "no such")) == 3
+    # Of 3, 4 and 1 shards, and whether there are items beyond the last one.
+    places = {calculated_shard("d", "no such", number) for number in (3, 4, 1)}
+    assert asked(lambda: calculated.get("d", "no such")) == len(places) + 2
     assert all(calculated.get("d", str(number)) for number in range(20))
 
 
@@ -373,7 +557,12 @@ def test_the_order_is_that_of_one_shard(proxy: ThrottlingProxy, name: str, order
 
 @pytest.mark.parametrize(
     ("item", "says"),
-    [({"at": "1"}, "has no device"), ({"device": "d"}, "has no at"), ({"device": 7, "at": "1"}, "takes no suffix")],
+    [
+        ({"at": "1"}, "has no device"),
+        ({"device": "d"}, "has no at"),
+        ({"device": 7, "at": "1"}, "takes no suffix"),
+        ({"device": 1022 * "é", "at": "1"}, "has 2044 bytes"),
+    ],
 )
 def test_an_item_that_cannot_be_sharded_is_refused(proxy: ThrottlingProxy, item: Any, says: str) -> None:
     """Before a request."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from botocore.exceptions import ClientError, ReadTimeoutError
+from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
 from glacierbase.sharding.throttling import Limit, is_fault, limit_of, proves_no_effect
 
@@ -20,8 +20,9 @@ REASONS = [
 ]
 
 
-def error(code: str, *reasons: str, retries: int = 0) -> ClientError:
-    answer: dict[str, Any] = {"Error": {"Code": code}, "ResponseMetadata": {"RetryAttempts": retries}}
+def error(code: str, *reasons: str, retries: int = 0, status: int = 400) -> ClientError:
+    metadata = {"RetryAttempts": retries, "HTTPStatusCode": status}
+    answer: dict[str, Any] = {"Error": {"Code": code}, "ResponseMetadata": metadata}
     if reasons:
         answer["ThrottlingReasons"] = [{"reason": reason, "resource": "arn"} for reason in reasons]
     return ClientError(answer, "PutItem")  # type: ignore[arg-type]
@@ -45,6 +46,8 @@ def test_the_reason_decides(code: str, reason: str) -> None:
         ("RequestLimitExceeded", False, False, TABLE),
         ("InternalServerError", True, False, PARTITION),
         ("InternalServerError", False, False, None),
+        ("ServiceUnavailable", True, False, None),
+        ("TransactionConflictException", True, False, None),
         ("ConditionalCheckFailedException", True, False, None),
         ("ValidationException", True, True, None),
         ("AccessDeniedException", True, False, None),
@@ -54,7 +57,7 @@ def test_the_reason_decides(code: str, reason: str) -> None:
 def test_without_a_reason_the_code_and_the_table_decide(
     code: str, on_demand: bool, exhausted: bool, expected: Limit | None
 ) -> None:
-    """An on-demand table answers an internal error where a partition is at its limit."""
+    """An on-demand table returns an internal error where a partition is at its limit; an outage is no limit."""
     assert limit_of(error(code), is_on_demand=on_demand, table_is_exhausted=exhausted) is expected
 
 
@@ -64,8 +67,13 @@ def test_without_a_reason_the_code_and_the_table_decide(
         (error("ProvisionedThroughputExceededException"), False, True),
         (error("ProvisionedThroughputExceededException", retries=2), False, False),
         (error("InternalServerError"), True, False),
+        (error("ServiceUnavailable", status=503), True, False),
+        (error("502", status=502), True, False),
+        (error("TransactionConflictException"), True, False),
+        (error("ReplicatedWriteConflictException"), True, False),
         (error("ValidationException"), False, True),
         (ReadTimeoutError(endpoint_url="http://x"), True, False),
+        (EndpointConnectionError(endpoint_url="http://x"), True, False),
     ],
 )
 def test_a_write_without_an_answer_may_have_taken_effect(raised: Any, fault: bool, proof: bool) -> None:
