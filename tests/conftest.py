@@ -28,6 +28,7 @@ from tests.costs.table import costs, function_of
 from tests.support.beds import CatalogBed, LakeBed, RemoteLake, SnowBed, WebBed, catalog_bed, lake_bed, opened, snow_bed
 from tests.support.catalog_files import (
     LAKE,
+    LOGIN,
     POSTGRES,
     POSTGRES_PASSWORD,
     POSTGRESQL,
@@ -38,7 +39,6 @@ from tests.support.catalog_files import (
     WEB,
     WEB_TOKEN,
 )
-from tests.support.checkingproxy import LOGIN
 from tests.support.processes import one_at_a_time, shared_folder
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog

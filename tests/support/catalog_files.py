@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from tests.support.sparks import installed
 
+# The login of the checking proxy, which the tests have in the environment as MIGRATOR_LOGIN.
+LOGIN = "migrator:canary-of-the-client"
 RUNTIME = installed().iceberg
 SQLITE = "org.xerial:sqlite-jdbc:3.54.1.0"
 POSTGRESQL = "org.postgresql:postgresql:42.7.4"

@@ -21,9 +21,9 @@ from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
 from botocore.credentials import Credentials
 
+from tests.support.catalog_files import LOGIN
 from tests.support.pythoncatalog import refusal
 
-LOGIN = "migrator:canary-of-the-client"
 TOKENS = "POST /v1/oauth/tokens"
 RESET, CUT, CLOSED, GARBAGE = range(4)
 # How long a signature is accepted; AWS accepts one for 5 minutes.

@@ -107,6 +107,10 @@ def test_a_catalog_that_is_unreachable_is_not_asked_for_every_table(
         assert each.unread == (str(error) if name in tables.asked else not_asked)
 
 
+def refused(_: str) -> Any:
+    raise StatementRefused("Forbidden", "not yours")
+
+
 @pytest.mark.parametrize("refuses", [False, True])
 def test_an_answer_ends_the_count_of_slow_failures(
     refuses: bool, tables: type[Tables], monkeypatch: pytest.MonkeyPatch
@@ -117,8 +121,7 @@ def test_an_answer_ends_the_count_of_slow_failures(
         for _ in range(3):
             monkeypatch.setattr(tables, "answer", fail)
             assert found.read(["lake.a.slow"]) == {"lake.a.slow": Reading(unread="no answer")}
-            refused = failing_after(0, StatementRefused("Forbidden", "not yours"), monkeypatch)
-            monkeypatch.setattr(tables, "answer", refused if refuses else staticmethod(lambda _: SHAPE))
+            monkeypatch.setattr(tables, "answer", staticmethod(refused if refuses else lambda _: SHAPE))
             answer = Reading(unread="not yours") if refuses else Reading(SHAPE)
             assert found.read(["lake.a.t"]) == {"lake.a.t": answer}
 
