@@ -12,7 +12,7 @@ import pytest
 
 from tests.support.beds import WebBed
 from tests.support.catalog_files import WEB, WEB_TOKEN
-from tests.support.checkingproxy import LOGIN, TOKENS, CheckingProxy, Fault, checking_proxy
+from tests.support.checkingproxy import TOKENS, CheckingProxy, Fault, checking_proxy
 from tests.support.project_folder import Output, ProjectFolder
 
 pytestmark = pytest.mark.spark
@@ -31,7 +31,9 @@ def proxy(web: WebBed) -> Iterator[CheckingProxy]:
 def namespace(proxy: CheckingProxy, project: ProjectFolder) -> str:
     """A new namespace for the tables, the history and the lock of the project's catalog, which logs in by a credential."""
     namespace = f"g{uuid.uuid4().hex[:8]}"
-    text = WEB.replace("ADDRESS", proxy.address).replace("token: ${secret:WEB_TOKEN}", f"credential: {LOGIN}")
+    text = WEB.replace("ADDRESS", proxy.address).replace(
+        "token: ${secret:WEB_TOKEN}", "credential: ${secret:MIGRATOR_LOGIN}"
+    )
     project.catalog(f"{text}store: {{namespace: {namespace}, lockLease: 60s}}\n")
     return namespace
 
