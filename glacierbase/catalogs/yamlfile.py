@@ -15,11 +15,14 @@ from glacierbase.run.files import FileReader, FileRefused
 
 # Aliases of aliases can expand to more values than fit into memory.
 _MOST_NODES = 100_000
+# Open brackets: PyYAML's work for each token grows with their number.
+_DEEPEST = 100
 _MOST_BYTES, _MOST_BYTES_IN_ALL = 2**20, 16 * 2**20
 # For one file or environment; more would only lengthen the output.
 MOST_ERRORS = 100
 # Python refuses to convert numbers of thousands of digits, which a tag such as !!int allows.
 _LONGEST_NUMBER = 40
+_TOO_DEEP = "it is nested too deeply"
 _TAG = "tag:yaml.org,2002:"
 
 
@@ -66,7 +69,7 @@ def parse_yaml(content: bytes, location: str) -> MappingNode:
         what = "an escape or a version number in it is out of range"
         raise _invalid(YamlPlace(location, 1), what) from error
     except RecursionError as error:
-        raise _invalid(YamlPlace(location, 1), "it is nested too deeply") from error
+        raise _invalid(YamlPlace(location, 1), _TOO_DEEP) from error
     raise_all(reader.errors[:MOST_ERRORS])
     if not isinstance(node, MappingNode):
         raise _invalid(node.place, "keys and values are expected here")
@@ -74,7 +77,7 @@ def parse_yaml(content: bytes, location: str) -> MappingNode:
 
 
 class _CoreLoader(yaml.BaseLoader):
-    """PyYAML's parser with the scalar types of the core schema and a limit of nodes."""
+    """PyYAML's parser with the scalar types of the core schema, and limits of nodes and of open brackets."""
 
     def __init__(self, stream: Any) -> None:
         super().__init__(stream)
@@ -86,6 +89,11 @@ class _CoreLoader(yaml.BaseLoader):
             problem = f"it holds more than {_MOST_NODES} values"
             raise yaml.MarkedYAMLError(problem=problem, problem_mark=self.peek_event().start_mark)  # type: ignore[no-untyped-call]
         return super().compose_node(parent, index)
+
+    def fetch_flow_collection_start(self, TokenClass: Any) -> None:  # noqa: N803 (PyYAML's)
+        if self.flow_level >= _DEEPEST:
+            raise yaml.MarkedYAMLError(problem=_TOO_DEEP, problem_mark=self.get_mark())
+        super().fetch_flow_collection_start(TokenClass)
 
 
 for _name, _pattern, _first in (

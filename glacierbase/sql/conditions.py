@@ -255,7 +255,7 @@ def _named(cursor: Cursor) -> frozenset[str]:
             cursor.next()
         else:
             named.update(names if cursor.word() != "(" else names[:-1])
-    return frozenset(name for name in named if not name[0].isdigit())
+    return frozenset(name for name in named if name and not name[0].isdigit())
 
 
 def _subqueries(cursor: Cursor) -> Iterator[Subquery]:

@@ -111,12 +111,12 @@ def first_words(dialect: Dialect) -> tuple[str, ...]:
     return tuple(_HEADS.get(dialect.name, ()))
 
 
-def begins_statement(dialect: Dialect, words: Sequence[str], at: int) -> bool:
+def begins_statement(dialect: Dialect, code: Sequence[Token], at: int) -> bool:
     """Return whether the tokens from this position on may begin a statement, if one may begin there."""
-    after = _HEADS.get(dialect.name, {}).get(words[at])
+    after = _HEADS.get(dialect.name, {}).get(code[at].word)
     if after is None:
         return False
-    return bool(re.match(after, "".join(f"{word} " for word in words[at + 1 : at + 1 + _WINDOW])))
+    return bool(re.match(after, "".join(f"{token.word} " for token in code[at + 1 : at + 1 + _WINDOW])))
 
 
 @dataclass(slots=True)
@@ -145,6 +145,7 @@ class _Reader:
 
     def __init__(self, dialect: Dialect, code: Sequence[Token]) -> None:
         self._dialect = dialect
+        self._code = code
         self._words = [token.word for token in code]
         self._in_script = self._starts_script(0)
         self._outer = self._at(0)
@@ -172,7 +173,7 @@ class _Reader:
         word, outer = self._words[at], self._outer
         if self.is_any_text:
             return word in _HEADS[self._dialect.name]
-        if self._words[at - 1] in _BEFORE_NAME or not begins_statement(self._dialect, self._words, at):
+        if self._words[at - 1] in _BEFORE_NAME or not begins_statement(self._dialect, self._code, at):
             self._note(outer, word, at)
             return False
         if self._in_script:
@@ -200,7 +201,7 @@ class _Reader:
         before, chained = self._words[at - 1], self._words[max(at - 3, 0) : at]
         is_body = before in _BEFORE_STATEMENT or chained == ["-", ">", ">"] or chained[-2:] == ["|", ">"]
         prefix = _PREFIXES.get(outer.head)
-        is_about = prefix is not None and prefix.issuperset(self._words[outer.start + 1 : at])
+        is_about = prefix is not None and all(self._words[inside] in prefix for inside in range(outer.start + 1, at))
         if is_body or is_about or (outer.head == "WITH" and word in _AFTER_DEFINITIONS):
             self._outer = self._at(at)
         elif outer.head == "FROM" and word in ("INSERT", "SELECT"):

@@ -7,7 +7,7 @@ https://docs.databricks.com/aws/en/notebooks/notebook-format
 from __future__ import annotations
 
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Sequence
 from functools import cache
 from typing import NamedTuple
@@ -149,8 +149,8 @@ def _is_meant(dialect: Dialect, code: Sequence[Token], tool: _Tool, match: re.Ma
 
 
 def _is_between_statements(dialect: Dialect, code: Sequence[Token], at: int, end: int) -> bool:
-    following = next((later for later in range(at, len(code)) if code[later].start >= end), None)
-    return at == 0 or following is None or begins_statement(dialect, [token.word for token in code], following)
+    following = bisect_left(code, end, at, key=lambda token: token.start)
+    return at == 0 or following == len(code) or begins_statement(dialect, code, following)
 
 
 def _joined(dialect: Dialect, sql: str, code: Sequence[Token]) -> Iterator[Misread]:

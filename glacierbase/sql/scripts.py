@@ -18,6 +18,7 @@ _BEFORE_STATEMENT = ("ELSE", "THEN", "DO")
 # Words that open a block, whose end is END and the word, or END alone. A loop's statements may run no times.
 _OPENS = ("IF", "FOR", "WHILE", "CASE", "LOOP", "REPEAT")
 _LOOPS = frozenset({"FOR", "WHILE", "LOOP", "REPEAT"})
+_DEEPEST = 100
 # The words that end the expression after these words.
 _CONDITIONS = {
     "IF": ("THEN",), "ELSEIF": ("THEN",), "WHEN": ("THEN",), "WHILE": ("DO", "LOOP"), "UNTIL": ("END",), "FOR": ("DO", "LOOP"),
@@ -59,6 +60,8 @@ class Script:
         """
         while self._cursor.word() and (self._open or not self._begun):
             self._step()
+            if len(self._open) > _DEEPEST:  # The reading of each statement takes them all into account.
+                raise UnsupportedClause("blocks that are nested too deeply")
         if self._open:
             raise UnsupportedClause("BEGIN without END")
         inner = tuple(self._inner)

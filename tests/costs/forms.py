@@ -31,6 +31,7 @@ LINT: tuple[str, ...] = (
     "tests/docs/",
     "tests/test_architecture.py",
     "tests/test_growth.py",
+    "tests/test_reader_growth.py",
     "tests/test_style.py",
     "tests/unit/errors/test_reference.py",
     "tests/unit/migrations/test_fuzz",

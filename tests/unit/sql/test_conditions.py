@@ -70,6 +70,11 @@ def test_a_condition_of_any_depth_is_read() -> None:
     assert where("(" * 5000 + "true" + ")" * 5000).holds is None
 
 
+def test_a_condition_with_the_quotes_of_another_engine_is_read() -> None:
+    """Snowflake refuses the backticks of Spark when the statement runs."""
+    assert where("`a` = 1", "snowflake").named == {"A"}
+
+
 def test_a_merge_has_its_condition_and_its_clauses() -> None:
     """A CASE in a condition has its own WHEN and THEN."""
     merge = read(
