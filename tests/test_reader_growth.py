@@ -16,8 +16,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.adopt.foreign import ForeignFolder
-from glacierbase.adopt.importing import TOOLS, _mapped
+from glacierbase.adopt.importing import read_project
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors.iceberg import metadata
@@ -179,14 +178,14 @@ def of_tool(tool: str, name: str, others: str = "") -> Callable[[str, Path], obj
         others: a script that the project holds beside it.
     """
 
-    def read_project(text: str, root: Path) -> object:
+    def read_text(text: str, root: Path) -> object:
         if others:
             (root / others).write_text("SELECT 1")
         (root / name).write_text(text, newline="")
         given = root / name if tool in ("liquibase", "alembic-offline-sql") else root
-        return _mapped(TOOLS[tool].read(ForeignFolder(given), "spark"), TOOLS[tool], "Ann", ())
+        return read_project(tool, str(given), "spark")
 
-    return read_project
+    return read_text
 
 
 SQL = (

@@ -61,7 +61,7 @@ def import_baseline(
         HistoryDisagrees: `BASELINE_REFUSED`: that table, or the tables of the catalog, are not as the files have them.
     """
     tool, done, is_dry = imported.tool, Baselined(), imported.result.dry_run
-    name = table_name(tool.history, history_table or imported.project.history_table, target.dialect)
+    name = table_name(tool.history, history_table or imported.history_table, target.dialect)
     with recording() as change, target.opened() as opened:
         with closing(opened.engine.start().open_session()) as session:
             rows = _read_rows(session, tool.history, name, target.dialect)

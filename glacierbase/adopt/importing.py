@@ -1,11 +1,15 @@
-"""`import` from another tool: write a migration file for each of its scripts, all of them or none."""
+"""`import` from another tool: write a migration file for each of its scripts, all of them or none.
+
+The sandbox's worker reads the project, with limits of time and memory: its files are a stranger's.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
 from jinja2 import TemplateError
 
@@ -31,6 +35,7 @@ from glacierbase.migrations.folder import load_migrations, migration_files
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, HEADER, PREFIX, comments_above
 from glacierbase.migrations.new_files import already_exists, file_words, git_user
 from glacierbase.migrations.repeatables import versioned
+from glacierbase.migrations.sandbox import called
 from glacierbase.migrations.template import jinja
 from glacierbase.model.migration import REPEATABLE_FOLDER, Migration
 from glacierbase.run.files import one_at_a_time, writing
@@ -56,7 +61,8 @@ class MappedFile:
     Attributes:
         path: below the catalog's folder.
         version: None for one that runs again when it changes.
-        text: the whole file.
+        author: empty where the tool does not record one, until the file is completed.
+        text: the whole file; its SQL, until the file is completed.
     """
 
     script: ForeignScript
@@ -74,10 +80,14 @@ class MappedFile:
 
 @dataclass(frozen=True, slots=True)
 class Imported:
-    """Another tool's project, the files of it in a catalog, and the result."""
+    """Another tool's project, the files of it in a catalog, and the result.
+
+    Attributes:
+        history_table: as in `ForeignProject`.
+    """
 
     tool: Tool
-    project: ForeignProject
+    history_table: str | None
     files: tuple[MappedFile, ...]
     result: ImportResult
 
@@ -107,10 +117,10 @@ def import_files(
         raise ConfigurationError("INVALID_VALUE", f"projects of {tool} are not read", hint)
     catalog_file = file_of(folder, root)
     dialect = catalog_file.for_environment(catalog_file.environments[0], root, resolve=False).dialect
-    project = _read(chosen, path, dialect)
-    if any(script.author is None for script in project.scripts):
+    read = _read(tool, path, dialect)
+    if not all(file.author for file in read.files):
         author = author or git_user()
-    files, invalid = _mapped(project, chosen, author or "", catalog_file.required_headers)
+    files = [_completed(file, author or "", catalog_file.required_headers) for file in read.files]
     with one_at_a_time(root):
         new = _new(files, folder, root)
         if not dry_run:
@@ -122,26 +132,72 @@ def import_files(
         "",
         tool=tool,
         files=tuple(_imported(file, folder.relative_to(root), file in new and not dry_run) for file in files),
-        not_mapped=tuple(sorted((*project.not_mapped, *invalid), key=lambda part: (part.path, part.line))),
-        variables=dict(project.variables),
+        not_mapped=tuple(sorted(read.not_mapped, key=lambda part: (part.path, part.line))),
+        variables=dict(read.variables),
         dry_run=dry_run,
     )
-    return Imported(chosen, project, tuple(files), result)
+    return Imported(chosen, read.history_table, tuple(files), result)
 
 
-def _read(tool: Tool, path: str | Path, dialect: str) -> ForeignProject:
-    """Return another tool's project.
+@dataclass(frozen=True, slots=True)
+class _Read:
+    """What the worker reads of another tool's project; the attributes are as in `ForeignProject`.
+
+    Attributes:
+        scripts: how many.
+        files: those that scripts become, not completed.
+    """
+
+    scripts: int
+    files: Sequence[MappedFile]
+    not_mapped: Sequence[NotMapped]
+    variables: Mapping[str, Any]
+    history_table: str | None
+
+
+def _read(tool: str, path: str | Path, dialect: str) -> _Read:
+    """Return another tool's project, read in the worker.
 
     Raises:
         ConfigurationError: `NOTHING_TO_IMPORT`.
     """
-    project = tool.read(ForeignFolder(path), dialect)
-    if not project.scripts:
-        what = f"{path} holds no script of {tool.name} that becomes a migration"
-        reasons = listing([part.text() for part in project.not_mapped])
+    arguments = {"tool": tool, "path": str(path), "dialect": dialect}
+    answer = called(f"{__name__}:{read_project.__name__}", arguments, f"reading {path}", "import it in parts")
+    not_mapped = [NotMapped(**part) for part in answer["not_mapped"]]
+    if not answer["scripts"]:
+        what = f"{path} holds no script of {TOOLS[tool].name} that becomes a migration"
+        reasons = listing([part.text() for part in not_mapped])
         hint = "name the folder of its scripts"
-        raise ConfigurationError("NOTHING_TO_IMPORT", (what, *reasons), hint, not_mapped=list(project.not_mapped))
-    return project
+        raise ConfigurationError("NOTHING_TO_IMPORT", (what, *reasons), hint, not_mapped=not_mapped)
+    files = [MappedFile(**{**file, "script": _script(file["script"])}) for file in answer["files"]]
+    return _Read(**{**answer, "files": files, "not_mapped": not_mapped})
+
+
+def _script(plain: Mapping[str, Any]) -> ForeignScript:
+    """Return a script from JSON, which has lists in place of the tuples of its key."""
+    key = tuple(tuple(part) if isinstance(part, list) else part for part in plain["key"])
+    return ForeignScript(**{**plain, "key": key})
+
+
+def read_project(tool: str, path: str, dialect: str) -> dict[str, Any]:
+    """Return the fields of a `_Read` in types of JSON. The worker calls it."""
+    project = TOOLS[tool].read(ForeignFolder(path), dialect)
+    files, invalid = _mapped(project, TOOLS[tool])
+    not_mapped = [*project.not_mapped, *invalid]
+    return asdict(_Read(len(project.scripts), files, not_mapped, project.variables, project.history_table))
+
+
+def _completed(file: MappedFile, author: str, headers: Collection[str]) -> MappedFile:
+    """Return a file with its headers above its SQL.
+
+    Args:
+        author: of scripts whose tool does not record one.
+        headers: further ones that the catalog file requires; they are written without a value.
+    """
+    author = file.author or author
+    head = {DESCRIPTION: file.description, AUTHOR: author, **dict.fromkeys(headers, "")}
+    above = "".join(f"-- {PREFIX}{name}: {value}".rstrip() + "\n" for name, value in head.items())
+    return replace(file, author=author, text=f"{above}\n{file.text}")
 
 
 def _imported(file: MappedFile, folder: Path, is_written: bool) -> ImportedFile:
@@ -159,14 +215,8 @@ def _imported(file: MappedFile, folder: Path, is_written: bool) -> ImportedFile:
     )
 
 
-def _mapped(
-    project: ForeignProject, tool: Tool, author: str, headers: Collection[str]
-) -> tuple[list[MappedFile], list[NotMapped]]:
-    """Return the files that the scripts of a project become, in order, and what their texts cannot have.
-
-    Args:
-        author: of scripts whose tool does not record one.
-        headers: further ones that the catalog file requires; they are written without a value.
+def _mapped(project: ForeignProject, tool: Tool) -> tuple[list[MappedFile], list[NotMapped]]:
+    """Return the files that the scripts of a project become, in order and not completed, and what their texts cannot have.
 
     Raises:
         ConfigurationError, SeveralErrors: `DUPLICATE_IMPORT`: two scripts have one version.
@@ -176,7 +226,7 @@ def _mapped(
     files: list[MappedFile] = []
     not_mapped: list[NotMapped] = []
     for script in project.scripts:
-        description, of = _header(script.description) or "no description", _header(script.author or "") or author
+        description, author = _header(script.description) or "no description", _header(script.author or "")
         words = file_words(description) or "migration"
         version = None if script.version is None else next(versions)
         name = words if words[0].isalpha() else f"repeatable_{words}"  # A name without a version begins with a letter.
@@ -185,12 +235,11 @@ def _mapped(
         if line:
             what = f"a comment that glacierbase would read as a header; {PREFIX} is written as MIGRATION there"
             not_mapped.append(NotMapped(script.path, script.line + line - 1, what))
-        head = {DESCRIPTION: description, AUTHOR: of, **dict.fromkeys(headers, "")}
-        above = "".join(f"-- {PREFIX}{name}: {value}".rstrip() + "\n" for name, value in head.items())
         if reason := _template_error(script, sql):
             not_mapped.append(reason)
         else:
-            files.append(MappedFile(script, path, version, description, of, f"{above}\n{sql.strip(chr(10))}\n"))
+            kept = replace(script, sql="")  # Its text is that of the file.
+            files.append(MappedFile(kept, path, version, description, author, f"{sql.strip(chr(10))}\n"))
     return files, not_mapped
 
 
@@ -263,7 +312,7 @@ def _template_error(script: ForeignScript, sql: str) -> NotMapped | None:
         line = script.line + max(0, getattr(error, "lineno", 1) - 1)
         return NotMapped(script.path, line, f"not imported: {error.message}")
     except (RecursionError, MemoryError, SyntaxError):
-        return NotMapped(script.path, script.line, "not imported: its template is nested too deeply")
+        return NotMapped(script.path, script.line, "not imported: its template is nested too deeply, or too large")
     return None
 
 

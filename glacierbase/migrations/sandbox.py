@@ -1,4 +1,4 @@
-"""Compile untrusted migrations in a process with limits of time and memory, within a budget for the whole command."""
+"""Compile untrusted migrations, and read other tools' projects, in a process with limits of time and memory."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, TypeVar
 
-from glacierbase.errors import GlacierbaseError, MigrationFileError, SeveralErrors, collected, raise_all
+from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
 from glacierbase.migrations.compiled import Compiled, TemplateNames
 from glacierbase.migrations.worker import NO_MEMORY, Examiner, from_answer, to_line, to_request
+from glacierbase.model.command import scope_in_use
 from glacierbase.model.migration import Migration
 from glacierbase.run.pythons import with_this_path
 
@@ -143,18 +144,13 @@ class Sandbox:
             raise self._refused[migration.location]
         self.check_time(migration.location)
         answer = self._any_answer(migration, catalog, dialect, examiner)
-        if "bug" in answer:
-            raise RuntimeError(f"the worker failed:\n{answer['bug']}")
-        if "errors" not in answer:
-            return answer
-        self._hold(sum(len(error["message"]) for error in answer["errors"]), migration.location)
-        errors = [_error(error) for error in answer["errors"]]
-        raise errors[0] if len(errors) == 1 else SeveralErrors(errors)
+        self._hold(sum(len(error["message"]) for error in answer.get("errors", ())), migration.location)
+        return _checked(answer)
 
     def _any_answer(
         self, migration: Migration, catalog: TemplateNames, dialect: str, examiner: Examiner | None
     ) -> Mapping[str, Any]:
-        self._worker = worker = self._worker or _Worker()
+        self._worker = worker = self._worker or _Worker(_SECONDS)
         try:
             answer = worker.compile(migration, catalog, dialect, examiner)
         except _Ended as error:
@@ -182,8 +178,37 @@ def _too_costly(location: str, what: str, hint: str) -> MigrationFileError:
     return MigrationFileError("TEMPLATE_TOO_COSTLY", f"{location}, line 1: {what}", hint, path=location, line=1)
 
 
-def _error(plain: Mapping[str, Any]) -> MigrationFileError:
-    return MigrationFileError(plain["code"], plain["message"], plain["hint"], **plain["data"])
+def _checked(answer: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return an answer; raise the errors in it."""
+    if "bug" in answer:
+        raise RuntimeError(f"the worker failed:\n{answer['bug']}")
+    raise_all([_error(error) for error in answer.get("errors", ())])
+    return answer
+
+
+def _error(plain: Mapping[str, Any]) -> GlacierbaseError:
+    kind = ConfigurationError if plain["kind"] == ConfigurationError.__name__ else MigrationFileError
+    return kind(plain["code"], plain["message"], plain["hint"], **plain["data"])
+
+
+def called(function: str, arguments: Mapping[str, Any], what: str, hint: str) -> Any:
+    """Return what a function returns in a worker, which has the limits of a whole command.
+
+    Args:
+        function: its name, as `package.module:function`. It returns a value of JSON types.
+        arguments: by their names, of JSON types.
+        what: what the function does, for the message about an exceeded limit.
+
+    Raises:
+        ConfigurationError, MigrationFileError, SeveralErrors: what the function raises. `UNREADABLE_FILE`: it exceeds a limit.
+    """
+    worker = _Worker(_SECONDS_IN_ALL, what)
+    try:
+        return _checked(worker.call(function, arguments))["returned"]
+    except _Ended as error:
+        raise ConfigurationError("UNREADABLE_FILE", str(error), hint) from error
+    finally:
+        worker.end()
 
 
 class _Ended(Exception):
@@ -210,11 +235,16 @@ class _Worker:
         seconds: the processor time that it has used, as last reported.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, limit: float, what: str = "rendering and splitting it") -> None:
+        """Args:
+        limit: the processor time for each request, in seconds.
+        what: what a request does, for messages.
+        """
         self.seconds = 0.0
+        self._limit, self._what = limit, what
         self._names: TemplateNames | None = None
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
-        self._process = _start([str(_SECONDS), str(_MEMORY)], kept)
+        self._process = _start([str(limit), str(_MEMORY)], kept)
         assert self._process.stdout
         self._answers = select.poll()
         self._answers.register(self._process.stdout, select.POLLIN)
@@ -245,6 +275,17 @@ class _Worker:
         self.seconds = answer["seconds"]
         return answer
 
+    def call(self, function: str, arguments: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Return the worker's answer to a call of a function.
+
+        Raises:
+            _Ended: a limit was exceeded.
+        """
+        scope = asdict(scope_in_use())
+        scope["root"] = scope["root"] and str(scope["root"])
+        request = {"called": function, "arguments": arguments, "folder": str(Path.cwd()), "scope": scope}
+        return self._exchange(to_line(request))
+
     def end(self) -> None:
         self._process.kill()
         self._process.communicate()
@@ -268,12 +309,12 @@ class _Worker:
 
     def _why(self, received: int, seconds: float) -> str:
         if received == _LONGEST_ANSWER:
-            return f"it renders to more than {_LONGEST_ANSWER // 2**20} MiB"
+            return f"the result of {self._what} is larger than {_LONGEST_ANSWER // 2**20} MiB"
         code = self._process.wait()
         if code == -signal.SIGPROF:
-            return f"rendering and splitting it needs more than {_SECONDS:g} s of processor time"
+            return f"{self._what} needs more than {self._limit:g} s of processor time"
         if code == NO_MEMORY:
-            return f"rendering and splitting it needs more than {_MEMORY // 2**20} MiB of memory"
+            return f"{self._what} needs more than {_MEMORY // 2**20} MiB of memory"
         if seconds >= _SECONDS_BY_CLOCK:
-            return f"rendering and splitting it needs more than {_SECONDS_BY_CLOCK:g} s"
-        return f"the process that renders and splits it ended with status {code}"
+            return f"{self._what} needs more than {_SECONDS_BY_CLOCK:g} s"
+        return f"the process for {self._what} ended with status {code}"

@@ -1,4 +1,4 @@
-"""The process that compiles untrusted migrations; `glacierbase.migrations.sandbox` starts and ends it.
+"""The process that compiles untrusted migrations, and reads projects of other tools; `migrations.sandbox` starts and ends it.
 
 Requests and answers are lines of JSON. The process limits its memory before the first request, and its processor time before
 each request. Exceeding a limit ends the process: memory with the status `NO_MEMORY`, time with the signal SIGPROF.
@@ -16,11 +16,13 @@ import time
 import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, astuple, dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, collected
 from glacierbase.migrations.compiled import Compiled, MisreadText, compile_migration
+from glacierbase.model.command import Scope
 from glacierbase.model.migration import Migration, Statement
 
 NO_MEMORY = 3
@@ -80,43 +82,64 @@ def main() -> None:
             request = json.loads(line)
             if "names" in request:
                 names = _Names(**request["names"])
-            assert names
-            answer = _answer(request, names, kept)
+            answer = _answer(
+                partial(_called, request) if "called" in request else partial(_compiled, request, names, kept)
+            )
             # The sandbox replaces a worker whose memory is half full, so that the next file has enough.
             _write({**answer, "seconds": time.process_time(), "full": _memory() > enough})
         except MemoryError:
             os._exit(NO_MEMORY)
 
 
-def _answer(request: Mapping[str, Any], names: _Names, kept: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer to a request.
+def _compiled(request: Mapping[str, Any], names: _Names | None, kept: dict[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request for a compiled file.
 
     Args:
         kept: what examiners keep from one file to the next, by their module.
     """
+    assert names
     migration = Migration(**{**request["migration"], "path": Path(request["migration"]["path"])})
+    compiled = compile_migration(migration, names, request["dialect"])
+    if examiner := request.get("examiner"):
+        examine = _function(examiner["function"])
+        own = kept.setdefault(examine.__module__, {})
+        return {"examined": examine(compiled, examiner["facts"], own)}
+    marks = [astuple(mark) for mark in compiled.misread]
+    return {
+        "text": compiled.text,
+        "checksum": compiled.checksum,
+        "steps": [[astuple(statement) for statement in step] for step in compiled.steps],
+        "misread": marks,
+    }
+
+
+def _called(request: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the answer to a request that names a function: what it returns where the caller is, with the caller's choice."""
+    os.chdir(request["folder"])
+    scope = request["scope"]
+    with Scope(**{**scope, "root": scope["root"] and Path(scope["root"])}).in_use():
+        return {"returned": _function(request["called"])(**request["arguments"])}
+
+
+def _answer(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """Return the answer that `work` returns, or the errors that it raises."""
     errors: list[GlacierbaseError] = []
     try:
         with collected(errors):
-            compiled = compile_migration(migration, names, request["dialect"])
-            if examiner := request.get("examiner"):
-                examine = _function(examiner["function"])
-                own = kept.setdefault(examine.__module__, {})
-                return {"examined": examine(compiled, examiner["facts"], own)}
-            marks = [astuple(mark) for mark in compiled.misread]
-            return {
-                "text": compiled.text,
-                "checksum": compiled.checksum,
-                "steps": [[astuple(statement) for statement in step] for step in compiled.steps],
-                "misread": marks,
-            }
+            return work()
     except MemoryError:
         raise
     except Exception:
         return {"bug": traceback.format_exc()}
     return {
         "errors": [
-            {"code": error.code, "message": error.message, "hint": error.hint, "data": dict(error.data)}
+            {
+                "kind": type(error).__name__,
+                "code": error.code,
+                "message": error.message,
+                "hint": error.hint,
+                "data": dict(error.data),
+            }
             for error in errors
         ]
     }

@@ -6,6 +6,13 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
+        "a stranger's project is read in the process of the command",
+        "adopt/importing.py",
+        'called(f"{__name__}:{read_project.__name__}", arguments, f"reading {path}", "import it in parts")',
+        "read_project(**arguments)",
+        "unit/adopt/test_import.py::test_a_project_that_exceeds_a_limit_is_one_error_and_writes_nothing",
+    ),
+    Break(
         "a file that lint refuses is written",
         "review/written.py",
         "    if refusals:\n",

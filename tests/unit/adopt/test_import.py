@@ -14,7 +14,7 @@ from glacierbase.adopt.foreign import ForeignFolder
 from glacierbase.adopt.importing import TOOLS
 from glacierbase.cli import adopt
 from glacierbase.errors import ConfigurationError
-from glacierbase.migrations import all_or_none
+from glacierbase.migrations import all_or_none, sandbox
 from tests.support.project_folder import Output, ProjectFolder
 from tests.unit.adopt.conftest import Written
 
@@ -260,3 +260,34 @@ def test_a_hostile_project_costs_seconds(theirs: Written, tool: str, name: str, 
     with suppress(ConfigurationError):
         TOOLS[tool].read(ForeignFolder(path if name[0] in "fV" else path / name), "snowflake")
     assert time.process_time() - start < 10
+
+
+@pytest.mark.parametrize(
+    ("limit", "value", "text", "shown"),
+    [
+        ("_SECONDS_IN_ALL", 0.1, "{" * 400_000, "0.1 s of processor time"),
+        ("_MEMORY", 12 * 2**20, "a" * (8 * 2**20), "12 MiB of memory"),
+    ],
+    ids=["time", "memory"],
+)
+def test_a_project_that_exceeds_a_limit_is_one_error_and_writes_nothing(
+    limit: str,
+    value: float,
+    text: str,
+    shown: str,
+    shop: ProjectFolder,
+    theirs: Written,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Ten megabytes of braces take minutes; the command's own process reads none of it."""
+    monkeypatch.setattr(sandbox, limit, value)
+    path = theirs({"V1__a.sql": text})
+    began = time.process_time()
+    with pytest.raises(ConfigurationError) as caught:
+        Project.load(shop.root).import_project("flyway", path, author="Ann")
+    assert (caught.value.code, caught.value.message) == (
+        "UNREADABLE_FILE",
+        f"reading {path} needs more than {shown}",
+    )
+    assert written(shop) == {}
+    assert time.process_time() - began < 1

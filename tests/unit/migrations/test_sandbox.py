@@ -131,7 +131,9 @@ def test_a_file_that_ended_its_process_is_not_tried_in_other_environments(
     project.file("1_a.sql", COSTLY["loops"])
     project.file("2_b.sql", "SELECT {{ environment.x }}")
     started = []
-    monkeypatch.setattr(sandbox, "_Worker", lambda kind=sandbox._Worker: started.append(kind()) or started[-1])
+    monkeypatch.setattr(
+        sandbox, "_Worker", lambda limit, kind=sandbox._Worker: started.append(kind(limit)) or started[-1]
+    )
     errors = validated(project, capsys)["error"]["errors"]
     assert [each["code"] for each in errors] == ["TEMPLATE_TOO_COSTLY", "UNDEFINED_VARIABLE"]
     assert len(started) == 2
