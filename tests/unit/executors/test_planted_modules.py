@@ -111,7 +111,7 @@ def other_python(folder: Path) -> Path:
 def sandboxed(folder: Path) -> None:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sandbox, "_start", start_as_the_program_does)
-        sandbox._Worker().end()
+        sandbox._Worker(1.0).end()
 
 
 def confined(folder: Path) -> None:
