@@ -14,7 +14,7 @@ QUICK = 0.3
 # The long form holds the first item of each function on each engine, and each that costs less.
 LONG = 0.5
 # The full form holds each test that costs more.
-MOST = 5.0
+MOST = 3.5
 
 # What the quick form shows of the real parts, whatever it costs.
 KEPT: tuple[str, ...] = (

@@ -23,7 +23,7 @@ SOME = Costs(
         "tests/a.py::test_cheap": Cost(0.29, 3),
         "tests/a.py::test_cheap[dear]": Cost(0.31, 1),
         "tests/a.py::test_shares": Cost(0.2, 10, ("tests::engine",)),
-        "tests/b.py::test_dear": Cost(4, 2),
+        "tests/b.py::test_dear": Cost(3, 2),
     },
     {"tests::engine": 2.0},
 )
