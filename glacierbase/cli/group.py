@@ -58,6 +58,19 @@ class ListedCommand(click.Command):
         return rest
 
 
+def with_documents(group: str) -> type[click.Group]:
+    """Return the class of a group whose actions have documents of their own: `layout-explain` for `layout explain`."""
+
+    class Action(ListedCommand):
+        def document_of(self, name: str) -> str:
+            return f"{group}-{name}"
+
+    class Group(click.Group):
+        command_class = Action
+
+    return Group
+
+
 class _Group(click.Group):
     command_class = ListedCommand
 

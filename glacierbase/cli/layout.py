@@ -9,22 +9,11 @@ from typing import Any
 import click
 
 from glacierbase.cli.completion import complete_file
-from glacierbase.cli.group import ListedCommand, cli
-from glacierbase.cli.options import CommandOptions, F, duration, with_color, with_format, with_options
+from glacierbase.cli.group import cli, with_documents
+from glacierbase.cli.options import Amount, CommandOptions, F, duration, with_color, with_format, with_options
 
 
-class _Action(ListedCommand):
-    """An action of `layout`."""
-
-    def document_of(self, name: str) -> str:
-        return f"layout-{name}"
-
-
-class _Layout(click.Group):
-    command_class = _Action
-
-
-@cli.group(cls=_Layout)
+@cli.group(cls=with_documents("layout"))
 def layout() -> None:
     """Explain, size, test and list the object keys of tables.
 
@@ -47,26 +36,6 @@ def explain(options: CommandOptions, table: str) -> None:
     have the same text), low-entropy (few values, or skewed first characters), balanced (even first characters) or hashed.
     """
     options.report(lambda project: project.layout_explain(table, options.catalogs))
-
-
-class Amount(click.ParamType):  # type: ignore[type-arg,unused-ignore]
-    """A number such as `37.5M`, a size such as `128MB`, or a share such as `5%`."""
-
-    name = "amount"
-
-    def __init__(self, *, is_bytes: bool = False, is_share: bool = False) -> None:
-        self._is_bytes = is_bytes
-        self._is_share = is_share
-
-    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
-        if isinstance(value, float):
-            return value
-        from glacierbase.model.amounts import parse_amount
-
-        try:
-            return parse_amount(value.removesuffix("%") if self._is_share else value, is_bytes=self._is_bytes)
-        except ValueError as error:
-            self.fail(str(error), param, ctx)
 
 
 _LOAD = (

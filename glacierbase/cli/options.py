@@ -279,3 +279,23 @@ def _run_in_each(environments: Iterable[str], run: Callable[[str], Sequence[Any]
     joined = errors[0] if len(errors) == 1 else SeveralErrors(errors)
     joined.results = tuple(results)
     raise joined
+
+
+class Amount(click.ParamType):  # type: ignore[type-arg,unused-ignore]
+    """A number such as `37.5M`, a size such as `128MB`, or a share such as `5%`."""
+
+    name = "amount"
+
+    def __init__(self, *, is_bytes: bool = False, is_share: bool = False) -> None:
+        self._is_bytes = is_bytes
+        self._is_share = is_share
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        if isinstance(value, float):
+            return value
+        from glacierbase.model.amounts import parse_amount
+
+        try:
+            return parse_amount(value.removesuffix("%") if self._is_share else value, is_bytes=self._is_bytes)
+        except ValueError as error:
+            self.fail(str(error), param, ctx)

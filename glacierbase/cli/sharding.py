@@ -4,23 +4,11 @@ from __future__ import annotations
 
 import click
 
-from glacierbase.cli.group import ListedCommand, cli
-from glacierbase.cli.layout import Amount
-from glacierbase.cli.options import with_color, with_format
+from glacierbase.cli.group import cli, with_documents
+from glacierbase.cli.options import Amount, with_color, with_format
 
 
-class _Action(ListedCommand):
-    """An action of `sharding`."""
-
-    def document_of(self, name: str) -> str:
-        return f"sharding-{name}"
-
-
-class _Sharding(click.Group):
-    command_class = _Action
-
-
-@cli.group(cls=_Sharding)
+@cli.group(cls=with_documents("sharding"))
 def sharding() -> None:
     """Say how many shards a partition key of DynamoDB needs.
 
