@@ -22,6 +22,7 @@ The record of tables:
 
 The other commands:
 - `repair`, `transitions`: record what a person decides about a version; what each `--as` records in each state.
+- `evidence`: what shows the outcome of a statement, and the event that records it.
 - `withdraw`: end a version in every environment, where no statement of it took effect in any.
 - `recover`, `verdict`: settle a statement of a dead run where its table proves the outcome.
 - `unlock`: free a lock by hand.

@@ -181,7 +181,7 @@ def _entries(
     Args:
         left: the files that stay pending.
     """
-    tables, entries = TableRecords(held), []
+    tables, entries = TableRecords(held.target.catalog, held.engine, held.state.history), []
     jumped_over = [file.migration.version for file in left if file.migration.number < files[-1].migration.number]
     for number, file in reversed(list(enumerate(files, start=1))):
         differences = comparison.differences.get(file.migration.version, ())

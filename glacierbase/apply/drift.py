@@ -7,7 +7,7 @@ expressions of earlier files, so that they run in every environment.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -15,7 +15,7 @@ from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.catalogs.drift_file import exact_rule, with_rules
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
-from glacierbase.history.drift import TableDrift, compare_tables, drift_of, is_kept_by_engine
+from glacierbase.history.drift import TableDrift, compare_tables, drift_of, without_ignored
 from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.opening import Target
 from glacierbase.history.records import History
@@ -27,13 +27,11 @@ from glacierbase.history.timeline import timelines
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.folder import load_migration, migration_files
 from glacierbase.migrations.new_files import as_template, draft_of, publish, write_migration
-from glacierbase.model.catalog import Catalog, DriftRule
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
-from glacierbase.model.differences import Difference
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration
 from glacierbase.model.result import Result
-from glacierbase.model.shape import Shape
 from glacierbase.model.text import Line, counted, quoted
 from glacierbase.run.files import replace_file, writing
 from glacierbase.sql.qualified import why_unmanaged
@@ -437,7 +435,7 @@ def chosen_drifts(
     known = choice.check(choice.of(timelines(history)))
     managed = [timeline for timeline in known if why_unmanaged(catalog, timeline.table) is None]
     compared = compare_tables(managed, tables, FileTables.of(catalog, history))
-    chosen = tuple(left for drift in compared.drifts if (left := _without_ignored(drift, catalog.drift_rules)))
+    chosen = tuple(left for drift in compared.drifts if (left := without_ignored(drift, catalog.drift_rules)))
     wrong = [f"{table}: not compared: {why}" for table, why in compared.unread]
     wrong += [
         f"{drift.table}: a file that changed it left no record, and may have made the change"
@@ -450,17 +448,6 @@ def chosen_drifts(
     return chosen
 
 
-def changed_from_outside(catalog: Catalog, history: History, shapes: Iterable[Shape]) -> tuple[TableDrift, ...]:
-    """Return what `chosen_drifts` does, for the tables whose record is certain."""
-    recorded = {timeline.table: timeline.shape for timeline in timelines(history) if timeline.is_certain}
-    drifts = (
-        drift_of(before, shape, is_certain=True)
-        for shape in shapes
-        if (before := recorded.get(shape.table)) is not None and why_unmanaged(catalog, shape.table) is None
-    )
-    return tuple(left for drift in drifts if drift and (left := _without_ignored(drift, catalog.drift_rules)))
-
-
 def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees:
     """Return the error for differences that cannot be settled.
 
@@ -468,26 +455,3 @@ def refused(what: str, hint: str, lines: Sequence[str] = ()) -> HistoryDisagrees
         lines: details, below the first line of the message.
     """
     return HistoryDisagrees("DRIFT_REFUSED", (f"{what}; nothing was written", *quoted("\n".join(lines))), hint)
-
-
-def _without_ignored(drift: TableDrift, rules: Sequence[DriftRule]) -> TableDrift | None:
-    """Return the drift without what is ignored; None where nothing else differs."""
-    ignored = set(_ignored(drift, rules))
-    left = tuple(difference for difference in drift.differences if difference not in ignored)
-    if not left:
-        return None
-    keys = {difference.name for difference in ignored if difference.what == "property"}
-    return replace(drift, recorded=_with_properties(drift, keys), differences=left)
-
-
-def _ignored(drift: TableDrift, rules: Sequence[DriftRule]) -> Iterator[Difference]:
-    for difference in drift.differences:
-        if is_kept_by_engine(difference) or any(rule.matches(drift.table, difference.subject) for rule in rules):
-            yield difference
-
-
-def _with_properties(drift: TableDrift, keys: Collection[str]) -> Shape:
-    """Return the recorded shape with these properties as the table has them."""
-    actual = drift.actual.properties if drift.actual else {}
-    kept = {key: value for key, value in drift.recorded.properties.items() if key not in keys}
-    return replace(drift.recorded, properties={**kept, **{key: actual[key] for key in keys if key in actual}})

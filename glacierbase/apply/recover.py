@@ -12,10 +12,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
+from glacierbase.apply.evidence import Decision, read_statements, resolution_entry, statement_of, table_shows
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, read_statements, resolution_entry, statement_of, table_shows
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import EngineError, Interrupted, OutcomeUnknown, StatementRefused
 from glacierbase.executors import Session, type_of
@@ -121,7 +121,7 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
         from glacierbase.apply.table_records import TableRecords  # Commands that settle nothing do not need it.
 
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
-        tables = TableRecords(held)
+        tables = TableRecords(held.target.catalog, held.engine, held.state.history)
         entry = entry.with_tables(tables.settled(read_statements(held.target, record)))
         others = tables.warnings
         held.lock.prove()

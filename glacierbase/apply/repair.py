@@ -6,52 +6,42 @@ Nothing is changed but the history: one event per version, with reason and princ
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
+from glacierbase.apply.evidence import (
+    Decision,
+    read_statements,
+    resolution_entry,
+    statement_of,
+    step_at_stop,
+    table_shows,
+)
 from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, NewState, Resolution, after, choices, why_not_withdrawn
-from glacierbase.apply.verdict import may_run_again, new_name, verdict
-from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, NeedsRepair
-from glacierbase.executors import Evidence, InFlight, type_of
-from glacierbase.executors.engine import Engine
+from glacierbase.errors import ConfigurationError, GlacierbaseError, NeedsRepair
+from glacierbase.executors import Evidence, InFlight
 from glacierbase.history.details import details_of
-from glacierbase.history.entries import Entry, FileColumns, environment_accepted, repaired
+from glacierbase.history.entries import Entry, environment_accepted
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_state
 from glacierbase.history.status import make_status, state_without_file
-from glacierbase.migrations.statements import Step, split_statements, steps
+from glacierbase.migrations.statements import Step
 from glacierbase.model.arguments import check_not_empty, check_reason, key_given
-from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command, repair_as
-from glacierbase.model.migration import EventType, Key, State, Statement
-from glacierbase.model.shape import TableVersion
+from glacierbase.model.migration import EventType, Key, State
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 from glacierbase.sql.targets import logged_tables
 
 if TYPE_CHECKING:
-    from glacierbase.sql.file import Named
+    pass
 
 
 # The states of versions that need a decision.
 _UNDECIDED = (State.UNKNOWN, State.FAILED, State.CHANGED, State.MISSING)
-
-
-@dataclass(frozen=True, slots=True)
-class Decision:
-    """What to record.
-
-    Attributes:
-        engine_stopped: whether the person confirms that the engine of the lost run has stopped.
-    """
-
-    resolution: Resolution
-    reason: str
-    engine_stopped: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,7 +155,7 @@ def _entries(held: LockedCatalog, cases: Sequence[RepairCase], decision: Decisio
     """Return the event of each case, with the tables of its file as they are now."""
     from glacierbase.apply.table_records import TableRecords  # Only a repair that is recorded reads tables.
 
-    target, tables, entries = held.target, TableRecords(held), []
+    target, tables, entries = held.target, TableRecords(held.target.catalog, held.engine, held.state.history), []
     for case in reversed(cases):
         record = held.state.history.record(int(case.version) if case.version else case.label)
         assert record is not None
@@ -218,7 +208,7 @@ def _cases(opened: OpenCatalog, history: History, keys: Collection[Key]) -> tupl
 
 
 def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
-    step = _step_at_stop(opened.target, record) if state in (State.UNKNOWN, State.FAILED) else None
+    step = step_at_stop(opened.target, record) if state in (State.UNKNOWN, State.FAILED) else None
     first = step[0] if step else None
     run = record.outcome
     # The COMMIT alone decides a transaction.
@@ -257,30 +247,6 @@ def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
     )
 
 
-def _step_at_stop(target: Target, record: Record) -> Step | None:
-    """Return the statements that were in flight or failed, as recorded by the run that started them."""
-    try:
-        all_steps = steps(_statements_of(target, record), target.dialect)
-    except MigrationFileError:
-        return None
-    return next((step for step in all_steps if step[-1].index > record.statements_done), None)
-
-
-def _statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
-    """Return the statements of a file as of its last start; none if the history does not hold their complete text."""
-    try:
-        return tuple(split_statements(record.started.rendered_sql or "", target.dialect))
-    except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
-        return ()
-
-
-def read_statements(target: Target, record: Record) -> tuple[Named, ...]:
-    """Return what the statements of a file do, as of its last start."""
-    from glacierbase.sql.file import named  # Imports the grammar.
-
-    return named(_statements_of(target, record), target.dialect, target.catalog)
-
-
 def _evidence(opened: OpenCatalog, record: Record, step: Step | None, tag: str) -> Evidence:
     if record.announced_at is None or step is None:
         return Evidence()
@@ -312,31 +278,6 @@ def _proof(opened: OpenCatalog, record: Record, index: int, tag: str) -> Evidenc
     if took_effect is False and not is_engine_gone(details_of(record.started).process):
         return Evidence((f"{why} so far; its engine may still be running",))
     return Evidence((why,), took_effect)
-
-
-def statement_of(statements: Sequence[Named], index: int) -> Named | None:
-    """Return a statement of a file; None if the history does not hold its complete text."""
-    return next((named for named in statements if named.statement.index == index), None)
-
-
-def table_shows(
-    catalog: Catalog, engine: Engine, before: TableVersion, tag: str, statement: Named | None, *, is_direct: bool
-) -> tuple[bool | None, str]:
-    """Read the table or the namespace of a statement again, as its version before was read, and return the verdict."""
-    if before.by_engine:
-        with closing(engine.start().open_session()) as session:
-            now = type_of(catalog).table_version(catalog, session, before.table)
-    else:
-        now = engine.tables.version(before.table, is_namespace=before.is_namespace)
-    if now and not now.exists and (name := new_name(statement)):
-        now = engine.tables.version(name)
-    parsed = statement.parsed if statement else None
-    took_effect, why = verdict(before, now, tag, parsed)
-    if took_effect is not None or parsed is None or not is_direct:
-        return took_effect, why
-    if now and now.exists and engine.tables.shows(parsed, before):
-        return True, f"a change of {before.table} since is exactly that of the statement, so it took effect"
-    return (False, f"{why}; the statement may run again") if may_run_again(parsed) else (None, why)
 
 
 def _engine_state(record: Record, may_run: bool) -> str:
@@ -371,38 +312,6 @@ def _check(cases: Sequence[RepairCase], decision: Decision) -> None:
                 "stop it, or check that it has ended, and add --engine-stopped, which is recorded",
                 **case.identity,
             )
-
-
-def resolution_entry(target: Target, state: State, record: Record, decision: Decision) -> Entry:
-    """Return the event that records the decision about a version in this state. All else is unchanged."""
-    new_state = after(state, decision.resolution)
-    assert isinstance(new_state, NewState)
-    done = record.statements_done
-    if new_state is NewState.CONTINUED:
-        step = _step_at_stop(target, record)
-        done = step[-1].index if step else done + 1
-    recorded = new_state.state(record.state, is_last=done == record.statements_total)
-    file = _edited_file(target, record) if new_state is NewState.ACCEPTED else recorded_file(record)
-    return repaired(file, recorded, done, decision.resolution.value, decision.reason, decision.engine_stopped)
-
-
-def recorded_file(record: Record) -> FileColumns:
-    """Return the columns of a file as its history has them."""
-    return FileColumns(
-        version=record.version or None,
-        description=record.started.description,
-        author=record.started.author,
-        path=record.started.path,
-        checksum=record.last.checksum,
-        rendered_checksum=record.last.rendered_checksum,
-        statement_total=record.statements_total,
-    )
-
-
-def _edited_file(target: Target, record: Record) -> FileColumns:
-    migration = next(migration for migration in target.migrations if migration.number == record.number)
-    [compiled] = target.compile([migration])
-    return replace(FileColumns.of(compiled), version=record.version, statement_total=record.statements_total)
 
 
 def not_repairable(what: str) -> ConfigurationError:

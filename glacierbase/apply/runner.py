@@ -9,11 +9,11 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 
 from glacierbase.apply import recover
+from glacierbase.apply.evidence import statement_of
 from glacierbase.apply.failures import outcome_unknown, statement_failed, stopped_before
 from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import statement_of
 from glacierbase.apply.results import AppliedFile, FailedFile
 from glacierbase.apply.session import FileSession
 from glacierbase.apply.table_records import FileRecord, TableRecords
@@ -83,7 +83,7 @@ class Runner:
         self._held = held
         self._recorder = held.recorder
         self._progress = progress
-        self._tables = TableRecords(held)
+        self._tables = TableRecords(held.target.catalog, held.engine, held.state.history)
         self._engines = held.target.file_engines()
         # The name of the engine of the last file.
         self._engine: str | None = None

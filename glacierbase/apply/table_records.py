@@ -22,14 +22,15 @@ from functools import cache
 from typing import TypeAlias
 
 from glacierbase.apply import attribution
-from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.table_reader import PendingSnapshot, PendingSnapshots, Snapshots, TableReader
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import Session
-from glacierbase.history.records import written
+from glacierbase.executors.engine import Engine
+from glacierbase.history.records import History, written
 from glacierbase.history.shapes import RecordedChange, TableRecord, last_shapes, to_document
 from glacierbase.history.timeline import differ, is_lost
 from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Past, Shape, TableVersion
 from glacierbase.secrets import mask
@@ -57,14 +58,14 @@ class TableRecords:
         warnings: a line for each recorded change that the file of the record did not make.
     """
 
-    def __init__(self, held: LockedCatalog) -> None:
+    def __init__(self, catalog: Catalog, engine: Engine, history: History) -> None:
         self.warnings: list[str] = []
-        self.reader = TableReader(held.target.catalog, held.engine.cancelled)
-        held.engine.at_close(self.reader.close)
-        self.dialect = held.target.dialect
-        self._catalog = held.target.catalog
-        self._engine = held.engine
-        self._history = held.state.history
+        self.reader = TableReader(catalog, engine.cancelled)
+        engine.at_close(self.reader.close)
+        self.dialect = catalog.dialect
+        self._catalog = catalog
+        self._engine = engine
+        self._history = history
         # The last file that ran: the snapshots after it are those before the next file.
         self._last: FileRecord | None = None
         # The qualified names, by names as the history records them; the shapes of the last records, by qualified names.

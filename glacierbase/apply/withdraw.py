@@ -12,8 +12,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from glacierbase.apply.evidence import recorded_file
 from glacierbase.apply.locked import Recording, locked, recording
-from glacierbase.apply.repair import not_repairable, recorded_file
+from glacierbase.apply.repair import not_repairable
 from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, why_not_withdrawn
 from glacierbase.errors import ConfigurationError, GlacierbaseError, distinct, joined

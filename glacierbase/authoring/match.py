@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glacierbase.authoring.new import WrittenResult
 from glacierbase.authoring.pending_tables import PendingTables
 from glacierbase.authoring.wanted import DesignedPart, WantedTable, read_wanted
 from glacierbase.errors import ConfigurationError
@@ -23,6 +22,7 @@ from glacierbase.inspect.table_search import TableSearch
 from glacierbase.migrations.new_files import git_user, write_migration
 from glacierbase.model.command import command
 from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.result import WrittenResult
 from glacierbase.model.shape import Column, Shape
 from glacierbase.model.text import quoted
 from glacierbase.sql.qualified import qualified

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-from dataclasses import dataclass
 from pathlib import Path
 
 from glacierbase.catalogs.folder import file_of
@@ -14,24 +12,7 @@ from glacierbase.migrations.new_files import FileCheck, git_user, write_migratio
 from glacierbase.migrations.repeatables import versioned
 from glacierbase.model.arguments import unknown_version, version_given
 from glacierbase.model.command import command, on_catalog
-from glacierbase.model.result import Result
-
-
-@dataclass(frozen=True, slots=True)
-class WrittenResult(Result):
-    """The files that `new` wrote.
-
-    Attributes:
-        unchanged: what the recorded tables match already, so that nothing was written; None otherwise.
-    """
-
-    files: tuple[str, ...] = ()
-    unchanged: str | None = None
-
-    def lines(self) -> list[str]:
-        if self.unchanged is not None:
-            return [f"the recorded tables match {self.unchanged}; nothing was written"]
-        return [f"wrote {os.path.relpath(file)}" for file in self.files]
+from glacierbase.model.result import WrittenResult
 
 
 def new(

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from glacierbase.history.records import History
 from glacierbase.history.shapes import as_recorded
 from glacierbase.history.tables import FileTables
-from glacierbase.history.timeline import Timeline
+from glacierbase.history.timeline import Timeline, timelines
+from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.differences import Difference, compare
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape
+from glacierbase.sql.qualified import why_unmanaged
 from glacierbase.stores.live import LiveTables, Reading
 
 # Properties that engines and catalogs set themselves.
@@ -115,3 +118,37 @@ def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> Tabl
     changes = compare({recorded.table: recorded}, {actual.table: actual} if actual else {})
     differences = tuple(difference for change in changes for difference in change.diff)
     return TableDrift(recorded, actual, differences, is_certain) if differences else None
+
+
+def changed_from_outside(catalog: Catalog, history: History, shapes: Iterable[Shape]) -> tuple[TableDrift, ...]:
+    """Return the managed tables that differ from their certain records, without what is ignored."""
+    recorded = {timeline.table: timeline.shape for timeline in timelines(history) if timeline.is_certain}
+    drifts = (
+        drift_of(before, shape, is_certain=True)
+        for shape in shapes
+        if (before := recorded.get(shape.table)) is not None and why_unmanaged(catalog, shape.table) is None
+    )
+    return tuple(left for drift in drifts if drift and (left := without_ignored(drift, catalog.drift_rules)))
+
+
+def without_ignored(drift: TableDrift, rules: Sequence[DriftRule]) -> TableDrift | None:
+    """Return the drift without what is ignored; None where nothing else differs."""
+    ignored = set(_ignored(drift, rules))
+    left = tuple(difference for difference in drift.differences if difference not in ignored)
+    if not left:
+        return None
+    keys = {difference.name for difference in ignored if difference.what == "property"}
+    return replace(drift, recorded=_with_properties(drift, keys), differences=left)
+
+
+def _ignored(drift: TableDrift, rules: Sequence[DriftRule]) -> Iterator[Difference]:
+    for difference in drift.differences:
+        if is_kept_by_engine(difference) or any(rule.matches(drift.table, difference.subject) for rule in rules):
+            yield difference
+
+
+def _with_properties(drift: TableDrift, keys: Collection[str]) -> Shape:
+    """Return the recorded shape with these properties as the table has them."""
+    actual = drift.actual.properties if drift.actual else {}
+    kept = {key: value for key, value in drift.recorded.properties.items() if key not in keys}
+    return replace(drift.recorded, properties={**kept, **{key: actual[key] for key in keys if key in actual}})

@@ -7,6 +7,7 @@ its `lines` are the text. `output` puts the results of several catalogs together
 from __future__ import annotations
 
 import json
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
@@ -262,3 +263,20 @@ def document(command: str, results: Sequence[Result], error: GlacierbaseError | 
 def json_text(content: dict[str, Any] | list[Any]) -> str:
     """Return the text of a document, with JSON's escapes for what a terminal or a CI service would execute."""
     return printable_json(json.dumps(content, indent=2, ensure_ascii=False, default=str))
+
+
+@dataclass(frozen=True, slots=True)
+class WrittenResult(Result):
+    """The files that `new` wrote.
+
+    Attributes:
+        unchanged: what the recorded tables match already, so that nothing was written; None otherwise.
+    """
+
+    files: tuple[str, ...] = ()
+    unchanged: str | None = None
+
+    def lines(self) -> list[str]:
+        if self.unchanged is not None:
+            return [f"the recorded tables match {self.unchanged}; nothing was written"]
+        return [f"wrote {os.path.relpath(file)}" for file in self.files]

@@ -70,7 +70,7 @@ def imported(path: str | None) -> Any:
 
 # In the order of the list of commands.
 COMMANDS: Mapping[str, Command] = {
-    "new": Command(Section.WRITE, "authoring.new:new", "authoring.new:WrittenResult"),
+    "new": Command(Section.WRITE, "authoring.new:new", "model.result:WrittenResult"),
     "rebase": Command(Section.WRITE, "authoring.rebase:rebase", "authoring.rebase:RebaseResult"),
     "squash": Command(Section.WRITE, "squash.squash:squash", "squash.squash:SquashResult"),
     "import": Command(Section.WRITE, "adopt.baselining:import_baseline", "adopt.results:ImportResult"),
@@ -115,7 +115,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "export-state": Command(Section.READ, "inspect.compare.exporting:export", "inspect.compare.state:StateResult"),
     "drift": Command(Section.READ, "inspect.drift:drift", "inspect.drift:DriftResult", reads_files=False),
-    "new-matching": Command(None, "authoring.match:new_matching", "authoring.new:WrittenResult"),
+    "new-matching": Command(None, "authoring.match:new_matching", "model.result:WrittenResult"),
     "drift-adopt": Command(None, "apply.drift:adopt", "apply.drift:DriftFileResult"),
     "drift-revert": Command(None, "apply.drift:revert", "apply.drift:DriftFileResult"),
     "drift-ignore": Command(None, "apply.drift:ignore", "apply.drift:DriftIgnoreResult"),

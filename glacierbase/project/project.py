@@ -52,7 +52,6 @@ if TYPE_CHECKING:
         UnlockResult,
         WarmResult,
     )
-    from glacierbase.authoring.new import WrittenResult
     from glacierbase.heat.advise import AdviseResult
     from glacierbase.heat.explain import ExplainResult
     from glacierbase.heat.load import Load
@@ -68,6 +67,7 @@ if TYPE_CHECKING:
     from glacierbase.inspect.schema import SchemaResult
     from glacierbase.inspect.show import ShowResult
     from glacierbase.layout.providers import Provider
+    from glacierbase.model.result import WrittenResult
     from glacierbase.report.results import ReportResult
     from glacierbase.review.results import LintResult, ReviewResult
     from glacierbase.squash.squash import SquashResult

@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glacierbase.apply.drift import changed_from_outside
 from glacierbase.apply.plan import Selection, make_plan
+from glacierbase.history.drift import changed_from_outside
 from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.squashes import resolve_squashes

@@ -45,7 +45,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
         spark.sql("CREATE NAMESPACE lake.a")
         spark.sql("CREATE TABLE lake.a.t (a BIGINT) USING iceberg")
 
-        records = TableRecords(held)
+        records = TableRecords(held.target.catalog, held.engine, held.state.history)
 
         def alter() -> None:
             spark.sql(BARE.format(next(steps)))

@@ -16,7 +16,8 @@ from typing import Any
 import pytest
 
 from glacierbase.apply import recover
-from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.evidence import Decision
+from glacierbase.apply.repair import repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors.iceberg.shape import ShapeReader

@@ -7,10 +7,11 @@ from dataclasses import replace
 
 import pytest
 
+from glacierbase.apply.evidence import Decision
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.repair import repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import (
     EngineUnavailable,

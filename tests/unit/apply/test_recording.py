@@ -11,7 +11,9 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.apply.baseline import baseline
-from glacierbase.apply.repair import Decision, Resolution, accept_environment, repair
+from glacierbase.apply.evidence import Decision
+from glacierbase.apply.repair import accept_environment, repair
+from glacierbase.apply.transitions import Resolution
 from glacierbase.apply.unlock import unlock
 from glacierbase.errors import NeedsRepair, Stopped
 from tests.support.fakes import lost_answer

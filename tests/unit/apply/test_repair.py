@@ -8,7 +8,8 @@ from typing import Any
 import click
 import pytest
 
-from glacierbase.apply.repair import Decision, accept_environment, repair, repair_cases
+from glacierbase.apply.evidence import Decision
+from glacierbase.apply.repair import accept_environment, repair, repair_cases
 from glacierbase.apply.results import RepairCase
 from glacierbase.apply.transitions import WITHDRAWN, Resolution
 from glacierbase.cli import apply as commands

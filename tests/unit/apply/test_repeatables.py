@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from glacierbase.apply.baseline import baseline
+from glacierbase.apply.evidence import Decision
 from glacierbase.apply.failures import session_not_restored
 from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.preview import pending_files
-from glacierbase.apply.repair import Decision, repair, repair_cases
+from glacierbase.apply.repair import repair, repair_cases
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, NeedsRepair, SeveralErrors
 from glacierbase.history.records import fold

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from glacierbase.apply.evidence import Decision
 from glacierbase.apply.plan import Selection
-from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.repair import repair
 from glacierbase.apply.session import FileSession
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError, MigrationFailed, NeedsRepair, StatementRefused

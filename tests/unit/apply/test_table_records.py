@@ -15,9 +15,10 @@ import pytest
 
 from glacierbase.apply import table_reader
 from glacierbase.apply.baseline import baseline
+from glacierbase.apply.evidence import Decision
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.repair import repair
 from glacierbase.apply.table_records import _DEPENDS
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import LockLost, MigrationFailed, NeedsRepair, StatementRefused

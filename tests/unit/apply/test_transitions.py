@@ -10,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
+from glacierbase.apply.evidence import Decision
 from glacierbase.apply.plan import Selection
-from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.repair import repair
 from glacierbase.apply.transitions import Resolution, choices, table
 from glacierbase.cli import apply as commands
 from glacierbase.errors import ConfigurationError, GlacierbaseError

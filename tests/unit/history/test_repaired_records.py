@@ -9,7 +9,8 @@ from datetime import datetime, timezone
 import pytest
 
 from glacierbase.apply.baseline import baseline
-from glacierbase.apply.repair import Decision, repair, repair_cases
+from glacierbase.apply.evidence import Decision
+from glacierbase.apply.repair import repair, repair_cases
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import fold

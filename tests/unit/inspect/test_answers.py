@@ -6,13 +6,13 @@ import json
 
 import pytest
 
-from glacierbase.authoring.new import WrittenResult
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.history.details import details_of
 from glacierbase.inspect.results import StatusResult
 from glacierbase.inspect.show import ShowResult, next_step, statements_of
 from glacierbase.inspect.status import statuses
 from glacierbase.migrations.allows import Allow
+from glacierbase.model.result import WrittenResult
 from glacierbase.model.text import Table
 from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import register

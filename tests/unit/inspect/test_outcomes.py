@@ -8,8 +8,9 @@ from datetime import datetime, timezone
 
 import pytest
 
+from glacierbase.apply.evidence import Decision
 from glacierbase.apply.plan import Selection
-from glacierbase.apply.repair import Decision, repair
+from glacierbase.apply.repair import repair
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import MigrationFailed
 from glacierbase.inspect.history import HistoryResult, Outcome, outcomes
