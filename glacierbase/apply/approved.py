@@ -13,8 +13,8 @@ from glacierbase.apply.preview import plan_result
 from glacierbase.apply.results import HistoryHead, PlannedFile, PlanResult
 from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.details import details_of
-from glacierbase.history.opening import Target
 from glacierbase.history.records import History
+from glacierbase.history.target import Target
 from glacierbase.model.codec import to_json
 from glacierbase.model.command import command
 from glacierbase.model.migration import Event, Migration

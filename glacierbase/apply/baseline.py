@@ -8,16 +8,16 @@ from dataclasses import dataclass, field, replace
 
 from glacierbase.apply.locked import LockedCatalog, Recording, locked, recording
 from glacierbase.apply.results import BaselinedFile, BaselineResult
-from glacierbase.apply.table_records import TableRecords
+from glacierbase.declared.declared import Declared, declared_shape, declared_tables
+from glacierbase.declared.known import KnownTable
 from glacierbase.errors import ConfigurationError, EngineError, HistoryDisagrees, TableNotFound, raise_all
 from glacierbase.executors import Session
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import Entry, baselined
-from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import SETTLED, History
-from glacierbase.history.shapes import as_recorded
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import read_state
+from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.migrations.compiled import Compiled, refused_secret
 from glacierbase.migrations.headers import check_required
 from glacierbase.model import differences
@@ -29,13 +29,13 @@ from glacierbase.model.migration import OriginalRun
 from glacierbase.model.names import name_of, name_parts, snowflake_identifier
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
-from glacierbase.sql.declared import Declared, declared_shape, declared_tables
+from glacierbase.record.live import LiveTables, Reading, TableShapes
+from glacierbase.record.shapes import as_recorded
+from glacierbase.record.table_records import TableRecords
 from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.file import Named, is_whole, names_within
-from glacierbase.sql.known import KnownTable
 from glacierbase.sql.qualified import qualified
 from glacierbase.sql.statement import Name, ParsedStatement
-from glacierbase.stores.live import LiveTables, Reading, TableShapes
 
 _Key = tuple[str, ...]
 

@@ -6,10 +6,10 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from glacierbase.apply.results import EnvResult
-from glacierbase.executors.environments import checked
-from glacierbase.executors.installing import delete_environments, make_environment
-from glacierbase.executors.lockfile import lock_path
-from glacierbase.history.opening import Target
+from glacierbase.executors.environments.folders import checked
+from glacierbase.executors.environments.installing import delete_environments, make_environment
+from glacierbase.executors.environments.lockfile import lock_path
+from glacierbase.history.target import Target
 from glacierbase.model.catalog import Catalog
 
 

@@ -13,8 +13,8 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.executors import type_of
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import Entry, FileColumns, repaired
-from glacierbase.history.opening import Target
 from glacierbase.history.records import Record
+from glacierbase.history.target import Target
 from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import State, Statement

@@ -18,7 +18,7 @@ from glacierbase.apply.plan import Plan
 from glacierbase.apply.preview import plan_result
 from glacierbase.apply.results import MigrateResult
 from glacierbase.errors import ConfigurationError
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.model.result import document
 from glacierbase.model.text import split_lines
 from glacierbase.run.activity import doing

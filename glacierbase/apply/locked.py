@@ -12,9 +12,9 @@ from glacierbase.errors import Stopped
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import lock_taken
 from glacierbase.history.lockrow import free_row
-from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.recorder import Recorder
 from glacierbase.history.state import CatalogState, read_history
+from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.model.command import command
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing

@@ -7,13 +7,13 @@ import shlex
 from collections.abc import Iterator, Sequence
 
 from glacierbase.errors import NeedsRepair
-from glacierbase.history.opening import OpenCatalog
+from glacierbase.history.target import OpenCatalog
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
+from glacierbase.record.live import LiveTables
 from glacierbase.sql.qualified import qualified
 from glacierbase.sql.statement import DroppedNamespace
 from glacierbase.stores.iceberg.orphaned import orphaned_history
-from glacierbase.stores.live import LiveTables
 
 logger = logging.getLogger("glacierbase")
 

@@ -26,8 +26,8 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import check_installed
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
-from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, current_state, read_state
+from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_files import untracked
 from glacierbase.migrations.git_lost import find_lost

@@ -10,7 +10,7 @@ from pathlib import Path
 from glacierbase.apply.plan import Approved, Selection
 from glacierbase.apply.results import PlanOptions, PlanResult
 from glacierbase.errors import ConfigurationError, HistoryDisagrees
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.codec import InvalidDocument, from_json, parsed
 from glacierbase.model.command import command, plan_commands

@@ -17,12 +17,12 @@ from glacierbase.apply.results import (
     PlanResult,
 )
 from glacierbase.catalogs.place import place
-from glacierbase.executors.direct import DIRECT, FileEngine
-from glacierbase.history.opening import Target
+from glacierbase.executors.direct.files import DIRECT, FileEngine
 from glacierbase.history.records import History
+from glacierbase.history.target import Target
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
-from glacierbase.stores.live import LiveTables
+from glacierbase.record.live import LiveTables
 
 
 def pending_files(plan: Plan) -> tuple[PendingFile, ...]:

@@ -118,7 +118,7 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     took_effect, why = _outcome(held, before, tag, statement, f"{name}: {what}", is_direct, held.lock.lease_seconds)
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
-        from glacierbase.apply.table_records import TableRecords  # Commands that settle nothing do not need it.
+        from glacierbase.record.table_records import TableRecords  # Commands that settle nothing do not need it.
 
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
         tables = TableRecords(held.target.catalog, held.engine, held.state.history)

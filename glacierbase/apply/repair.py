@@ -24,10 +24,10 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry, environment_accepted
-from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_state
 from glacierbase.history.status import make_status, state_without_file
+from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.migrations.statements import Step
 from glacierbase.model.arguments import check_not_empty, check_reason, key_given
 from glacierbase.model.command import command, repair_as
@@ -153,7 +153,7 @@ def repair(
 
 def _entries(held: LockedCatalog, cases: Sequence[RepairCase], decision: Decision) -> list[Entry]:
     """Return the event of each case, with the tables of its file as they are now."""
-    from glacierbase.apply.table_records import TableRecords  # Only a repair that is recorded reads tables.
+    from glacierbase.record.table_records import TableRecords  # Only a repair that is recorded reads tables.
 
     target, tables, entries = held.target, TableRecords(held.target.catalog, held.engine, held.state.history), []
     for case in reversed(cases):

@@ -12,7 +12,7 @@ from itertools import chain, repeat
 from pathlib import Path
 from typing import ClassVar
 
-from glacierbase.executors.direct import DIRECT, FileEngine
+from glacierbase.executors.direct.files import DIRECT, FileEngine
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.differences import DeclaredDifference
 from glacierbase.model.migration import Identified, State

@@ -16,17 +16,17 @@ from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.results import AppliedFile, FailedFile
 from glacierbase.apply.session import FileSession
-from glacierbase.apply.table_records import FileRecord, TableRecords
 from glacierbase.errors import EngineError, GlacierbaseError, LockLost, NotPlain, OutcomeUnknown, StatementRefused
 from glacierbase.executors import InFlight, Session
 from glacierbase.executors.cancel import cancelling
-from glacierbase.executors.direct import FileEngine
+from glacierbase.executors.direct.files import FileEngine
 from glacierbase.history import entries
 from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.statements import Step
 from glacierbase.model.migration import EventType, State, Statement
 from glacierbase.model.shape import TableVersion
+from glacierbase.record.table_records import FileRecord, TableRecords
 from glacierbase.run.activity import doing
 from glacierbase.run.run import statement_tag
 

@@ -12,7 +12,7 @@ from glacierbase.apply.plan import Plan, Selection
 from glacierbase.apply.results import NOT_RUN, MigrateResult
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import check_installed
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.stores.choice import opens_without_engine
 
 if TYPE_CHECKING:

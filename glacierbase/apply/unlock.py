@@ -10,8 +10,8 @@ from glacierbase.apply.locked import new_lock, recording, releasing
 from glacierbase.apply.results import UnlockResult
 from glacierbase.errors import LockHeld, NeedsRepair
 from glacierbase.history.lockrow import describe_holder, holder_of, in_place_of, is_held, lease_of, lock_holder
-from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.state import CatalogState, read_history, read_state
+from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
 from glacierbase.run.clock import sleep

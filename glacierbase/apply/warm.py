@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from glacierbase import executors
 from glacierbase.apply.results import WarmResult
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 
 
 def warm(target: Target, result: WarmResult) -> WarmResult:

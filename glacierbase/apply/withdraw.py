@@ -19,9 +19,9 @@ from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, why_not_withdrawn
 from glacierbase.errors import ConfigurationError, GlacierbaseError, distinct, joined
 from glacierbase.history.entries import FileColumns, repaired
-from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import current_state, read_state
+from glacierbase.history.target import Target
 from glacierbase.migrations.git_files import untracked
 from glacierbase.model.arguments import check_reason, version_given
 from glacierbase.model.command import Scope, command, on_catalog, remove_command

@@ -5,7 +5,6 @@ Files:
 - `catalogfile`: one catalog file as written, with the checks that need no environment.
 - `yamlfile`: YAML to nodes with line numbers; merging mappings.
 - `keys`, `schema`: the table of keys, and the check of a file against it; the same as a JSON Schema for editors.
-- `drift_file`: write rules into the text of a catalog file.
 
 Catalogs:
 - `environment`: the merged content of one environment as a `Catalog`, with references resolved.

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.iceberg.properties import REQUIRED
+from glacierbase.executors.pyiceberg.properties import REQUIRED
 from glacierbase.model.text import did_you_mean, nearest, suggestion
 from glacierbase.sql.qualified import DECLARED
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from glacierbase.catalogs.table_formats import formats
 from glacierbase.errors import MigrationFileError
 from glacierbase.executors import type_of
-from glacierbase.executors.direct import FileEngines
+from glacierbase.executors.direct.files import FileEngines
 from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts

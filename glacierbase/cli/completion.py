@@ -71,8 +71,8 @@ def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str)
     """Return the codes of the rules that begin with `incomplete`, with their names."""
     from click.shell_completion import CompletionItem
 
+    from glacierbase.capabilities.review.catalogue import all_rules
     from glacierbase.errors import GlacierbaseError
-    from glacierbase.review.catalogue import all_rules
 
     try:
         rules = all_rules()

@@ -68,7 +68,7 @@ def drift(
 
 
 def _report(options: CommandOptions, fail_on: str, listed: bool, tables: Sequence[str]) -> None:
-    from glacierbase.inspect.drift import DriftResult
+    from glacierbase.capabilities.tables.drift import DriftResult
 
     lines = DriftResult.listed if listed else None
     results = options.report(lambda project: project.drift(options.catalogs, tables=tables), lines=lines)

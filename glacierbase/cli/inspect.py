@@ -97,7 +97,7 @@ def compare(options: CommandOptions, exit_code: bool, sources: Sequence[str]) ->
     Compares the applied files, and the tables that result. ENV is an environment, or a file ending in .json that `export-state`
     wrote. Writes nothing; starts an engine only where the history is read through it.
     """
-    from glacierbase.inspect.compare.compare import compare_files, is_state_file
+    from glacierbase.capabilities.tables.compare.compare import compare_files, is_state_file
 
     if sources and all(map(is_state_file, sources)):  # No project is needed.
         with options.reporting() as report:

@@ -132,10 +132,10 @@ def advise(
         raise click.UsageError("--author requires --write", click.get_current_context())
 
     with options.reporting() as report:
-        from glacierbase.heat.advise import AdviseResult
-        from glacierbase.heat.advise import advise as advice_on
-        from glacierbase.heat.load import Load
-        from glacierbase.heat.remedies import DEFAULT_COLUMN, FORMATS, AdvisedTable
+        from glacierbase.capabilities.load.advise import AdviseResult
+        from glacierbase.capabilities.load.advise import advise as advice_on
+        from glacierbase.capabilities.load.rates import Load
+        from glacierbase.capabilities.load.remedies import DEFAULT_COLUMN, FORMATS, AdvisedTable
         from glacierbase.layout.providers import provider_of
 
         given, limits = Load(**load), provider_of(provider, put_limit, get_limit)
@@ -167,8 +167,8 @@ def profile(options: CommandOptions, source: str, column: str, sample: int | Non
     A file needs no project. A table is read through PyIceberg where that is possible. Otherwise this starts the catalog's engine,
     whose answer is in memory at once. Nothing is changed.
     """
-    from glacierbase.heat.ids import is_file
-    from glacierbase.heat.profile import profile_file
+    from glacierbase.capabilities.load.ids import is_file
+    from glacierbase.capabilities.load.profile import profile_file
 
     with options.reporting() as report:
         if is_file(source):
@@ -243,9 +243,9 @@ def simulate(options: CommandOptions, logs: Sequence[str], paths: Sequence[str],
     Example: glacierbase layout simulate --scheme date-first --scheme hash --put-per-second 3000
     """
     with options.reporting() as report:
-        from glacierbase.heat.replay import replay
-        from glacierbase.heat.simulate import SimulationInputs, simulate
-        from glacierbase.heat.simulation_files import check_outputs, write_outputs
+        from glacierbase.capabilities.load.replay import replay
+        from glacierbase.capabilities.load.simulate import SimulationInputs, simulate
+        from glacierbase.capabilities.load.simulation_files import check_outputs, write_outputs
 
         check_outputs(paths)
         given = {name: value for name, value in values.items() if value not in (None, ())}
@@ -301,9 +301,9 @@ def ls(
 
     Example: glacierbase layout ls s3://lake/db/t/data/ --prefixes base2:8 --format json
     """
+    from glacierbase.capabilities.load import listing
+    from glacierbase.capabilities.load.objectstore import KeyPlace
     from glacierbase.cli.terminal import Terminal
-    from glacierbase.heat import listing
-    from glacierbase.heat.objectstore import KeyPlace
 
     terminal = Terminal(format, verbose=False, colour=color)
     with terminal.reporting("layout-ls") as report:

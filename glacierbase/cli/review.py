@@ -13,8 +13,8 @@ from glacierbase.cli.group import cli
 from glacierbase.cli.options import CommandOptions, with_color, with_format, with_options
 
 if TYPE_CHECKING:
+    from glacierbase.capabilities.review.rule import Rule
     from glacierbase.model.text import Line
-    from glacierbase.review.rule import Rule
 
 _WIDTH = 80
 
@@ -39,9 +39,9 @@ def rules(format: str, color: str, codes: Sequence[str]) -> None:
 
     Prints why a rule objects, an example, and what to do. Works offline and outside of a project.
     """
+    from glacierbase.capabilities.review.catalogue import all_rules
     from glacierbase.cli.display import show_on
     from glacierbase.output.documents import json_document
-    from glacierbase.review.catalogue import all_rules
 
     known = {rule.code: rule for rule in all_rules()}
     chosen = [_rule(code, known) for code in dict.fromkeys(map(str.upper, codes))] or list(known.values())

@@ -12,7 +12,7 @@ from glacierbase.cli.options import Amount, with_color, with_format
 def sharding() -> None:
     """Say how many shards a partition key of DynamoDB needs.
 
-    The library is `glacierbase.sharding`: writers find the number themselves, and add a shard when one is throttled.
+    The library is `glacierbase.capabilities.sharding`: writers find the number themselves, and add a shard when one is throttled.
     """
 
 
@@ -38,8 +38,8 @@ def advise(put_per_second: float, item_size: float, cooldown: float, format: str
 
     Example: glacierbase sharding advise --put-per-second 3500 --item-size 300B
     """
+    from glacierbase.capabilities.sharding.advise import advise
     from glacierbase.cli.terminal import Terminal
-    from glacierbase.sharding.advise import advise
 
     with Terminal(format, verbose=False, colour=color).reporting("sharding-advise") as report:
         report.answer = advise(put_per_second, round(item_size), cooldown)

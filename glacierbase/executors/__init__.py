@@ -5,12 +5,12 @@ Packages add types of engine by the entry point group `glacierbase.executors`, e
 consequences of a failure are decided in the layers above. Every implementation passes `tests/engines/contract/`.
 
 - `engine`: the engine of one catalog, started only when a statement has to run.
-- `direct`: which files run without it.
 - `cancel`: cancel a statement that runs.
-- `environments`, `lockfile`: the virtual environments of `packages`, and the lock files of what they contain.
-- `installing`: make environments with uv or pip, and delete old ones.
 - `spark/`, `snowflake/`: the two engines of glacierbase.
-- `iceberg/`: Iceberg tables without an engine.
+- `pyiceberg/`: Iceberg catalogs and tables without an engine.
+- `direct/`: plain DDL of Iceberg through them.
+- `copies/`: throw-away copies of a catalog, for `review`.
+- `environments/`: the virtual environments of `packages`.
 - `worker/`: an engine in a process of its own.
 """
 
@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
 # The types of glacierbase itself. They need no search for packages, which takes time; and a checkout may not be installed.
 OWN = ("spark", "snowflake", "iceberg")
+_ROOMS = {"iceberg": "direct"}
 # The one that runs plain DDL of Iceberg without an engine.
 _PLAIN = "iceberg"
 
@@ -500,7 +501,7 @@ def engine_types() -> tuple[EngineType, ...]:
 
 
 def _own_type(name: str) -> EngineType:
-    engine: EngineType = import_module(f"{__name__}.{name}").ENGINE
+    engine: EngineType = import_module(f"{__name__}.{_ROOMS.get(name, name)}").ENGINE
     return engine
 
 
@@ -567,7 +568,7 @@ def without_engine(catalog: Catalog) -> Catalog:
 def import_plain() -> None:
     """Import the modules for a copy without an engine. It takes longer than all else that the copy does."""
     with suppress(Exception):  # Raised again where a copy is opened.
-        import glacierbase.executors.iceberg.memory_copy  # noqa: F401
+        import glacierbase.executors.copies.memory_copy  # noqa: F401
 
 
 def open_copy(catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 from glacierbase.errors import Interrupted
 from glacierbase.executors import Executor
-from glacierbase.executors.direct import DIRECT
+from glacierbase.executors.direct.files import DIRECT
 from glacierbase.run.waiting import NoAnswer, result, start_thread
 
 if TYPE_CHECKING:
-    from glacierbase.executors.iceberg.table_versions import TableVersions
+    from glacierbase.executors.direct.table_versions import TableVersions
 
 # A start that downloads jars takes minutes. A start that hangs is cancelled by a signal.
 _START_SECONDS = 3600.0

@@ -46,7 +46,7 @@ class Details:
         ci_actor: who started the CI job of the run (each event that has details).
         before: the version of the announced statement's table before the statement (started, statement_done).
         session: the session at the announcement of a statement (started, statement_done).
-        tables: the records of the tables that the file changes, as `glacierbase.history.shapes` writes and reads it
+        tables: the records of the tables that the file changes, as `glacierbase.record.shapes` writes and reads it
             (applied, failed, interrupted, unknown, repaired, baselined).
         read_fence: the newest fence that a run had read before its first append (the first event of each run).
     """

@@ -8,8 +8,8 @@ from datetime import timedelta
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.lockrow import describe_holder, fence_of, living_fence, overdue_by
-from glacierbase.history.opening import OpenCatalog, Target
 from glacierbase.history.records import History, check_environment, check_head, check_renamed, fold
+from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store

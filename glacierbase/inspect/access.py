@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 
 from glacierbase.executors import type_of
-from glacierbase.history.opening import OpenCatalog
 from glacierbase.history.state import read_history
-from glacierbase.history.tables import FileTables
+from glacierbase.history.target import OpenCatalog
 from glacierbase.model.access import NamespaceAccess
+from glacierbase.record.tables import FileTables
 from glacierbase.sql.qualified import place_of
 from glacierbase.stores.iceberg.probe import namespace_access
 

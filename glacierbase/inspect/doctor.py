@@ -19,8 +19,8 @@ from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
 from glacierbase.executors import Executor, check_installed
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
-from glacierbase.history.opening import OpenCatalog, Target, embedded_hint
 from glacierbase.history.state import read_history
+from glacierbase.history.target import OpenCatalog, Target, embedded_hint
 from glacierbase.inspect.access import namespaces_access
 from glacierbase.inspect.results import Check, DoctorResult
 from glacierbase.model.access import NamespaceAccess

@@ -9,13 +9,9 @@ from itertools import pairwise
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.details import details_of
-from glacierbase.history.opening import Target
 from glacierbase.history.records import late_events
 from glacierbase.history.state import current_state
-from glacierbase.history.timeline import Moment
-from glacierbase.inspect.lineage import Since
-from glacierbase.inspect.points import Place, place_of, since_given
-from glacierbase.inspect.table_search import ChosenTable, TableSearch, version_events
+from glacierbase.history.target import Target
 from glacierbase.model.arguments import check_not_empty, key_given
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, compare
@@ -24,6 +20,10 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Result, user_of
 from glacierbase.model.shape import Column, Shape
 from glacierbase.model.text import Cell, Line, Mark, counted, did_you_mean, table
+from glacierbase.record.lineage import Since
+from glacierbase.record.points import Place, place_of, since_given
+from glacierbase.record.table_search import ChosenTable, TableSearch, version_events
+from glacierbase.record.timeline import Moment
 
 _OUTCOMES = frozenset(
     kind.value

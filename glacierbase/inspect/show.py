@@ -7,16 +7,13 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.executors.direct import FileEngine
+from glacierbase.executors.direct.files import FileEngine
 from glacierbase.history.details import details_of
-from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
-from glacierbase.history.shapes import ChangeOrigin
 from glacierbase.history.state import current_state
 from glacierbase.history.status import statement_at_stop
-from glacierbase.history.timeline import Moment, Timeline, records_in, timelines
+from glacierbase.history.target import Target
 from glacierbase.inspect.history import event_table
-from glacierbase.inspect.points import place_of
 from glacierbase.inspect.status import repeatable_statuses, statuses
 from glacierbase.migrations.allows import Allow, allows_of
 from glacierbase.migrations.statements import split_statements
@@ -26,6 +23,9 @@ from glacierbase.model.differences import Change, Difference, compare
 from glacierbase.model.migration import Event, Key, OriginalRun, State, Statement
 from glacierbase.model.result import Result, Status, user_of
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, table, time_of
+from glacierbase.record.points import place_of
+from glacierbase.record.shapes import ChangeOrigin
+from glacierbase.record.timeline import Moment, Timeline, records_in, timelines
 
 # By state, the next step for a version.
 _NEXT: Mapping[State, Callable[[str], str]] = {

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.lockrow import lock_holder
-from glacierbase.history.opening import Target
 from glacierbase.history.records import History, Record
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import CatalogState, current_state
 from glacierbase.history.status import make_repeatable_status, make_status
+from glacierbase.history.target import Target
 from glacierbase.inspect.results import StatusResult
 from glacierbase.migrations.compiled import rendered_checksum
 from glacierbase.model.migration import Migration, State

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
+from glacierbase.declared.declared import transform_of
+from glacierbase.declared.known import KnownTable
 from glacierbase.layout.template import TableFacts
 from glacierbase.layout.templates import FORMATS
 from glacierbase.model.names import name_of
 from glacierbase.model.shape import PartitionField, Shape
-from glacierbase.sql.declared import transform_of
-from glacierbase.sql.known import KnownTable
 
 # Formats of Spark whose tables are folders of files.
 _OF_FILES = frozenset({"parquet", "orc", "avro", "csv", "json", "text", "hive"})

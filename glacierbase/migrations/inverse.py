@@ -10,10 +10,10 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
+from glacierbase.declared.render import literal
 from glacierbase.migrations.statements import split_statements
 from glacierbase.sql import read
 from glacierbase.sql.dialects import dialect_of
-from glacierbase.sql.render import literal
 from glacierbase.sql.statement import ColumnClause, ParsedStatement, Part, PartitionClause, Property, RenameColumn
 
 P = TypeVar("P", bound=Part)

@@ -30,7 +30,7 @@ def _json(outcome: CommandOutcome) -> str:
 
 def _in_module(name: str) -> Callable[[CommandOutcome], str]:
     def render(outcome: CommandOutcome) -> str:
-        rendered: str = import_module(f"glacierbase.output.{name}").render(outcome)
+        rendered: str = import_module(f"glacierbase.output.review.{name}").render(outcome)
         return rendered
 
     return render

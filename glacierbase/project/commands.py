@@ -70,27 +70,41 @@ def imported(path: str | None) -> Any:
 
 # In the order of the list of commands.
 COMMANDS: Mapping[str, Command] = {
-    "new": Command(Section.WRITE, "authoring.new:new", "model.result:WrittenResult"),
-    "rebase": Command(Section.WRITE, "authoring.rebase:rebase", "authoring.rebase:RebaseResult"),
-    "squash": Command(Section.WRITE, "squash.squash:squash", "squash.squash:SquashResult"),
-    "import": Command(Section.WRITE, "adopt.baselining:import_baseline", "adopt.results:ImportResult"),
-    "import-tables": Command(None, "adopt.tables:import_tables", "adopt.table_results:ImportTablesResult"),
-    "init": Command(Section.WRITE, "authoring.init:init", "authoring.init:InitResult"),
+    "new": Command(Section.WRITE, "capabilities.authoring.new:new", "model.result:WrittenResult"),
+    "rebase": Command(
+        Section.WRITE, "capabilities.authoring.rebase:rebase", "capabilities.authoring.rebase:RebaseResult"
+    ),
+    "squash": Command(
+        Section.WRITE,
+        "capabilities.authoring.squash.squash:squash",
+        "capabilities.authoring.squash.squash:SquashResult",
+    ),
+    "import": Command(
+        Section.WRITE, "capabilities.adopt.baselining:import_baseline", "capabilities.adopt.results:ImportResult"
+    ),
+    "import-tables": Command(
+        None, "capabilities.adopt.tables:import_tables", "capabilities.adopt.table_results:ImportTablesResult"
+    ),
+    "init": Command(Section.WRITE, "capabilities.authoring.init:init", "capabilities.authoring.init:InitResult"),
     "validate": Command(Section.CHECK, "inspect.validate:validate", "inspect.results:ValidateResult"),
     "render": Command(Section.CHECK, "inspect.validate:render", "inspect.results:RenderResult"),
     "doctor": Command(Section.CHECK, "inspect.doctor:doctor", "inspect.results:DoctorResult"),
-    "lint": Command(Section.CHECK, "review.lint:lint", "review.results:LintResult"),
+    "lint": Command(Section.CHECK, "capabilities.review.lint:lint", "capabilities.review.results:LintResult"),
     "rules": Command(Section.CHECK),
-    "review": Command(Section.CHECK, "review.review:review", "review.results:ReviewResult"),
+    "review": Command(Section.CHECK, "capabilities.review.review:review", "capabilities.review.results:ReviewResult"),
     "layout": Command(Section.CHECK, is_group=True),
-    "layout-advise": Command(None, answer="heat.advise:AdviseResult"),
-    "layout-explain": Command(None, "heat.explain:explain", "heat.explain:ExplainResult", reads_files=False),
-    "layout-profile": Command(None, answer="heat.profile:ProfileResult"),
-    "layout-simulate": Command(None, answer="heat.simulation:Simulation"),
+    "layout-advise": Command(None, answer="capabilities.load.advise:AdviseResult"),
+    "layout-explain": Command(
+        None, "capabilities.load.explain:explain", "capabilities.load.explain:ExplainResult", reads_files=False
+    ),
+    "layout-profile": Command(None, answer="capabilities.load.profile:ProfileResult"),
+    "layout-simulate": Command(None, answer="capabilities.load.simulation:Simulation"),
     "layout-ls": Command(None),
     "sharding": Command(Section.CHECK, is_group=True),
-    "sharding-advise": Command(None, answer="sharding.advise:ShardingAdvice"),
-    "access": Command(Section.CHECK, "adopt.access:plan", "adopt.access:AccessResult", needs_values=False),
+    "sharding-advise": Command(None, answer="capabilities.sharding.advise:ShardingAdvice"),
+    "access": Command(
+        Section.CHECK, "capabilities.access.access:plan", "capabilities.access.access:AccessResult", needs_values=False
+    ),
     "schemas": Command(Section.CHECK),
     "completion": Command(Section.CHECK),
     "migrate": Command(
@@ -108,18 +122,36 @@ COMMANDS: Mapping[str, Command] = {
     "status": Command(Section.READ, "inspect.status:status", "inspect.results:StatusResult"),
     "history": Command(Section.READ, "inspect.history:history", "inspect.history:HistoryResult", reads_files=False),
     "show": Command(Section.READ, "inspect.show:show", "inspect.show:ShowResult"),
-    "schema": Command(Section.READ, "inspect.schema:schema", "inspect.schema:SchemaResult", reads_files=False),
-    "blame": Command(Section.READ, "inspect.blame:blame", "inspect.blame:BlameResult", reads_files=False),
-    "compare": Command(
-        Section.READ, "inspect.compare.compare:compare_sources", "inspect.compare.results:CompareResult"
+    "schema": Command(
+        Section.READ, "capabilities.tables.schema:schema", "capabilities.tables.schema:SchemaResult", reads_files=False
     ),
-    "export-state": Command(Section.READ, "inspect.compare.exporting:export", "inspect.compare.state:StateResult"),
-    "drift": Command(Section.READ, "inspect.drift:drift", "inspect.drift:DriftResult", reads_files=False),
-    "new-matching": Command(None, "authoring.match:new_matching", "model.result:WrittenResult"),
-    "drift-adopt": Command(None, "apply.drift:adopt", "apply.drift:DriftFileResult"),
-    "drift-revert": Command(None, "apply.drift:revert", "apply.drift:DriftFileResult"),
-    "drift-ignore": Command(None, "apply.drift:ignore", "apply.drift:DriftIgnoreResult"),
-    "report": Command(Section.READ, "report.page:report", "report.results:ReportResult"),
+    "blame": Command(
+        Section.READ, "capabilities.tables.blame:blame", "capabilities.tables.blame:BlameResult", reads_files=False
+    ),
+    "compare": Command(
+        Section.READ,
+        "capabilities.tables.compare.compare:compare_sources",
+        "capabilities.tables.compare.results:CompareResult",
+    ),
+    "export-state": Command(
+        Section.READ, "capabilities.tables.compare.exporting:export", "capabilities.tables.compare.state:StateResult"
+    ),
+    "drift": Command(
+        Section.READ, "capabilities.tables.drift:drift", "capabilities.tables.drift:DriftResult", reads_files=False
+    ),
+    "new-matching": Command(None, "capabilities.tables.match:new_matching", "model.result:WrittenResult"),
+    "drift-adopt": Command(
+        None, "capabilities.tables.drift_files:adopt", "capabilities.tables.drift_files:DriftFileResult"
+    ),
+    "drift-revert": Command(
+        None, "capabilities.tables.drift_files:revert", "capabilities.tables.drift_files:DriftFileResult"
+    ),
+    "drift-ignore": Command(
+        None, "capabilities.tables.drift_files:ignore", "capabilities.tables.drift_files:DriftIgnoreResult"
+    ),
+    "report": Command(
+        Section.READ, "capabilities.tables.report.page:report", "capabilities.tables.report.results:ReportResult"
+    ),
     "repair": Command(Section.RECOVER, "apply.repair:repair_catalog", "apply.results:RepairResult"),
     "unlock": Command(Section.RECOVER, "apply.unlock:unlock_catalog", "apply.results:UnlockResult"),
     "explain": Command(Section.RECOVER),

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile, file_of
 from glacierbase.errors import GlacierbaseError, Interrupted, SeveralErrors, collected, joined
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.migrations.folder import DeferredMigrations, load_migrations, migration_files
 from glacierbase.migrations.new_files import FileCheck
 from glacierbase.migrations.repeatables import repeatables, versioned
@@ -279,6 +279,6 @@ def new_files_check(root: Path, file: CatalogFile) -> FileCheck:
     """Return the check of the files that a command writes for a catalog. It imports the rules of `lint` when it is called."""
 
     def check(new: Sequence[Migration], replaced: Collection[str] = ()) -> None:
-        imported("review.written:check_written")(root, file, new, replaced)
+        imported("capabilities.review.written:check_written")(root, file, new, replaced)
 
     return check

@@ -38,10 +38,6 @@ from glacierbase.secrets import Secrets
 
 # A command imports what it runs when it is called.
 if TYPE_CHECKING:
-    from glacierbase.adopt.access import AccessResult
-    from glacierbase.adopt.results import ImportResult
-    from glacierbase.adopt.table_results import ImportTablesResult
-    from glacierbase.apply.drift import DriftFileResult, DriftIgnoreResult
     from glacierbase.apply.results import (
         BaselineResult,
         EnvResult,
@@ -52,25 +48,29 @@ if TYPE_CHECKING:
         UnlockResult,
         WarmResult,
     )
-    from glacierbase.heat.advise import AdviseResult
-    from glacierbase.heat.explain import ExplainResult
-    from glacierbase.heat.load import Load
-    from glacierbase.heat.profile import ProfileResult
-    from glacierbase.heat.simulate import SimulationInputs
-    from glacierbase.heat.simulation import Simulation
-    from glacierbase.inspect.blame import BlameResult
-    from glacierbase.inspect.compare.results import CompareResult
-    from glacierbase.inspect.compare.state import StateResult
-    from glacierbase.inspect.drift import DriftResult
+    from glacierbase.capabilities.access.access import AccessResult
+    from glacierbase.capabilities.adopt.results import ImportResult
+    from glacierbase.capabilities.adopt.table_results import ImportTablesResult
+    from glacierbase.capabilities.authoring.squash.squash import SquashResult
+    from glacierbase.capabilities.load.advise import AdviseResult
+    from glacierbase.capabilities.load.explain import ExplainResult
+    from glacierbase.capabilities.load.profile import ProfileResult
+    from glacierbase.capabilities.load.rates import Load
+    from glacierbase.capabilities.load.simulate import SimulationInputs
+    from glacierbase.capabilities.load.simulation import Simulation
+    from glacierbase.capabilities.review.results import LintResult, ReviewResult
+    from glacierbase.capabilities.tables.blame import BlameResult
+    from glacierbase.capabilities.tables.compare.results import CompareResult
+    from glacierbase.capabilities.tables.compare.state import StateResult
+    from glacierbase.capabilities.tables.drift import DriftResult
+    from glacierbase.capabilities.tables.drift_files import DriftFileResult, DriftIgnoreResult
+    from glacierbase.capabilities.tables.report.results import ReportResult
+    from glacierbase.capabilities.tables.schema import SchemaResult
     from glacierbase.inspect.history import HistoryResult
     from glacierbase.inspect.results import DoctorResult, RenderResult, StatusResult, ValidateResult
-    from glacierbase.inspect.schema import SchemaResult
     from glacierbase.inspect.show import ShowResult
     from glacierbase.layout.providers import Provider
     from glacierbase.model.result import WrittenResult
-    from glacierbase.report.results import ReportResult
-    from glacierbase.review.results import LintResult, ReviewResult
-    from glacierbase.squash.squash import SquashResult
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -92,9 +92,9 @@ def _on_named_catalogs(method: Callable[Concatenate[Any, P], T]) -> Callable[Con
 
 
 # The command by which `report` reads each catalog.
-_PAGE = Command(None, "report.data:page_of", "report.results:PageResult")
+_PAGE = Command(None, "capabilities.tables.report.data:page_of", "capabilities.tables.report.results:PageResult")
 # The function of `layout explain` for a file.
-_EXPLAIN_FILE = Command(None, "heat.explain:explain_file")
+_EXPLAIN_FILE = Command(None, "capabilities.load.explain:explain_file")
 
 
 class Project:
@@ -372,8 +372,8 @@ class Project:
             HistoryDisagrees: the files were written, and could not be recorded.
             EngineUnavailable: tables cannot be listed, and no file was written; `results` has the others.
         """
-        from glacierbase.adopt.tables import TableImport
-        from glacierbase.history.tables import TableChoice
+        from glacierbase.capabilities.adopt.tables import TableImport
+        from glacierbase.record.tables import TableChoice
 
         if not list_only:
             self._catalogs.choice.only(catalogs)
@@ -416,7 +416,7 @@ class Project:
         chosen = choice.only(catalogs)
         if baseline:
             check_reason(reason)
-        from glacierbase.adopt.importing import import_files
+        from glacierbase.capabilities.adopt.importing import import_files
 
         imported = import_files(self.root, self.folder(chosen.name), tool, path, author=author, dry_run=dry_run)
         if not baseline:
@@ -466,7 +466,7 @@ class Project:
         Raises:
             ConfigurationError: a step would lose values or is impossible, or the source is no schema.
         """
-        from glacierbase.authoring.match import Match, rename_pairs
+        from glacierbase.capabilities.tables.match import Match, rename_pairs
 
         self._catalogs.choice.only(catalogs)
         other = Project.load(self.root, source.removeprefix("env:")) if source.startswith("env:") else None
@@ -601,7 +601,7 @@ class Project:
         Args:
             output: the file, which ends in `.json`; an existing one is replaced.
         """
-        from glacierbase.inspect.compare.state import check_output, write_states
+        from glacierbase.capabilities.tables.compare.state import check_output, write_states
 
         check_output(output)
         states = self._catalogs.run(COMMANDS["export-state"], catalogs, spark)
@@ -668,8 +668,8 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, the name is ambiguous, or no statements create the table.
         """
-        from glacierbase.inspect.schema import Wanted
-        from glacierbase.inspect.table_search import TableSearch
+        from glacierbase.capabilities.tables.schema import Wanted
+        from glacierbase.record.table_search import TableSearch
 
         search = TableSearch(table)
         wanted = Wanted.given(at, diff, sql)
@@ -694,7 +694,7 @@ class Project:
             self._check_readable(catalogs)
             results: Results[ExplainResult] = _EXPLAIN_FILE.load()(self.root, self._catalogs.choice, catalogs, table)
             return results
-        from glacierbase.inspect.table_search import TableSearch
+        from glacierbase.record.table_search import TableSearch
 
         search = TableSearch(table)
         return search.check(self._catalogs.run(COMMANDS["layout-explain"], catalogs, spark, search=search))
@@ -723,8 +723,8 @@ class Project:
         Raises:
             ConfigurationError: no catalog, or more than one, has that table; its format is not `table_format`.
         """
-        from glacierbase.heat import advise
-        from glacierbase.heat.advised import advised_table
+        from glacierbase.capabilities.load import advise
+        from glacierbase.capabilities.load.advised import advised_table
 
         explain = partial(self.layout_explain, table, catalogs, spark=spark)
         about, catalog = advised_table(explain, table, table_format, column, is_readable)
@@ -755,8 +755,8 @@ class Project:
             ConfigurationError: there is no such table or column, or its values are no ids.
             EngineUnavailable: the table cannot be read.
         """
-        from glacierbase.heat.ids import MOST, ids_in_table
-        from glacierbase.heat.profile import profile
+        from glacierbase.capabilities.load.ids import MOST, ids_in_table
+        from glacierbase.capabilities.load.profile import profile
 
         target, most = replace(self._catalogs.only(catalogs), spark=spark), sample or MOST
         with closing(ids_in_table(target, table, column, most)) as batches:
@@ -775,9 +775,9 @@ class Project:
             ConfigurationError: an option has a wrong value; as `layout_explain` and `layout_profile`.
             EngineUnavailable: the table of the ids cannot be read.
         """
-        from glacierbase.heat.ids import ids_in_table
-        from glacierbase.heat.schemes import MOST_IDS
-        from glacierbase.heat.simulate import simulate, templates_of
+        from glacierbase.capabilities.load.ids import ids_in_table
+        from glacierbase.capabilities.load.schemes import MOST_IDS
+        from glacierbase.capabilities.load.simulate import simulate, templates_of
 
         templates, batches = None, None
         if inputs.source:
@@ -800,7 +800,7 @@ class Project:
         Raises:
             ConfigurationError: no catalog has that table, or the table has no such column.
         """
-        from glacierbase.inspect.table_search import TableSearch
+        from glacierbase.record.table_search import TableSearch
 
         search = TableSearch(table)
         return search.check(self._catalogs.run(COMMANDS["blame"], catalogs, spark, search=search))
@@ -818,7 +818,7 @@ class Project:
             ConfigurationError: a pattern matches no table of the history.
             EngineUnavailable: a table cannot be read; `results` has the differences of the others.
         """
-        from glacierbase.history.tables import TableChoice
+        from glacierbase.record.tables import TableChoice
 
         choice = TableChoice(tables)
         return choice.check(self._catalogs.run(COMMANDS["drift"], catalogs, spark, choice=choice))

@@ -11,7 +11,7 @@ from functools import partial
 
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import type_of
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.model.result import Result
 from glacierbase.run.activity import on_own_line
 from glacierbase.run.waiting import Caller, result

@@ -26,13 +26,7 @@ What follows from statements:
 - `qualified`: the qualified name of a table.
 - `object_names`: the object that a CREATE or a DROP names.
 - `targets`: the tables of statements as the history records them.
-- `about`: the parts of a table that a statement may change.
-- `known`, `declared`: what statements declare of tables, accumulated over files; the resulting shape of a table.
 - `column_types`, `type_trees`: column types in one spelling; the types of Spark as trees.
-
-From values to text:
-- `writer`: the only writer of statements from shapes: those that create a table or change one, by its format.
-- `render`, `delta_alters`: shapes as Spark SQL: CREATE TABLE, and ALTER TABLE from one shape to another, of Iceberg and of Delta.
 """
 
 from __future__ import annotations

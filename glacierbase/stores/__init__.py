@@ -9,7 +9,6 @@ lock. Every implementation passes `tests/engines/contract/`.
 - `tables`: names, columns and properties of the two tables; checks that they are readable.
 - `origin`: the catalog to which the two tables belong, without which no file of them is deleted.
 - `bounded`: a store whose calls end within a time limit.
-- `live`: read the shapes of users' tables, through PyIceberg or the engine.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, IN_CATALOG, renam
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import OWN
 from glacierbase.executors.engine import Engine
-from glacierbase.executors.iceberg.properties import extra_of, missing_package, opening
+from glacierbase.executors.pyiceberg.properties import extra_of, missing_package, opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.installed import pip_install
 from glacierbase.run.packages import STORES, offered

@@ -14,7 +14,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from glacierbase.catalogs.declared_catalogs import HADOOP
-from glacierbase.executors.iceberg.properties import KINDS, is_harmless
+from glacierbase.executors.pyiceberg.properties import KINDS, is_harmless
 from glacierbase.model.catalog import Catalog
 from glacierbase.secrets import address, is_secret, mask
 

@@ -12,7 +12,7 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event

@@ -14,12 +14,12 @@ from pyiceberg.types import LongType, NestedField
 from glacierbase.apply.locked import locked
 from glacierbase.history.details import Details
 from glacierbase.history.entries import Entry, started, took_effect
-from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.shape import Column, Shape
-from glacierbase.stores.live import LiveTables
+from glacierbase.record.live import LiveTables
+from glacierbase.record.shapes import TableRecord, to_document
 from tests.benchmarks.applied import lake_project, target_of
 from tests.benchmarks.measure import Command, by_turns, glacierbase, python
 from tests.benchmarks.order import Order

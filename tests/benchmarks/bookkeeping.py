@@ -11,11 +11,11 @@ from itertools import count
 from typing import Any
 
 from glacierbase.apply.locked import locked
-from glacierbase.apply.table_records import TableRecords
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.history.entries import Entry, FileColumns
 from glacierbase.history.state import read_state
 from glacierbase.model.migration import EventType, State
+from glacierbase.record.table_records import TableRecords
 from tests.benchmarks.applied import lake_project, target_of
 from tests.benchmarks.order import Order
 from tests.benchmarks.table import Absent, Figure, Row

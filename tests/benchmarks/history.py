@@ -10,8 +10,8 @@ from pathlib import Path
 
 from glacierbase.apply.locked import locked
 from glacierbase.history.entries import Entry, FileColumns
-from glacierbase.history.opening import Target
 from glacierbase.history.state import read_state
+from glacierbase.history.target import Target
 from glacierbase.model.migration import EventType, State
 from tests.benchmarks.applied import lake_project, target_of
 from tests.benchmarks.order import Order

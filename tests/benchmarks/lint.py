@@ -25,7 +25,7 @@ variables: {retries: 10}
 SQL = """\
 ALTER TABLE lake.shop.t{0} SET TBLPROPERTIES ('commit.retry.num-retries'='{{{{ variables.retries }}}}');
 ALTER TABLE lake.shop.t{0} ALTER COLUMN id COMMENT 'the key'"""
-IMPORTS = "import glacierbase.cli.terminal, glacierbase.project, glacierbase.review.lint, glacierbase.output.screen"
+IMPORTS = "import glacierbase.cli.terminal, glacierbase.project, glacierbase.capabilities.review.lint, glacierbase.output.screen"
 
 
 def rows(order: Order) -> Iterator[Row | Absent]:

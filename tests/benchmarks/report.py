@@ -13,13 +13,13 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField
 
 from glacierbase.apply.locked import locked
-from glacierbase.executors.iceberg.shape import ShapeReader
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.history.details import Details
 from glacierbase.history.entries import Entry, started, took_effect
-from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.shape import Shape
+from glacierbase.record.shapes import TableRecord, to_document
 from tests.benchmarks.applied import lake_project, target_of
 from tests.benchmarks.asked import NOW
 from tests.benchmarks.measure import Failed, by_turns, glacierbase

@@ -28,21 +28,21 @@ BREAKS = (
     ),
     Break(
         "a change of another client before a direct file starts Spark",
-        "apply/table_records.py",
+        "record/table_records.py",
         "self._engine.executor.open_session()",
         "self._engine.start().open_session()",
         "engines/test_direct_files.py::test_a_change_by_another_client_is_named_without_spark",
     ),
     Break(
         "an adopted change leaves no record of its table",
-        "apply/drift.py",
+        "capabilities/tables/drift_files.py",
         "tables=tuple(map(to_document, records))",
         "tables=()",
-        "unit/apply/test_drift_files.py::test_adopt_records_here_what_other_environments_run",
+        "unit/capabilities/tables/test_drift_files.py::test_adopt_records_here_what_other_environments_run",
     ),
     Break(
         "an adopted table has its record under another name than its file has",
-        "apply/drift.py",
+        "capabilities/tables/drift_files.py",
         "TableRecord(names.get(drift.table, drift.table), drift.actual)",
         "TableRecord(drift.table, drift.actual)",
         "engines/test_drift_delta.py::test_changes_by_hand_have_a_time_and_an_operation_and_run_in_another_environment",
@@ -56,17 +56,17 @@ BREAKS = (
     ),
     Break(
         "a column of a Delta table is dropped without column mapping",
-        "sql/delta_alters.py",
+        "declared/delta_alters.py",
         "    if not _is_on(_MAPPING, before, after):",
         "    if False:",
-        "unit/sql/test_delta_alters.py::test_without_column_mapping_a_column_is_added_and_never_dropped",
+        "unit/declared/test_delta_alters.py::test_without_column_mapping_a_column_is_added_and_never_dropped",
     ),
     Break(
         "a session is closed while a read of a table uses it",
         "apply/runner.py",
         "with closing(file):",
         "with closing(file.session):",
-        "unit/apply/test_table_records.py::test_a_session_is_not_closed_while_a_read_uses_it",
+        "unit/record/test_table_records.py::test_a_session_is_not_closed_while_a_read_uses_it",
     ),
     Break(
         "the lock is proven before the announcement is appended",
@@ -569,9 +569,9 @@ BREAKS = (
     ),
     Break(
         "a table is certain although a statement that may change any table may still take effect",
-        "history/timeline.py",
+        "record/timeline.py",
         "        if event.event != EventType.UNKNOWN:\n            self._open.discard(key)",
         "        self._open.discard(key)",
-        "unit/history/test_timeline.py::test_a_record_at_an_unknown_outcome_leaves_doubts_about_every_table",
+        "unit/record/test_timeline.py::test_a_record_at_an_unknown_outcome_leaves_doubts_about_every_table",
     ),
 )

@@ -4,33 +4,33 @@ from __future__ import annotations
 
 from tests.breaks.running import Break
 
-_TYPES = "unit/review/test_type_tables.py::"
+_TYPES = "unit/capabilities/review/test_type_tables.py::"
 
 BREAKS = (
     Break(
         "a decimal is promoted to another scale",
-        "review/rules/types.py",
+        "capabilities/review/rules/types.py",
         "before[2] == after[2] and int(before[1])",
         "int(before[1])",
         f"{_TYPES}test_a_column_is_promoted_to_these_types_only",
     ),
     Break(
         "a struct is an identifier field and no finding",
-        "review/rules/types.py",
+        "capabilities/review/rules/types.py",
         'if kind in ("float", "double") or "<" in kind else None',
         'if kind in ("float", "double") else None',
         f"{_TYPES}test_an_identifier_field_is_of_a_simple_exact_type",
     ),
     Break(
         "buckets of bytes are a finding",
-        "review/rules/partitioning.py",
+        "capabilities/review/rules/partitioning.py",
         '"bucket": ("int", "bigint", "decimal", "string", "binary", *_DATES)',
         '"bucket": ("int", "bigint", "decimal", "string", *_DATES)',
         f"{_TYPES}test_a_transform_accepts_the_types_of_the_specification",
     ),
     Break(
         "REPLACE PARTITION FIELD makes no partitions that are too many",
-        "review/rules/partitioning.py",
+        "capabilities/review/rules/partitioning.py",
         '    *CREATES, "add_partition_field", "replace_partition_field",\n'
         '    formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["PA108"],',
         '    *CREATES, "add_partition_field",\n'
@@ -39,31 +39,31 @@ BREAKS = (
     ),
     Break(
         "a partition field that is replaced counts as one more",
-        "review/rules/partitioning.py",
+        "capabilities/review/rules/partitioning.py",
         "replaced = sum(part.replaces is not None for part in added)",
         "replaced = 0",
         f"{_TYPES}test_more_than_three_partition_fields_or_64_buckets_an_hour_are_a_finding",
     ),
     Break(
         "REPLACE PARTITION FIELD names a column that does not exist",
-        "review/rules/types.py",
+        "capabilities/review/rules/types.py",
         '    "replace_partition_field", "set_properties", "insert",',
         '    "set_properties", "insert",',
         f"{_TYPES}test_each_clause_that_names_a_column_needs_it",
     ),
     Break(
         "the name of a partition field is its default name",
-        "sql/known.py",
+        "declared/known.py",
         "return field_of(part.transform, part.name)",
         "return field_of(part.transform)",
         f"{_TYPES}test_a_partition_field_is_dropped_by_the_name_that_it_was_given",
     ),
     Break(
         "the catalog's default of the format version does not count",
-        "review/rules/types.py",
+        "capabilities/review/rules/types.py",
         'before or file.facts.defaults.get(key, "2")',
         'before or "2"',
-        "unit/review/test_type_tables.py::test_the_catalog_may_set_the_format_version_of_new_tables",
+        "unit/capabilities/review/test_type_tables.py::test_the_catalog_may_set_the_format_version_of_new_tables",
     ),
     Break(
         "a DELETE of no row is reported as one of all rows",
@@ -74,16 +74,16 @@ BREAKS = (
     ),
     Break(
         "a literal of a query is a hard-coded environment",
-        "review/rules/files.py",
+        "capabilities/review/rules/files.py",
         'if before in _NAMED_BY or "://" in text or',
         "if True or",
-        "unit/review/test_lint.py::test_only_a_place_that_means_an_environment_counts",
+        "unit/capabilities/review/test_lint.py::test_only_a_place_that_means_an_environment_counts",
     ),
     Break(
         "a finding whose table has another name in each environment is printed for each",
-        "review/lint.py",
+        "capabilities/review/lint.py",
         "if findings[other].keys().isdisjoint(names)",
         "if False",
-        "unit/review/test_lint.py::test_what_differs_only_in_the_name_of_a_table_is_one_finding",
+        "unit/capabilities/review/test_lint.py::test_what_differs_only_in_the_name_of_a_table_is_one_finding",
     ),
 )

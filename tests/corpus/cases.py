@@ -9,9 +9,9 @@ from pathlib import Path
 
 import yaml
 
+from glacierbase.capabilities.review.rule import Facts
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.finding import Finding, Severity
-from glacierbase.review.rule import Facts
 from tests.support.rules import findings
 
 _FACTS = {

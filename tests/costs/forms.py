@@ -23,7 +23,7 @@ KEPT: tuple[str, ...] = (
     "tests/engines/test_migrate_iceberg.py::test_migrations_change_real_tables_and_are_in_the_history_table",
     "tests/engines/test_migrate_snowflake.py::test_statements_run_and_are_recorded_with_their_ids",
     "tests/unit/migrations/test_sandbox.py::test_the_worker_takes_no_more_memory_than_it_may",
-    "tests/unit/review/test_direct_review.py::test_plain_ddl_is_replayed_without_an_engine",
+    "tests/unit/capabilities/review/test_direct_review.py::test_plain_ddl_is_replayed_without_an_engine",
 )
 # Texts, layers, screens, the commands of guides, and large random inputs. The lint step of CI runs them.
 LINT: tuple[str, ...] = (

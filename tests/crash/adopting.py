@@ -12,7 +12,7 @@ from collections.abc import Callable
 from typing import Any
 
 from glacierbase import cli
-from glacierbase.apply import drift as drift_files
+from glacierbase.capabilities.tables import drift_files
 from glacierbase.errors import StatementRefused
 from glacierbase.stores.iceberg import IcebergStore
 

@@ -17,10 +17,10 @@ from glacierbase import Project
 from glacierbase.apply.results import RepairCase
 from glacierbase.errors import ConfigurationError, LockHeld, LockLost, NeedsRepair, TableNotFound
 from glacierbase.history.records import fold
-from glacierbase.history.shapes import ChangeOrigin, table_records
-from glacierbase.history.timeline import timelines
 from glacierbase.model.migration import Event
-from glacierbase.stores.live import TableShapes
+from glacierbase.record.live import TableShapes
+from glacierbase.record.shapes import ChangeOrigin, table_records
+from glacierbase.record.timeline import timelines
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 

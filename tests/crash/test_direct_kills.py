@@ -13,7 +13,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
-from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.direct.lakes import Lakes
 from tests.support.lost_commits import killed
 from tests.support.program import ask_here, run_here
 from tests.support.project_folder import ProjectFolder, only_catalog

@@ -16,13 +16,13 @@ import pytest
 
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
+from glacierbase.capabilities.tables.blame import BlamedLine, BlameResult, blame
+from glacierbase.capabilities.tables.drift import DriftResult, drift
 from glacierbase.errors import GlacierbaseError, MigrationFailed
-from glacierbase.history.shapes import ChangeOrigin
-from glacierbase.history.tables import TableChoice
-from glacierbase.inspect.blame import BlamedLine, BlameResult, blame
-from glacierbase.inspect.drift import DriftResult, drift
-from glacierbase.inspect.table_search import TableSearch
-from glacierbase.stores.live import TableShapes
+from glacierbase.record.live import TableShapes
+from glacierbase.record.shapes import ChangeOrigin
+from glacierbase.record.table_search import TableSearch
+from glacierbase.record.tables import TableChoice
 from tests.support.project_folder import ProjectFolder
 from tests.support.witnessed import HAND, Witness
 

@@ -16,8 +16,8 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.history.records import fold
-from glacierbase.history.shapes import ChangeOrigin
-from glacierbase.history.timeline import timelines
+from glacierbase.record.shapes import ChangeOrigin
+from glacierbase.record.timeline import timelines
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 

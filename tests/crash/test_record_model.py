@@ -19,15 +19,15 @@ from glacierbase.apply import recover
 from glacierbase.apply.evidence import Decision
 from glacierbase.apply.repair import repair
 from glacierbase.apply.transitions import Resolution
+from glacierbase.capabilities.tables.blame import BlameResult, blame
+from glacierbase.capabilities.tables.drift import DriftClass, DriftResult, drift
 from glacierbase.errors import GlacierbaseError
-from glacierbase.executors.iceberg.shape import ShapeReader
-from glacierbase.history.shapes import table_records
-from glacierbase.history.tables import TableChoice
-from glacierbase.inspect.blame import BlameResult, blame
-from glacierbase.inspect.drift import DriftClass, DriftResult, drift
-from glacierbase.inspect.table_search import TableSearch
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.model.migration import State
 from glacierbase.model.shape import Shape
+from glacierbase.record.shapes import table_records
+from glacierbase.record.table_search import TableSearch
+from glacierbase.record.tables import TableChoice
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder
 from tests.support.witnessed import HAND, Witness

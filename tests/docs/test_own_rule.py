@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.docs.pages import DOCS, blocks
 from tests.support.project_folder import ProjectFolder
-from tests.unit.review.test_lint import CATALOG, install
+from tests.unit.capabilities.review.test_lint import CATALOG, install
 
 
 def test_the_rule_of_the_guide_finds_tables_without_the_property(project: ProjectFolder) -> None:

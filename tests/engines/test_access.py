@@ -9,8 +9,8 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.executors.iceberg.opened import open_catalog
-from glacierbase.executors.iceberg.properties import opening
+from glacierbase.executors.pyiceberg.opened import open_catalog
+from glacierbase.executors.pyiceberg.properties import opening
 from glacierbase.model.access import Protection
 from glacierbase.stores.iceberg import open_store
 from glacierbase.stores.iceberg.probe import namespace_access

@@ -12,9 +12,9 @@ import pytest
 
 import glacierbase
 from glacierbase import Project
+from glacierbase.capabilities.load.simulate import SimulationInputs
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError
-from glacierbase.heat.simulate import SimulationInputs
 from glacierbase.run.packages import EXECUTORS, offered
 from glacierbase.sql import read
 from tests.docs.pages import blocks

@@ -9,10 +9,10 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.executors.iceberg.shape import ShapeReader
+from glacierbase.declared.render import alter_statements, create_statements
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.model.differences import compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.sql.render import alter_statements, create_statements
 from tests.support.beds import LakeBed
 
 HOSTILE = "it's a `\"$${x} {{ y }}\n\\'; -- ä\u2028"

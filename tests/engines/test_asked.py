@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from glacierbase.executors.iceberg.shape import ShapeReader
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.project.project import Project
 from tests.support.beds import LakeBed
 from tests.support.project_folder import ProjectFolder
@@ -113,7 +113,7 @@ def test_the_ids_of_a_table_are_the_same_through_pyiceberg_and_through_spark(
         near = loaded.layout_profile(T, column).profile
         assert (near.values, near.nulls, near.distinct, near.kind.value) == (1000, 1, 1000, kind)
         with monkeypatch.context() as patched:
-            patched.setattr("glacierbase.stores.live.can_open", lambda _: False)
+            patched.setattr("glacierbase.record.live.can_open", lambda _: False)
             assert loaded.layout_profile(T, column, spark=lake.spark).profile == near
     assert not next(
         scheme for scheme in loaded.layout_profile(T, "id").profile.schemes if scheme.scheme == "reversed-id"

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase import Project
-from glacierbase.authoring.init import init
+from glacierbase.capabilities.authoring.init import init
 from tests.support.ci import Machine, workflow
 from tests.support.project_folder import migration
 from tests.support.repository import commit_all

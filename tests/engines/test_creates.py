@@ -11,7 +11,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, assume, given, settings
 
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.executors.iceberg.shape import ShapeReader
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField

@@ -18,9 +18,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
 from glacierbase.errors import NotPlain
+from glacierbase.executors.direct.executor import IcebergExecutor
+from glacierbase.executors.direct.lakes import Lakes
 from glacierbase.executors.engine import Engine
-from glacierbase.executors.iceberg.executor import IcebergExecutor
-from glacierbase.executors.iceberg.lakes import Lakes
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.program import ask_here, run_here
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog

@@ -10,8 +10,8 @@ from typing import Any
 import pyarrow
 import pytest
 
-from glacierbase.executors.iceberg.ddl import CLAUSES, NAMESPACES, STATEMENTS
-from glacierbase.executors.iceberg.executor import IcebergExecutor
+from glacierbase.executors.direct.ddl import CLAUSES, NAMESPACES, STATEMENTS
+from glacierbase.executors.direct.executor import IcebergExecutor
 from tests.engines.test_direct_lost import REST
 from tests.support.checkingproxy import CheckingProxy, Fault, checking_proxy
 from tests.support.program import ask_here

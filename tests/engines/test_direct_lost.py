@@ -18,9 +18,9 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
-from glacierbase.executors.iceberg.executor import IcebergExecutor
-from glacierbase.executors.iceberg.lakes import Lakes
-from glacierbase.executors.iceberg.sql import SqlCatalog
+from glacierbase.executors.direct.executor import IcebergExecutor
+from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.pyiceberg.sql import SqlCatalog
 from tests.engines.test_direct_files import DirectProject
 from tests.support.catalog_files import POSTGRES_PASSWORD
 from tests.support.checkingproxy import RESET, CheckingProxy, Fault, checking_proxy

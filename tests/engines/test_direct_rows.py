@@ -11,7 +11,7 @@ from threading import Event
 import pytest
 
 from glacierbase.errors import StatementRefused
-from glacierbase.executors.iceberg.executor import IcebergExecutor
+from glacierbase.executors.direct.executor import IcebergExecutor
 from tests.support.beds import LakeBed
 from tests.support.world import wait_until
 

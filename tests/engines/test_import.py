@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase import Project
-from glacierbase.adopt.results import ImportResult
+from glacierbase.capabilities.adopt.results import ImportResult
 from glacierbase.errors import ConfigurationError, HistoryDisagrees
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import ProjectFolder

@@ -10,10 +10,10 @@ from dataclasses import replace
 import pytest
 
 from glacierbase import Project
-from glacierbase.executors.iceberg.shape import ShapeReader
+from glacierbase.declared.writer import creation
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.shape import Shape
-from glacierbase.sql.writer import creation
 from tests.engines.test_creates import EVOLVED, WHOLE
 from tests.engines.test_migrate_delta import with_delta
 from tests.support.beds import LakeBed, SnowBed, WebBed

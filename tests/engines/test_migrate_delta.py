@@ -11,8 +11,8 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.history.records import fold
-from glacierbase.history.shapes import table_records
-from glacierbase.history.timeline import timelines
+from glacierbase.record.shapes import table_records
+from glacierbase.record.timeline import timelines
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.died import die_after
 from tests.support.project_folder import REPOSITORY, ProjectFolder

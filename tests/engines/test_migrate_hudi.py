@@ -9,7 +9,7 @@ from pathlib import Path
 import pyarrow.parquet
 import pytest
 
-from glacierbase.review.table_properties import is_later, known
+from glacierbase.capabilities.review.table_properties import is_later, known
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.jar_properties import properties_of
 from tests.support.layouts import HUDI, ROW_IN_FOLDERS, check_keys, in_folder, predicted

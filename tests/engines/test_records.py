@@ -9,11 +9,11 @@ import pytest
 
 from glacierbase import GlacierbaseError, Project
 from glacierbase.history.records import fold
-from glacierbase.history.shapes import table_records
-from glacierbase.history.timeline import timelines
 from glacierbase.model.migration import Event
+from glacierbase.record.live import TableShapes
+from glacierbase.record.shapes import table_records
+from glacierbase.record.timeline import timelines
 from glacierbase.stores.iceberg import open_store
-from glacierbase.stores.live import TableShapes
 from tests.support.beds import LakeBed, SnowBed
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.snowflake.bed import SnowflakeServer

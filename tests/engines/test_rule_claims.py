@@ -16,14 +16,14 @@ from typing import Any
 
 import pytest
 
-from glacierbase.heat.advise import advise
-from glacierbase.heat.load import Load
-from glacierbase.heat.remedies import AdvisedTable
+from glacierbase.capabilities.load.advise import advise
+from glacierbase.capabilities.load.rates import Load
+from glacierbase.capabilities.load.remedies import AdvisedTable
+from glacierbase.capabilities.review.catalogue import all_rules
+from glacierbase.capabilities.review.rule import Proof
 from glacierbase.layout.providers import AWS
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.shape import PartitionField
-from glacierbase.review.catalogue import all_rules
-from glacierbase.review.rule import Proof
 from tests.support import delta_claims
 from tests.support.beds import LakeBed
 from tests.support.project_folder import REPOSITORY

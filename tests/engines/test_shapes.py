@@ -12,7 +12,7 @@ from glacierbase.layout.facts import of_shape
 from glacierbase.layout.murmur import base2_directories
 from glacierbase.layout.template import SegmentKind
 from glacierbase.layout.templates import key_template
-from glacierbase.stores.live import TableShapes
+from glacierbase.record.live import TableShapes
 from tests.support.beds import LakeBed
 from tests.support.layouts import ICEBERG, ICEBERG_MORE, ROW, check_keys, predicted
 

@@ -16,12 +16,12 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError
 
+from glacierbase.capabilities.sharding import table as table_module
+from glacierbase.capabilities.sharding.advise import advise
+from glacierbase.capabilities.sharding.keys import calculated_shard
+from glacierbase.capabilities.sharding.metadata import MOST_SHARDS
 from glacierbase.errors import ConfigurationError
 from glacierbase.sharding import ShardedTable
-from glacierbase.sharding import table as table_module
-from glacierbase.sharding.advise import advise
-from glacierbase.sharding.keys import calculated_shard
-from glacierbase.sharding.metadata import MOST_SHARDS
 from tests.docs.pages import DOCS, blocks
 from tests.support.dynamodb import ThrottlingProxy, client, dynamodb_local, make_table, throttling_proxy
 from tests.support.shard_writer import COOLDOWN

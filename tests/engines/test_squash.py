@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from glacierbase.executors.iceberg.shape import ShapeReader
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.model.shape import Shape
 from glacierbase.project.project import Project
 from tests.support.beds import LakeBed

@@ -9,7 +9,7 @@ from contextlib import closing
 import pytest
 
 from glacierbase.apply.verdict import verdict
-from glacierbase.executors.iceberg.table_versions import TableVersions
+from glacierbase.executors.direct.table_versions import TableVersions
 from glacierbase.executors.spark.evidence import proving_table
 from glacierbase.model.shape import TableVersion
 from tests.support.beds import LakeBed

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from glacierbase.review.cost import Context, effect_of
+from glacierbase.capabilities.review.cost import Context, effect_of
+from glacierbase.declared.known import KnownTables
 from glacierbase.sql import read
-from glacierbase.sql.known import KnownTables
 from tests.support.beds import LakeBed
 
 CREATE = "CREATE TABLE lake.undone.t (id BIGINT, kind STRING) USING iceberg TBLPROPERTIES ('k'='1')"

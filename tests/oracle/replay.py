@@ -14,8 +14,8 @@ from pyiceberg.catalog.sql import IcebergNamespaceProperties, IcebergTables
 from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
-from glacierbase.executors.iceberg.executor import IcebergExecutor
-from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.direct.executor import IcebergExecutor
+from glacierbase.executors.direct.lakes import Lakes
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from tests.oracle.records import Case

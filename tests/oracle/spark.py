@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from glacierbase.executors import Session
-from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.direct.lakes import Lakes
 from tests.oracle.records import Case, Recorded, changes_between
 from tests.support.beds import LakeBed, lake_bed
 from tests.support.catalog_files import LAKE, RUNTIME

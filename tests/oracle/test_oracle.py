@@ -8,7 +8,7 @@ from contextlib import closing
 
 import pytest
 
-from glacierbase.executors.iceberg.plain import why_not_plain
+from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.sql import read
 from tests.oracle.cases import groups
 from tests.oracle.records import names, recorded

@@ -24,7 +24,7 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.executors import Session
 from glacierbase.executors.spark.executor import SparkExecutor
 from glacierbase.executors.spark.session import SparkSessionPort
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.model.catalog import Catalog
 from glacierbase.project import each as running
 from tests.support.beds import LakeBed

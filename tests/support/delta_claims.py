@@ -10,13 +10,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from glacierbase.heat.advise import advise
-from glacierbase.heat.load import Load
-from glacierbase.heat.remedies import AdvisedTable
+from glacierbase.capabilities.load.advise import advise
+from glacierbase.capabilities.load.rates import Load
+from glacierbase.capabilities.load.remedies import AdvisedTable
+from glacierbase.capabilities.review.catalogue import all_rules
+from glacierbase.capabilities.review.table_properties import known
 from glacierbase.layout.providers import AWS
 from glacierbase.migrations.statements import split_statements
-from glacierbase.review.catalogue import all_rules
-from glacierbase.review.table_properties import known
 from tests.support.jar_properties import properties_of
 from tests.support.layouts import DELTA, ROW_IN_FOLDERS, check_keys, in_folder, predicted
 

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 
-from glacierbase.executors.iceberg.plain import why_not_plain
+from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.sql import read
 from tests.support.direct_alters import ALTERS
 from tests.support.direct_tables import TABLES

@@ -13,15 +13,15 @@ from typing import Any
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.executors.iceberg.shape import ShapeReader
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.history.details import Details, to_json
 from glacierbase.history.lockrow import free_row
-from glacierbase.history.opening import Target
-from glacierbase.history.shapes import TableRecord, to_document
-from glacierbase.history.timeline import differ
+from glacierbase.history.target import Target
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.model.shape import Shape
+from glacierbase.record.shapes import TableRecord, to_document
+from glacierbase.record.timeline import differ
 from glacierbase.run.run import Run
 from glacierbase.sql.file import named
 from glacierbase.sql.targets import table_names, target_tables

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.model.migration import Event
 from glacierbase.project import each as running
 from glacierbase.stores import LockRow

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from glacierbase.declared.known import KnownTables
 from glacierbase.layout.facts import of_known
 from glacierbase.layout.template import KeyTemplate
 from glacierbase.layout.templates import key_template
 from glacierbase.sql import read
-from glacierbase.sql.known import KnownTables
 
 _HASHED = "'write.object-storage.enabled'='true'"
 _JOINED = "'write.object-storage.partitioned-paths'='false'"

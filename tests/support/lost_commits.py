@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from glacierbase.executors.iceberg.sql import SqlCatalog
+from glacierbase.executors.pyiceberg.sql import SqlCatalog
 from tests.support.program import call_program
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 

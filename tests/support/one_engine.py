@@ -17,7 +17,7 @@ from typing import Any
 
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.executors import Executor, open_executor
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.project import each as running
 from glacierbase.run.run import Run
 from tests.support.program import call_program

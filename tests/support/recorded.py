@@ -12,12 +12,12 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.apply.locked import locked
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.executors.iceberg.shape import ShapeReader
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.history.entries import baselined, started
-from glacierbase.history.opening import Target
-from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.history.state import read_state
+from glacierbase.history.target import Target
 from glacierbase.migrations.folder import load_migrations
+from glacierbase.record.shapes import TableRecord, to_document
 from glacierbase.run.run import Run
 from glacierbase.sql.file import named
 from glacierbase.sql.targets import target_tables

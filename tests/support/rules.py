@@ -7,16 +7,16 @@ from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
+from glacierbase.capabilities.review.catalogue import all_rules
+from glacierbase.capabilities.review.examine import examine
+from glacierbase.capabilities.review.lint import Examined, judge
+from glacierbase.capabilities.review.rule import Facts, Rule
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import read_headers
 from glacierbase.migrations.statements import split_statements, steps
 from glacierbase.model.catalog import LintOptions
 from glacierbase.model.finding import Finding
 from glacierbase.model.migration import Migration
-from glacierbase.review.catalogue import all_rules
-from glacierbase.review.examine import examine
-from glacierbase.review.lint import Examined, judge
-from glacierbase.review.rule import Facts, Rule
 
 HEADER = "-- MIGRATION_DESCRIPTION: Say what the table is for\n-- MIGRATION_AUTHOR: Data Platform\n\n"
 FACTS = Facts(

@@ -1,6 +1,6 @@
 """A server on loopback that answers ListObjectsV2 for one bucket, with as many keys as needed, and with faults.
 
-It has neither objects nor signatures. `tests/unit/heat/test_listing.py` compares it with moto.
+It has neither objects nor signatures. `tests/unit/capabilities/load/test_listing.py` compares it with moto.
 """
 
 from __future__ import annotations

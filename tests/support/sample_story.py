@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.shape import PartitionField, Shape, SortField
 from glacierbase.project import each as running
@@ -78,5 +78,7 @@ def tell_sample(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
     monkeypatch.setattr(running, "load_targets", load_targets)
     # There are no tables.
-    monkeypatch.setattr("glacierbase.inspect.blame.with_changes_since", lambda _, moments, **__: (moments, ""))
+    monkeypatch.setattr(
+        "glacierbase.capabilities.tables.blame.with_changes_since", lambda _, moments, **__: (moments, "")
+    )
     monkeypatch.chdir(project)

@@ -11,7 +11,7 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.errors import GlacierbaseError
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.project import each
 from tests.support.catalog_files import LAKE
 from tests.support.lakes import Place

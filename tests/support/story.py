@@ -11,11 +11,11 @@ import pytest
 
 from glacierbase.history.details import Details, to_json
 from glacierbase.history.records import History, fold
-from glacierbase.history.shapes import TableRecord, to_document
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Event, EventType, State, checksum
 from glacierbase.model.shape import Column, Shape
 from glacierbase.project.project import Project
+from glacierbase.record.shapes import TableRecord, to_document
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
@@ -99,6 +99,8 @@ def asked(story: Story, folder: ProjectFolder, monkeypatch: pytest.MonkeyPatch) 
     world.target()  # Writes the catalog file.
     world.tables.histories["shop"] = story.events
     monkeypatch.setattr("glacierbase.project.each.load_targets", lambda *_: [world.target()])
-    monkeypatch.setattr("glacierbase.inspect.blame.with_changes_since", lambda _, moments, **__: (moments, ""))
+    monkeypatch.setattr(
+        "glacierbase.capabilities.tables.blame.with_changes_since", lambda _, moments, **__: (moments, "")
+    )
     monkeypatch.chdir(folder.root)
     return Project.load(folder.root)

@@ -147,8 +147,8 @@ def main(kind: str, root: Path, folder: Path) -> None:
         with opened(root) as (_, executor):
             found = replaced(executor.open_session, "lake.sub", is_fixed=True)
     elif kind == "copy":
+        from glacierbase.capabilities.review.copy import copy_of
         from glacierbase.executors import open_copy
-        from glacierbase.review.copy import copy_of
 
         copy = copy_of(only_catalog(root))
         with closing(open_copy(copy.catalog, Run.here(folder), folder, copy.names)) as engine:

@@ -8,8 +8,8 @@ from contextlib import closing
 from dataclasses import dataclass, field
 
 from glacierbase.executors import Session
-from glacierbase.executors.iceberg.executor import IcebergExecutor
-from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.direct.executor import IcebergExecutor
+from glacierbase.executors.direct.lakes import Lakes
 from tests.support.beds import LakeBed
 from tests.support.errors import error_of
 from tests.support.lake_states import differences, state_of, within

@@ -16,7 +16,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import LongType, NestedField, StringType
 
 from glacierbase.errors import StatementRefused
-from glacierbase.executors.iceberg.shape import shape_of
+from glacierbase.executors.pyiceberg.shape import shape_of
 from glacierbase.model.shape import Shape
 from tests.support.fakes import FakeExecutor, FakeSession, lost_answer
 from tests.support.project_folder import ProjectFolder

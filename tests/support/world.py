@@ -15,8 +15,8 @@ from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.history.lockrow import Terms, free_row
-from glacierbase.history.opening import Target
 from glacierbase.history.state import CatalogState, current_state
+from glacierbase.history.target import Target
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.migration import Event

@@ -3,13 +3,12 @@
 Executors:
 - `executor`: the common part of all executors, and the executor inside an external session.
 - `local`, `connect`: a JVM that glacierbase starts; a Spark Connect server.
-- `isolated`: the throw-away copy of `review`.
 
 The JVM:
 - `java`, `jars`, `installed`: which Java, jars and Spark are used.
 - `launch`, `gateway`: start the JVM, and connect to it.
 - `sandbox`, `confine`: restrict what the JVM of a copy can reach.
-- `memory_files`, `session_catalog`: the files of a copy; the tables of Spark's own catalog on it.
+- `memory_files`: the files of a copy.
 - `warm`: resolve jars and build the class archive ahead of time.
 
 Sessions:
@@ -165,7 +164,7 @@ class Spark(EngineType):
 
     def open_copy(self, catalog: Catalog, run: Run, folder: Path, names: Sequence[str]) -> CopyExecutor:
         """Start Spark for a throw-away copy, in a sandbox."""
-        from glacierbase.executors.spark.isolated import IsolatedExecutor
+        from glacierbase.executors.copies.isolated import IsolatedExecutor
 
         _silence()
         return IsolatedExecutor(catalog, run, folder, names)

@@ -11,12 +11,12 @@ from contextlib import suppress
 from datetime import datetime, timezone
 from zoneinfo import ZoneInfo
 
+from glacierbase.declared.render import literal
 from glacierbase.errors import OutcomeUnknown, StatementRefused
 from glacierbase.executors import Session
 from glacierbase.executors.spark.evidence import Commit
 from glacierbase.model.names import name_parts
 from glacierbase.sql import read
-from glacierbase.sql.render import literal
 
 # Operations that end with an instant. A change of properties, a rename of the table or a comment writes none.
 _WRITES_INSTANT = frozenset(

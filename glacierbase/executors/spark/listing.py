@@ -6,11 +6,11 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import takewhile
 
+from glacierbase.declared.render import literal
 from glacierbase.errors import StatementRefused
 from glacierbase.executors import ListedTable, Row
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.sql import read
-from glacierbase.sql.render import literal
 
 # The begin of the query in the statement that Spark prints for a view. It does not escape the comments of columns before that.
 _QUERY = re.compile(r"\nAS\s+")

@@ -19,7 +19,7 @@ from typing import Any
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, OutcomeUnknown
 from glacierbase.executors import Evidence, InFlight, ListedTable, Row, Session
-from glacierbase.executors.environments import kept
+from glacierbase.executors.environments.folders import kept
 from glacierbase.executors.worker.start import start_process
 from glacierbase.executors.worker.wire import (
     Answer,

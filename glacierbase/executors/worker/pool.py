@@ -11,9 +11,9 @@ from threading import Lock
 from typing import Any
 
 from glacierbase.executors import CopyExecutor, EngineType, Executor, Warmed
+from glacierbase.executors.environments.interpreters import interpreter_of
 from glacierbase.executors.worker.client import Worker, WorkerExecutor, WorkerLost, unavailable
 from glacierbase.executors.worker.copy import WorkerCopy
-from glacierbase.executors.worker.interpreters import interpreter_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 from glacierbase.run.shared import Shared

@@ -6,7 +6,7 @@
 - `orphaned`: the files of a history that the catalog does not list.
 """
 
-from glacierbase.executors.iceberg.properties import can_open
+from glacierbase.executors.pyiceberg.properties import can_open
 from glacierbase.stores.iceberg.store import IcebergStore, open_store
 
 __all__ = ["IcebergStore", "can_open", "open_store"]

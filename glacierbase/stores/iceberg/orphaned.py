@@ -6,7 +6,7 @@ from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.iceberg.properties import store_opening
+from glacierbase.executors.pyiceberg.properties import store_opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.stores.origin import COPY
 from glacierbase.stores.tables import history_name

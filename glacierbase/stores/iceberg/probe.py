@@ -11,9 +11,9 @@ from typing import Any
 
 from glacierbase.catalogs.declared_catalogs import DELTA, HUDI
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
-from glacierbase.executors.iceberg.errors import mapped
-from glacierbase.executors.iceberg.opened import open_catalog
-from glacierbase.executors.iceberg.properties import Opening, is_signed, opening
+from glacierbase.executors.pyiceberg.errors import mapped
+from glacierbase.executors.pyiceberg.opened import open_catalog
+from glacierbase.executors.pyiceberg.properties import Opening, is_signed, opening
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of

@@ -13,9 +13,9 @@ from functools import cached_property, partial
 from typing import Any, TypeVar
 
 from glacierbase.errors import CommitConflict, EngineError, TableNotFound
-from glacierbase.executors.iceberg.errors import mapped
-from glacierbase.executors.iceberg.opened import WAIT_SECONDS, open_catalog
-from glacierbase.executors.iceberg.properties import Opening, store_opening
+from glacierbase.executors.pyiceberg.errors import mapped
+from glacierbase.executors.pyiceberg.opened import WAIT_SECONDS, open_catalog
+from glacierbase.executors.pyiceberg.properties import Opening, store_opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
@@ -291,7 +291,7 @@ class IcebergStore:
     @contextmanager
     def _committing(self, name: str, table: Any) -> Iterator[Any]:
         """Yield a transaction on one of the two tables, and commit it at the end. The commit deletes no file of another catalog."""
-        from glacierbase.executors.iceberg.ddl.commit import Transaction
+        from glacierbase.executors.direct.ddl.commit import Transaction
 
         with mapped(), Transaction(table) as transaction:
             if changes := self._origin(name).changes(table.properties):

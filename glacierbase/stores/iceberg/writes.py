@@ -11,8 +11,8 @@ from datetime import datetime, timezone
 from typing import Any
 
 from glacierbase.errors import CommitConflict, EngineError
-from glacierbase.executors.iceberg.ddl.commit import Transaction
-from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.direct.ddl.commit import Transaction
+from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.stores.origin import COLLECTS_GARBAGE, COPY, DELETES, KEPT_VERSIONS, TableOrigin
 
 logger = logging.getLogger("glacierbase")

@@ -65,9 +65,9 @@ QUERIED = [
 
 def make_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     if request.param == "direct":
-        from glacierbase.executors.iceberg.executor import (
-            IcebergExecutor,
-        )  # The connector's other environment has no PyIceberg.
+        from glacierbase.executors.direct.executor import (
+            IcebergExecutor,  # The connector's other environment has no PyIceberg.
+        )
 
         with closing(IcebergExecutor(request.getfixturevalue("iceberg_catalog"))) as executor:
             executor.open_session().execute("CREATE NAMESPACE lake.a.b")

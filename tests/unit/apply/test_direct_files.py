@@ -109,7 +109,7 @@ class Beside(World):
 def beside(project: ProjectFolder, monkeypatch: pytest.MonkeyPatch) -> Beside:
     """A project whose files run on two fakes, in place of Spark and of the executor on PyIceberg."""
     beside = Beside(project)
-    monkeypatch.setattr("glacierbase.executors.iceberg.executor.IcebergExecutor", lambda _: beside.direct)
+    monkeypatch.setattr("glacierbase.executors.direct.executor.IcebergExecutor", lambda _: beside.direct)
     return beside
 
 

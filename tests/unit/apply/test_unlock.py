@@ -16,7 +16,7 @@ import pytest
 from glacierbase.apply.unlock import held_lock, unlock
 from glacierbase.errors import LockHeld, LockLost
 from glacierbase.history.lockrow import Terms, free_row
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.run.run import Run
 from tests.support.beds import SnowBed
 from tests.support.clock import Clock

@@ -14,7 +14,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from jsonschema import Draft7Validator
 
-from glacierbase.authoring.init import TYPES
+from glacierbase.capabilities.authoring.init import TYPES
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.catalogs.keys import FILE_KEYS, KEYS
 from glacierbase.catalogs.schema import catalog_file_schema
@@ -26,7 +26,7 @@ from tests.support.catalog_files import LAKE, POSTGRES, REMOTE, WEB
 ENVIRONMENT_KEYS = KEYS["environments"].keys
 SCHEMA = catalog_file_schema()
 VALIDATOR = Draft7Validator(SCHEMA)
-TEMPLATES = REPOSITORY / "glacierbase" / "authoring" / "templates" / "catalogs"
+TEMPLATES = REPOSITORY / "glacierbase" / "capabilities" / "authoring" / "templates" / "catalogs"
 ON_PAGES = [block.text for block in all_blocks("yaml") if "migrationExecutor" in block.text]
 EXECUTOR = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: x.Y}}}\n"
 

@@ -249,7 +249,11 @@ def test_a_bug_has_a_document_as_well(
     def broken(*_: object, **__: object) -> None:
         raise RuntimeError("it broke")
 
-    for name in ("project.project.Project.load", "authoring.init.init", "output.schemas.described_schemas"):
+    for name in (
+        "project.project.Project.load",
+        "capabilities.authoring.init.init",
+        "output.schemas.described_schemas",
+    ):
         monkeypatch.setattr(f"glacierbase.{name}", broken)
     with pytest.raises(SystemExit) as caught:
         main([command, "--format=json"])

@@ -17,7 +17,7 @@ from tests.support.hostile import check_inert
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
 from tests.support.sarif import SARIF
-from tests.unit.review.copies import TABLE, FakeCopy
+from tests.unit.capabilities.review.copies import TABLE, FakeCopy
 
 CATALOG = """\
 migrationExecutor:

@@ -75,7 +75,7 @@ def package(tmp_path: Path) -> Path:
     (copy / "inspect" / "count.py").write_text(FUNCTION)
     for name, before, addition in (
         ("commands.py", '    "report": Command(', ROW),
-        ("project.py", "    from glacierbase.inspect.drift", IMPORT),
+        ("project.py", "    from glacierbase.capabilities.tables.drift", IMPORT),
         ("project.py", "    @_on_named_catalogs\n    def doctor(", METHOD),
     ):
         file = copy / "project" / name

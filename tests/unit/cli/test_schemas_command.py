@@ -7,7 +7,7 @@ import json
 import pytest
 from click.testing import CliRunner
 
-from glacierbase.authoring.init import SCHEMA, init
+from glacierbase.capabilities.authoring.init import SCHEMA, init
 from glacierbase.cli.group import cli
 from glacierbase.cli.program import main
 from glacierbase.project.commands import COMMANDS

@@ -202,7 +202,7 @@ def against_base(
 
 def dropping(project: ProjectFolder, refused: EngineUnavailable | None = None) -> object:
     """Review a branch that drops a column, with the answers of a copy in place of Spark."""
-    from tests.unit.review.copies import FakeCopy
+    from tests.unit.capabilities.review.copies import FakeCopy
 
     sql = "ALTER TABLE lake.sleep.event DROP COLUMN device"
     arrange = against_base(

@@ -7,8 +7,8 @@ from collections.abc import Callable
 import pytest
 
 from glacierbase import GlacierbaseError, Project
+from glacierbase.capabilities.tables.drift import DriftResult, Unread, _not_compared
 from glacierbase.errors.reference import ENTRIES
-from glacierbase.inspect.drift import DriftResult, Unread, _not_compared
 from tests.support.errors import text_error
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story, asked, column, shape

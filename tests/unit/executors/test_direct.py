@@ -7,8 +7,8 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.executors.direct import FileEngine, FileEngines
-from glacierbase.executors.iceberg import plain
+from glacierbase.executors.direct import plain
+from glacierbase.executors.direct.files import FileEngine, FileEngines
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
@@ -97,7 +97,7 @@ def test_a_namespace_is_in_the_catalog_that_its_name_begins_with(
 
 def test_a_package_that_is_not_installed_needs_spark(catalog: Catalog, monkeypatch: pytest.MonkeyPatch) -> None:
     """The reason names the package."""
-    monkeypatch.setattr("glacierbase.executors.direct.missing_package", lambda _: "pyarrow")
+    monkeypatch.setattr("glacierbase.executors.direct.files.missing_package", lambda _: "pyarrow")
     assert chosen(catalog, PLAIN) == FileEngine("spark", "statement 1: pyarrow is not installed")
 
 

@@ -13,10 +13,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, ListType, LongType, NestedField, StringType, StructType, TimestampType
 
 from glacierbase.errors import NotPlain, StatementRefused
-from glacierbase.executors.iceberg.ddl import run
-from glacierbase.executors.iceberg.ddl.name_mapping import updated_mapping
-from glacierbase.executors.iceberg.lakes import Lakes
-from glacierbase.executors.iceberg.plain import why_not_plain
+from glacierbase.executors.direct.ddl import run
+from glacierbase.executors.direct.ddl.name_mapping import updated_mapping
+from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.sql import read
 from tests.support.beds import only_catalog
 from tests.support.catalog_files import LAKE

@@ -14,10 +14,10 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import OutcomeUnknown, StatementRefused
-from glacierbase.executors.iceberg import rest
-from glacierbase.executors.iceberg.ddl import commit
-from glacierbase.executors.iceberg.executor import IcebergExecutor
-from glacierbase.executors.iceberg.lakes import Lakes
+from glacierbase.executors.direct.ddl import commit
+from glacierbase.executors.direct.executor import IcebergExecutor
+from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.pyiceberg import rest
 from glacierbase.model.catalog import Catalog
 from tests.support.checkingproxy import RESET, CheckingProxy, Fault, checking_proxy
 from tests.support.project_folder import ProjectFolder, only_catalog

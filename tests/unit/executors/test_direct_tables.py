@@ -15,9 +15,9 @@ from pyiceberg.transforms import IdentityTransform
 from pyiceberg.types import IntegerType, NestedField
 
 from glacierbase.errors import StatementRefused
-from glacierbase.executors.iceberg.executor import IcebergExecutor
-from glacierbase.executors.iceberg.lakes import Lakes
-from glacierbase.executors.iceberg.plain import why_not_plain
+from glacierbase.executors.direct.executor import IcebergExecutor
+from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.model.catalog import Catalog
 from glacierbase.sql import read
 

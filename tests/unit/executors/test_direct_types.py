@@ -7,8 +7,8 @@ import json
 
 import pytest
 
-from glacierbase.executors.iceberg.ddl.types import iceberg_type
-from glacierbase.executors.iceberg.plain_types import why_no_plain_type
+from glacierbase.executors.direct.ddl.types import iceberg_type
+from glacierbase.executors.direct.plain_types import why_no_plain_type
 
 
 @pytest.mark.parametrize(

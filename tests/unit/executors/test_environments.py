@@ -18,9 +18,9 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors import installing
-from glacierbase.executors.environments import environment_python
-from glacierbase.executors.lockfile import lock_text, platform, read_sections
+from glacierbase.executors.environments import installing
+from glacierbase.executors.environments.folders import environment_python
+from glacierbase.executors.environments.lockfile import lock_text, platform, read_sections
 from glacierbase.executors.worker.client import Worker
 from glacierbase.model.keys import REQUIREMENT
 from glacierbase.run.user_command import Ending

@@ -11,7 +11,7 @@ from typing import BinaryIO
 import pytest
 
 from glacierbase.errors import OutcomeUnknown
-from glacierbase.executors.iceberg.rest import LARGEST, RestCatalog
+from glacierbase.executors.pyiceberg.rest import LARGEST, RestCatalog
 from tests.support.hostileserver import CATALOG, HostileServer, hostile_server
 from tests.support.project_folder import Output, ProjectFolder
 

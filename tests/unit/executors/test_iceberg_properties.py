@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.iceberg.properties import Opening, opening
+from glacierbase.executors.pyiceberg.properties import Opening, opening
 from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.stores.iceberg import can_open
 
@@ -31,7 +31,7 @@ TIMEOUTS = "connect_timeout=10&tcp_user_timeout=30000"
 @pytest.fixture(autouse=True)
 def every_package(monkeypatch: pytest.MonkeyPatch) -> None:
     """All of PyIceberg's clients are installed: the configuration alone decides."""
-    monkeypatch.setattr("glacierbase.executors.iceberg.properties.find_spec", lambda _: True)
+    monkeypatch.setattr("glacierbase.executors.pyiceberg.properties.find_spec", lambda _: True)
 
 
 def catalog(properties: dict[str, str], implementation: str = SPARK, **conf: str) -> Catalog:

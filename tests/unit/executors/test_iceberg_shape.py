@@ -34,7 +34,7 @@ from pyiceberg.types import (
 )
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.iceberg.shape import ShapeReader
+from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 
@@ -194,7 +194,7 @@ def test_a_shape_from_metadata_loads_nothing_that_reads_files() -> None:
         Schema(NestedField(1, "id", LongType())), PartitionSpec(), SortOrder(), "memory://t", {}
     )
     code = (
-        "import sys; from glacierbase.executors.iceberg.shape import shape_from_json; "
+        "import sys; from glacierbase.executors.pyiceberg.shape import shape_from_json; "
         "print(shape_from_json('lake.a.t', sys.stdin.read()).columns[0].name, 'pyarrow' in sys.modules)"
     )
     done = subprocess.run(

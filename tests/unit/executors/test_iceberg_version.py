@@ -13,7 +13,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.executors import STATEMENT_TAG
-from glacierbase.executors.iceberg.table_versions import TableVersions
+from glacierbase.executors.direct.table_versions import TableVersions
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.shape import TableVersion
 from glacierbase.run.waiting import CALL_SECONDS
@@ -146,8 +146,8 @@ def test_a_commit_to_a_database_is_under_way_no_longer_than_its_time_out(
 
 def test_glue_and_hive_set_no_bound() -> None:
     """Neither Glue nor Hive could be tested truthfully, so nothing is concluded from a table there."""
-    from glacierbase.executors.iceberg.guard import Guarded
-    from glacierbase.executors.iceberg.sql import SqlCatalog as Sql
+    from glacierbase.executors.pyiceberg.guard import Guarded
+    from glacierbase.executors.pyiceberg.sql import SqlCatalog as Sql
 
     assert Guarded.commit_seconds is None
     assert issubclass(Sql, Guarded)

@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.worker import interpreters
-from glacierbase.executors.worker.interpreters import interpreter_of
+from glacierbase.executors.environments import interpreters
+from glacierbase.executors.environments.interpreters import interpreter_of
 from glacierbase.model.catalog import Catalog
 from tests.support.catalog_files import LAKE
 from tests.support.project_folder import ProjectFolder, only_catalog

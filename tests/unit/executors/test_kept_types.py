@@ -15,10 +15,10 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, StringType
 
 from glacierbase.errors import NotPlain
-from glacierbase.executors.iceberg.glue import GlueCatalog
-from glacierbase.executors.iceberg.lakes import Lakes
-from glacierbase.executors.iceberg.metadata import parsed
-from glacierbase.executors.iceberg.shape import ShapeReader, shape_from_json
+from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.pyiceberg.glue import GlueCatalog
+from glacierbase.executors.pyiceberg.metadata import parsed
+from glacierbase.executors.pyiceberg.shape import ShapeReader, shape_from_json
 from glacierbase.model.shape import Column
 from glacierbase.sql import read
 from glacierbase.sql.dialects import SPARK

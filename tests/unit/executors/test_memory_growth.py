@@ -7,7 +7,7 @@ from collections import Counter
 
 import pytest
 
-from glacierbase.executors.iceberg.memory import shapes_after
+from glacierbase.executors.copies.memory import shapes_after
 from glacierbase.model.catalog import Catalog
 
 

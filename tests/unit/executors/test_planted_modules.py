@@ -15,11 +15,10 @@ from unittest.mock import patch
 
 import pytest
 
-from glacierbase.authoring import ci_files
-from glacierbase.executors import installing
+from glacierbase.capabilities.authoring import ci_files
+from glacierbase.executors.environments import installing, interpreters
 from glacierbase.executors.spark import gateway
 from glacierbase.executors.spark.sandbox import JvmSandbox
-from glacierbase.executors.worker import interpreters
 from glacierbase.executors.worker.start import start_process
 from glacierbase.migrations import sandbox
 from glacierbase.migrations.sandbox import _start as start_as_the_program_does
@@ -223,4 +222,4 @@ def test_this_python_is_started_in_one_place() -> None:
         for item in node.elts
         if ast.unparse(item) == "sys.executable"
     }
-    assert direct == {"executors/installing.py"}
+    assert direct == {"executors/environments/installing.py"}

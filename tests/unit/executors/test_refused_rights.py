@@ -6,7 +6,7 @@ import pytest
 from requests import HTTPError, Request, Response
 
 from glacierbase.errors import EngineError
-from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.pyiceberg.errors import mapped
 
 ADDRESS = "https://catalog.example/v1/lake"
 RIGHTS = [

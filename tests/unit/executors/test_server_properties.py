@@ -15,7 +15,7 @@ from pyiceberg.table.metadata import new_table_metadata
 from pyiceberg.table.sorting import UNSORTED_SORT_ORDER
 
 from glacierbase.errors import OutcomeUnknown
-from glacierbase.executors.iceberg.rest import RestCatalog
+from glacierbase.executors.pyiceberg.rest import RestCatalog
 from tests.support.hostileserver import HostileServer, hostile_server
 
 CANARY = "canary-of-a-server"

@@ -15,10 +15,10 @@ from glacierbase.apply.repair import repair_cases
 from glacierbase.apply.unlock import held_lock, unlock
 from glacierbase.errors import GlacierbaseError, MigrationFailed, NeedsRepair, StatementRefused
 from glacierbase.history.state import current_state
-from glacierbase.history.timeline import timelines
 from glacierbase.inspect.doctor import examine
 from glacierbase.inspect.status import statuses
 from glacierbase.model.migration import Event, EventType
+from glacierbase.record.timeline import timelines
 from glacierbase.stores.tables import kind
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World

@@ -13,7 +13,7 @@ import pytest
 
 from glacierbase.apply.baseline import baseline
 from glacierbase.apply.plan import Selection
-from glacierbase.authoring.new import reverting_sql
+from glacierbase.capabilities.authoring.new import reverting_sql
 from glacierbase.errors import (
     ConfigurationError,
     GlacierbaseError,

@@ -11,7 +11,7 @@ import pytest
 
 from glacierbase.cli import main
 from glacierbase.errors import HistoryDisagrees, MigrationFileError
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.project import each as running
 from glacierbase.project.project import Project
 from tests.support.project_folder import ProjectFolder

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from glacierbase.declared.known import NOTHING, KnownTable, KnownTables
 from glacierbase.layout.facts import of_known, of_shape
 from glacierbase.layout.template import TableFacts
 from glacierbase.layout.templates import key_template
 from glacierbase.model.shape import Column, PartitionField, Shape
 from glacierbase.sql import read
-from glacierbase.sql.known import NOTHING, KnownTable, KnownTables
 
 DAY = PartitionField(1000, "ts_day", "ts", "day")
 

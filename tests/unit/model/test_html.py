@@ -7,17 +7,17 @@ from html.parser import HTMLParser
 import pytest
 
 from glacierbase import GlacierbaseError, Project
-from glacierbase.adopt import access
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.results import MigrateResult, PendingFile, PendingResult
-from glacierbase.authoring import new, rebase
+from glacierbase.capabilities.access import access
+from glacierbase.capabilities.authoring import new, rebase
+from glacierbase.capabilities.authoring.squash import squash
 from glacierbase.errors import ConfigurationError
 from glacierbase.inspect import results as inspect_results
 from glacierbase.model.html import to_html
 from glacierbase.model.result import Result, Results
 from glacierbase.output.documents import text_document
 from glacierbase.secrets import Secrets
-from glacierbase.squash import squash
 from tests.support.catalog_files import LAKE
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.support.project_folder import ProjectFolder

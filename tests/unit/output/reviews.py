@@ -4,12 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from glacierbase.errors import MigrationFileError
-from glacierbase.model.differences import Change, Difference
-from glacierbase.model.finding import Finding, Severity
-from glacierbase.output.documents import CommandOutcome
-from glacierbase.review.cost import Affected, Cost, Undo
-from glacierbase.review.results import (
+from glacierbase.capabilities.review.cost import Affected, Cost, Undo
+from glacierbase.capabilities.review.results import (
     Origin,
     Replayed,
     ReviewedFile,
@@ -18,6 +14,10 @@ from glacierbase.review.results import (
     ReviewedView,
     ReviewResult,
 )
+from glacierbase.errors import MigrationFileError
+from glacierbase.model.differences import Change, Difference
+from glacierbase.model.finding import Finding, Severity
+from glacierbase.output.documents import CommandOutcome
 
 TABLE = "lake.silver.user_sleep"
 PATH = "migrations/analytics/0042_replace_legacy_flag.sql"

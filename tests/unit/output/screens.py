@@ -31,15 +31,13 @@ from glacierbase.apply.results import (
     RepairCase,
     RepairResult,
 )
+from glacierbase.capabilities.tables.blame import BlamedLine, BlameResult
+from glacierbase.capabilities.tables.compare.compare import Side, compare
+from glacierbase.capabilities.tables.compare.results import CompareResult
+from glacierbase.capabilities.tables.compare.state import StateResult, TableParts, TableState, VersionState
 from glacierbase.cli.program import cli
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFailed, MigrationFileError, SeveralErrors
-from glacierbase.history.shapes import ChangeOrigin
-from glacierbase.inspect.blame import BlamedLine, BlameResult
-from glacierbase.inspect.compare.compare import Side, compare
-from glacierbase.inspect.compare.results import CompareResult
-from glacierbase.inspect.compare.state import StateResult, TableParts, TableState, VersionState
 from glacierbase.inspect.history import HistoryResult, outcomes
-from glacierbase.inspect.lineage import Since
 from glacierbase.inspect.results import Check, DoctorResult, StatusResult
 from glacierbase.inspect.show import ShownRun, ShownStatement, ShowResult
 from glacierbase.model.access import NamespaceAccess, Protection
@@ -49,9 +47,11 @@ from glacierbase.model.migration import AppliedBy, Event, State
 from glacierbase.model.printable import Show
 from glacierbase.model.result import LockHolder, Result, Status
 from glacierbase.output.documents import Lines, text_document, text_errors
-from glacierbase.output.markdown import render
+from glacierbase.output.review.markdown import render
 from glacierbase.output.screen import Screen
 from glacierbase.output.side_by_side import side_by_side
+from glacierbase.record.lineage import Since
+from glacierbase.record.shapes import ChangeOrigin
 from tests.unit.output.reviews import finding, outcome, review
 
 GOLDEN = Path(__file__).parent / "golden"

@@ -11,11 +11,11 @@ from xml.etree import ElementTree
 import pytest
 from jsonschema import Draft202012Validator
 
+from glacierbase.capabilities.review.results import LintResult, Origin, ReviewResult
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFileError, SeveralErrors
 from glacierbase.model.finding import Severity
 from glacierbase.output.documents import CommandOutcome
 from glacierbase.output.formats import FORMATS
-from glacierbase.review.results import LintResult, Origin, ReviewResult
 from glacierbase.secrets import Secrets
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.support.sarif import SARIF

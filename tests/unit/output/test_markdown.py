@@ -12,15 +12,8 @@ from unittest.mock import patch
 import pytest
 from markdown_it import MarkdownIt
 
-from glacierbase.errors import EngineUnavailable
-from glacierbase.model.differences import Change, Difference
-from glacierbase.model.finding import Severity
-from glacierbase.output.documents import CommandOutcome
-from glacierbase.output.links import Links
-from glacierbase.output.markdown import render
-from glacierbase.output.markdown_blocks import Block, code, prose
-from glacierbase.review.cost import Cost, Undo
-from glacierbase.review.results import (
+from glacierbase.capabilities.review.cost import Cost, Undo
+from glacierbase.capabilities.review.results import (
     LintResult,
     NotUnderstood,
     Origin,
@@ -29,6 +22,13 @@ from glacierbase.review.results import (
     ReviewResult,
     SkippedStatement,
 )
+from glacierbase.errors import EngineUnavailable
+from glacierbase.model.differences import Change, Difference
+from glacierbase.model.finding import Severity
+from glacierbase.output.documents import CommandOutcome
+from glacierbase.output.review.links import Links
+from glacierbase.output.review.markdown import render
+from glacierbase.output.review.markdown_blocks import Block, code, prose
 from tests.support.hostile import PAYLOAD, check_inert
 from tests.unit.output.planted import planted
 from tests.unit.output.reviews import PATH, TABLE, finding, outcome, review

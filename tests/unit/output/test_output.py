@@ -16,11 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.adopt import access
 from glacierbase.apply import results as apply_results
 from glacierbase.apply.lock import Lock
 from glacierbase.apply.results import PendingFile, PendingResult
-from glacierbase.authoring import new, rebase
+from glacierbase.capabilities.access import access
+from glacierbase.capabilities.authoring import new, rebase
+from glacierbase.capabilities.authoring.squash import squash
+from glacierbase.capabilities.review import results as review_results
 from glacierbase.cli import signals, terminal
 from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, SeveralErrors, StatementRefused
 from glacierbase.history.lockrow import Terms, free_row
@@ -29,10 +31,8 @@ from glacierbase.inspect.history import HistoryResult, outcomes
 from glacierbase.inspect.results import Check, DoctorResult, RenderResult
 from glacierbase.model.result import Result
 from glacierbase.output.documents import json_document, text_document, text_errors
-from glacierbase.review import results as review_results
 from glacierbase.run.run import Run
 from glacierbase.secrets import Secrets, register
-from glacierbase.squash import squash
 from tests.support.errors import text_error
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.hostile import NAME, PAYLOAD, check_inert, check_safe

@@ -56,5 +56,9 @@ def test_the_wheel_has_every_markdown_file_of_the_package() -> None:
     from hatchling.builders.wheel import WheelBuilder
 
     files = {path.relative_to(ROOT).as_posix() for path in (ROOT / "glacierbase").rglob("*.md")}
-    assert {"glacierbase/errors/lock.md", "glacierbase/review/rules/files.md", "glacierbase/review/replay.md"} <= files
+    assert {
+        "glacierbase/errors/lock.md",
+        "glacierbase/capabilities/review/rules/files.md",
+        "glacierbase/capabilities/review/replay.md",
+    } <= files
     assert files <= {file.distribution_path for file in WheelBuilder(str(ROOT)).recurse_included_files()}

@@ -18,7 +18,7 @@ from glacierbase import secrets
 from glacierbase.apply.results import PlannedFile, PlannedStatement, PlanResult
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFailed, SeveralErrors, StatementRefused
-from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.history.details import details_of
 from glacierbase.inspect.history import HistoryResult

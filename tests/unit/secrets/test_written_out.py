@@ -9,8 +9,8 @@ from typing import BinaryIO
 import pytest
 
 from glacierbase.errors import GlacierbaseError
-from glacierbase.executors.iceberg.errors import mapped
-from glacierbase.executors.iceberg.rest import RestCatalog
+from glacierbase.executors.pyiceberg.errors import mapped
+from glacierbase.executors.pyiceberg.rest import RestCatalog
 from glacierbase.secrets import is_written_out, mask, register_answer
 from tests.support.hostileserver import hostile_server
 from tests.support.lakes import Lakes

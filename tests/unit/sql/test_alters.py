@@ -6,8 +6,8 @@ from dataclasses import replace
 
 import pytest
 
+from glacierbase.declared.render import alter_statements
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.sql.render import alter_statements
 
 ID = Column(1, "id", "int", required=True)
 NAME = Column(2, "name", "string")

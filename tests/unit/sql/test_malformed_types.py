@@ -7,13 +7,13 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
-from glacierbase.executors.iceberg.ddl.types import iceberg_type
-from glacierbase.executors.iceberg.plain_types import why_no_plain_type
-from glacierbase.heat.declared import examine
+from glacierbase.capabilities.load.declared import examine
+from glacierbase.declared.known import KnownTables, known_type
+from glacierbase.executors.direct.ddl.types import iceberg_type
+from glacierbase.executors.direct.plain_types import why_no_plain_type
 from glacierbase.sql import read
 from glacierbase.sql.column_types import fields_of, normalised, types_of
 from glacierbase.sql.cursor import UnsupportedClause
-from glacierbase.sql.known import KnownTables, known_type
 from glacierbase.sql.type_trees import type_tree
 from tests.support.rules import FACTS_OF, codes, compiled
 

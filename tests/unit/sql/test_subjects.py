@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from glacierbase.declared.known import KnownTables
 from glacierbase.sql import read
-from glacierbase.sql.known import KnownTables
 from glacierbase.sql.statement import Subject
 
 

@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
-from glacierbase.executors.iceberg import rest
+from glacierbase.executors.pyiceberg import rest
 from glacierbase.stores import tables
 from tests.support.checkingproxy import CLOSED, GARBAGE, RESET, CheckingProxy, checking_proxy
 from tests.support.hostileserver import hostile_server

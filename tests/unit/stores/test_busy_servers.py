@@ -21,7 +21,7 @@ from pyiceberg.io.pyarrow import PyArrowFileIO
 from glacierbase.apply.lock import Lock
 from glacierbase.errors import LockLost, OutcomeUnknown, StatementRefused
 from glacierbase.executors.engine import Engine
-from glacierbase.executors.iceberg import rest
+from glacierbase.executors.pyiceberg import rest
 from glacierbase.history.entries import environment_accepted
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.history.recorder import Recorder

@@ -18,7 +18,7 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import Terms, free_row
-from glacierbase.history.opening import Target
+from glacierbase.history.target import Target
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 from glacierbase.stores.choice import ddl, described, open_store, opens_without_engine, renaming_warnings
@@ -49,7 +49,7 @@ def declared(catalog: Catalog, properties: dict[str, str], store_type: str = "au
 def without(monkeypatch: pytest.MonkeyPatch, *missing: str) -> None:
     """Hide packages; all others are installed."""
     monkeypatch.setattr(
-        "glacierbase.executors.iceberg.properties.find_spec",
+        "glacierbase.executors.pyiceberg.properties.find_spec",
         lambda name: None if name in missing else find_spec("json"),
     )
 

@@ -34,7 +34,7 @@ from glacierbase.errors import (
     StatementRefused,
     TableNotFound,
 )
-from glacierbase.executors.iceberg.errors import mapped
+from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.history.lockrow import Terms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event

@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.catalog.glue import GlueCatalog as PyIcebergGlue
 
 from glacierbase.catalogs.declared_catalogs import HADOOP
-from glacierbase.executors.iceberg.glue import GlueCatalog
+from glacierbase.executors.pyiceberg.glue import GlueCatalog
 from glacierbase.model.catalog import Catalog
 from glacierbase.stores.origin import DELETES, TableOrigin, table_origin
 

@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import ForbiddenError
 
-from glacierbase.executors.iceberg.properties import Opening
+from glacierbase.executors.pyiceberg.properties import Opening
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.stores.iceberg import probe
 from tests.unit.executors.test_iceberg_properties import REST, catalog

@@ -1,0 +1,168 @@
+"""HU: rules for Hudi tables only. The claims are from Hudi's page on schema evolution, and were run on Hudi 1.2."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from glacierbase.capabilities.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, of, statement_rule
+from glacierbase.capabilities.review.rules import texts
+from glacierbase.model.finding import Severity
+from glacierbase.sql.statement import AlterColumn, Call, ColumnClause, Property
+
+_TEXTS = texts("hudi")
+_SWITCH = "hoodie.schema.on.read.enable"
+_BULK = re.compile(
+    r"(?i)hoodie\.(?:spark\.sql\.insert\.into\.operation\W+bulk_insert|sql\.bulk\.insert\.enable\W+true)"
+)
+_DROPS = "hoodie.datasource.write.schema.allow.auto.evolution.column.drop"
+# The settings without which Hudi 1 refuses a change of a column.
+_NEEDED = {
+    "rename_column": (_SWITCH, _DROPS), "drop_column": (_SWITCH, _DROPS),
+    "alter_column_position": (_SWITCH,), "alter_column_type": (_SWITCH,),
+}  # fmt: skip
+
+
+@statement_rule(*_NEEDED, formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU101"])
+def schema_on_read_needed(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find changes of columns in a file that does not set what Hudi needs for them, and columns that are moved to the front."""
+    for part in step.parsed.parts:
+        if isinstance(part, AlterColumn) and part.position == "first" and len(part.path) == 1:
+            yield RuleFinding("Hudi moves no column to the front", step, part.place)
+            continue
+        needed = _NEEDED.get(part.operation, ())
+        lacking = [key for key in needed if not any(_sets(other, key) for other in file.before(step))]
+        if lacking:
+            fix = "Write " + "; ".join(f"SET {key}=true" for key in lacking) + " before it."
+            yield RuleFinding(
+                f"{part.operation.replace('_', ' ')} without {' and '.join(lacking)}", step, part.place, fix
+            )
+
+
+def _sets(step: Step, key: str) -> bool:
+    """Return whether a statement sets a key to true."""
+    is_set = re.search(rf"(?i)\b{re.escape(key)}\s*=\s*['\"]?true", step.statement.text)
+    return step.parsed.operation == "set" and is_set is not None
+
+
+@statement_rule(
+    "add_column",
+    formats=("hudi",),
+    severity=Severity.ERROR,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["HU102"],
+)
+def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ADD COLUMNS … NOT NULL."""
+    for part in of(step, "add_column"):
+        if isinstance(part, ColumnClause) and not part.nullable:
+            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
+
+
+_FIXED = frozenset(
+    {
+        "primaryKey", "preCombineField", "type", "hoodie.table.recordkey.fields", "hoodie.table.precombine.field",
+        "hoodie.table.type", "hoodie.table.partition.fields", "hoodie.table.keygenerator.class",
+        "hoodie.bucket.index.num.buckets", "hoodie.bucket.index.hash.field", "hoodie.index.bucket.engine",
+    }
+)  # fmt: skip
+
+
+@statement_rule(
+    "set_properties",
+    "unset_properties",
+    formats=("hudi",),
+    severity=Severity.ERROR,
+    spares_new_tables=True,
+    proof=Proof.CITED,
+    **_TEXTS["HU103"],
+)
+def record_key_changed(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find new values of properties that determine key, order and kind of an existing table."""
+    known = file.known(step)
+    for part in step.parsed.parts:
+        if isinstance(part, Property) and part.key in _FIXED:
+            before = (known.properties or {}).get(part.key) if known else None
+            if part.value is None or part.value != before:
+                yield RuleFinding(f"{part.key} = {part.value}" if part.value else f"no {part.key}", step, part.place)
+
+
+# The properties that name columns of the key, and of the order of its versions.
+_KEYS = ("primaryKey", "hoodie.datasource.write.recordkey.field", "hoodie.table.recordkey.fields")
+_ORDERS = (
+    "preCombineField", "orderingFields", "hoodie.datasource.write.precombine.field", "hoodie.table.precombine.field",
+    "hoodie.table.ordering.fields",
+)  # fmt: skip
+
+
+@statement_rule(*CREATES, formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU104"])
+def key_is_no_column(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find key and order fields of a new table that are not among its columns."""
+    parts = step.parsed.parts
+    columns = {part.key[0].lower() for part in parts if isinstance(part, ColumnClause)}
+    for part in parts if columns and step.parsed.operation == "create_table" else ():
+        if isinstance(part, Property) and part.key in (*_KEYS, *_ORDERS):
+            lacking = [name for name in _fields(part.value) if name.split(".")[0] not in columns]
+            if lacking:
+                yield RuleFinding(f"{part.key}: the table has no column {', '.join(lacking)}", step, part.place)
+
+
+@statement_rule("merge", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU105"])
+def merge_on_another_column(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find MERGE whose ON does not name each field of the record key."""
+    condition, key = step.parsed.options.condition, _key(step, file)
+    lacking = [name for name in key if condition and name not in condition.named]
+    if lacking:
+        yield RuleFinding(f"ON does not compare the record key {', '.join(lacking)}", step)
+
+
+@statement_rule("insert", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU106"])
+def bulk_insert_of_keys(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find INSERT into a table with a key after a statement that sets bulk_insert."""
+    setting = next((other for other in reversed(file.before(step)) if _BULK.search(other.statement.text)), None)
+    if _key(step, file) and setting and setting.parsed.operation == "set":
+        effect = (
+            f"INSERT INTO {step.target} does not look for the record key, and rows whose key exists become duplicates"
+        )
+        yield RuleFinding(f"with bulk_insert, {effect}", setting, name=step.target)
+
+
+@statement_rule("update", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU107"])
+def key_updated(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find UPDATE of the record key, or of a column by which the table is partitioned."""
+    known = file.known(step)
+    fixed = {*_key(step, file), *(field.source[-1] for field in (known and known.partitioning) or ())}
+    changed = [name for name in step.parsed.options.columns if name in fixed]
+    if changed:
+        yield RuleFinding(f"UPDATE sets {', '.join(changed)}, by which Hudi finds the row", step)
+
+
+_DISCARDS = frozenset(
+    {"rollback_to_instant", "rollback_to_savepoint", "delete_savepoint", "truncate_table", "drop_partition"}
+)
+
+
+@statement_rule("call", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU108"])
+def commits_discarded(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find procedures that take back commits, or delete what protects them."""
+    for part in of(step, "call"):
+        if isinstance(part, Call) and part.procedure[-1].lower() in _DISCARDS:
+            yield RuleFinding(f"CALL {'.'.join(part.procedure)}", step, part.place)
+
+
+def _key(step: Step, file: File) -> tuple[str, ...]:
+    """Return the fields of the record key of a declared table."""
+    known = file.known(step)
+    properties = (known and known.properties) or {}
+    return next((_fields(properties[key]) for key in _KEYS if key in properties), ())
+
+
+def _fields(value: str | None) -> tuple[str, ...]:
+    return tuple(name.strip().lower() for name in (value or "").split(",") if name.strip())
+
+
+RULES: tuple[Rule, ...] = (
+    schema_on_read_needed, add_required_column, record_key_changed, key_is_no_column, merge_on_another_column,
+    bulk_insert_of_keys, key_updated, commits_discarded,
+)  # fmt: skip

@@ -1,0 +1,219 @@
+"""PA: partitions."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from glacierbase.capabilities.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, of, statement_rule
+from glacierbase.capabilities.review.rules import texts
+from glacierbase.declared.known import field_of, is_named, starts_with
+from glacierbase.model.finding import Severity
+from glacierbase.sql.statement import ColumnClause, DropColumn, PartitionClause
+
+_TEXTS = texts("partitioning")
+# Types and names of columns with a different value in nearly every row.
+_FINE_TYPES = re.compile(r"timestamp\w*|double|float|binary")
+_FINE_NAMES = re.compile(
+    r"(?!(?:tenant|region|country|state|status|type|category|site|source)_id$)(?:\w+_)?(?:id|uuid|guid|email)"
+)
+
+
+@statement_rule(
+    "add_partition_field",
+    "drop_partition_field",
+    formats=("iceberg",),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.RUN,
+    **_TEXTS["PA101"],
+)
+def partitioning_of_new_files_only(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find partition fields that are added or dropped."""
+    for part in step.parsed.parts:
+        if isinstance(part, PartitionClause) and part.operation in ("add_partition_field", "drop_partition_field"):
+            words = part.operation.split("_")[0].upper()
+            yield RuleFinding(f"{words} PARTITION FIELD {part.transform.text}", step, part.place)
+
+
+@statement_rule(
+    "replace_partition_field",
+    formats=("iceberg",),
+    severity=Severity.WARNING,
+    spares_new_tables=True,
+    proof=Proof.RUN,
+    **_TEXTS["PA102"],
+)
+def dynamic_overwrite_keeps_rows(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find partition fields that are replaced."""
+    for part in of(step, "replace_partition_field"):
+        if isinstance(part, PartitionClause) and part.replaces:
+            yield RuleFinding(
+                f"REPLACE PARTITION FIELD {part.replaces.text} WITH {part.transform.text}", step, part.place
+            )
+
+
+@statement_rule(
+    *CREATES, "add_partition_field", "replace_partition_field",
+    formats=("iceberg", "delta"), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PA106"],
+)  # fmt: skip
+def partition_per_value(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find partitions by a column whose type or name suggests very many values."""
+    types = _types(step, file)
+    for part in _added(step):
+        if not part.transform.function:
+            column = part.transform.arguments[0].lower()
+            if _FINE_TYPES.fullmatch(types.get(column, "")) or _FINE_NAMES.fullmatch(column):
+                words = "PARTITIONED BY" if part.operation in CREATES else "PARTITION FIELD"
+                yield RuleFinding(f"{words} ({column})", step, part.place)
+
+
+def _added(step: Step) -> Iterator[PartitionClause]:
+    """Yield the partition fields that a statement declares or adds."""
+    for part in step.parsed.parts:
+        if isinstance(part, PartitionClause) and part.operation != "drop_partition_field":
+            yield part
+
+
+def _types(step: Step, file: File) -> dict[str, str]:
+    """Return the types of the columns that the statement, or the ones before it, declare."""
+    known = None if step.parsed.operation in CREATES else file.known(step)
+    before = {name: (column.text or "").lower() for name, column in ((known and known.columns) or {}).items()}
+    declared = (part for part in step.parsed.parts if isinstance(part, ColumnClause) and len(part.path) == 1)
+    return {**before, **{part.key[0]: (part.type or "").lower() for part in declared}}
+
+
+_DATES = ("date", "timestamp", "timestamp_ntz", "timestamp_ltz")
+_TIMES = _DATES[1:]
+_UNITS = {
+    **dict.fromkeys(("year", "years", "month", "months", "day", "days"), _DATES),
+    **dict.fromkeys(("hour", "hours"), _TIMES),
+}
+# The types that each transform accepts. https://iceberg.apache.org/spec/#partition-transforms
+_ACCEPTED = {
+    **_UNITS,
+    "bucket": ("int", "bigint", "decimal", "string", "binary", *_DATES),
+    "truncate": ("int", "bigint", "decimal", "string", "binary"),
+}
+_SIMPLE_TYPE = re.compile(r"[a-z_]+")
+_ALIASES = {
+    "tinyint": "int", "smallint": "int", "byte": "int", "short": "int", "integer": "int", "long": "bigint", "varchar": "string",
+    "char": "string", "dec": "decimal", "numeric": "decimal",
+}  # fmt: skip
+_KNOWN_TRANSFORMS = {*_ACCEPTED, "date", "date_hour", "identity", "void"}
+
+
+@statement_rule(
+    *CREATES, "add_partition_field", "replace_partition_field",
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["PA107"],
+)  # fmt: skip
+def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find transforms that Iceberg lacks, or refuses with this width or for this type."""
+    types, units = _types(step, file), dict[str, str]()
+    for part in _added(step):
+        transform, function = part.transform, part.transform.function
+        if not function:
+            continue
+        column = transform.columns[0].lower() if transform.columns else ""
+        declared = _SIMPLE_TYPE.match(types.get(column, ""))
+        kind = _ALIASES.get(declared[0], declared[0]) if declared else ""
+        if function not in _KNOWN_TRANSFORMS:
+            yield RuleFinding(f"Iceberg has no transform {function}", step, part.place)
+        elif function in ("bucket", "truncate") and not any(width.strip("0") for width in transform.widths):
+            yield RuleFinding(f"{transform.text} has no width above 0", step, part.place)
+        elif kind and kind not in _ACCEPTED.get(function, (kind,)):
+            yield RuleFinding(f"{transform.text}: {column} is of type {kind}", step, part.place)
+        elif part.operation in CREATES:
+            family = "time" if function in _UNITS else function
+            if f"{family} {column}" in units:
+                yield RuleFinding(f"{transform.text} beside {units[f'{family} {column}']}", step, part.place)
+            units[f"{family} {column}"] = transform.text
+
+
+_MOST_BUCKETS, _MOST_FIELDS, _MOST_BUCKETS_AN_HOUR = 1024, 3, 64
+
+
+@statement_rule(
+    *CREATES, "add_partition_field", "replace_partition_field",
+    formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["PA108"],
+)  # fmt: skip
+def too_many_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find buckets in a number that helps no query, and combinations of fields that make very many partitions."""
+    known = None if step.parsed.operation in CREATES else file.known(step)
+    before = [(field.transform, ".".join(field.source)) for field in (known and known.partitioning) or ()]
+    added = list(_added(step))
+    for part in added:
+        buckets = _buckets(part.transform.text)
+        if buckets == 1 or buckets > _MOST_BUCKETS:
+            yield RuleFinding(f"{part.transform.text}: {buckets} buckets", step, part.place)
+            return
+    texts_of_all = [*(transform for transform, _ in before), *(part.transform.text for part in added)]
+    most = max(map(_buckets, texts_of_all), default=0)
+    is_by_hour = any(re.match(r"(?i)hours?\b|date_hour\b", text) for text in texts_of_all)
+    replaced = sum(part.replaces is not None for part in added)
+    if added and is_by_hour and most > _MOST_BUCKETS_AN_HOUR:
+        yield RuleFinding(f"{24 * most} partitions a day", step, added[-1].place)
+    elif added and len(texts_of_all) - replaced > _MOST_FIELDS:
+        yield RuleFinding(f"{len(texts_of_all) - replaced} partition fields", step, added[-1].place)
+
+
+def _buckets(text: str) -> int:
+    """Return the number of buckets of a transform; 0 for another one."""
+    match = re.match(r"(?i)bucket\D*?(\d{1,12})", text)
+    return int(match[1]) if match else 0
+
+
+@statement_rule(
+    "add_partition_field", "drop_partition_field", "replace_partition_field",
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["PA109"],
+)  # fmt: skip
+def partition_field_mismatch(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find partition fields that are added though the table has them, or dropped though it has not."""
+    known = file.known(step)
+    if known is None or known.partitioning is None or known.columns is None or len(list(step.parsed.parts)) != 1:
+        return
+    for part in step.parsed.parts:
+        if not isinstance(part, PartitionClause):
+            continue
+        dropped = part.transform if part.operation == "drop_partition_field" else part.replaces
+        field = field_of(dropped) if dropped else None
+        if dropped and field and not any(is_named(partition, field) for partition in known.partitioning):
+            yield RuleFinding(f"the table has no partition field {dropped.text}", step, part.place)
+        new = field_of(part.transform, part.name) if part.operation == "add_partition_field" else None
+        if new and any((old.source, old.transform) == (new.source, new.transform) for old in known.partitioning):
+            yield RuleFinding(f"the table has the partition field {part.transform.text}", step, part.place)
+
+
+@statement_rule("drop_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PA103"])
+def drop_column_of_old_partitioning(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find dropped columns by which old files of a partitioned table may be partitioned."""
+    for part in of(step, "drop_column"):
+        known = file.known(step)
+        if isinstance(part, DropColumn) and known and known.partitioning and not known.use_of(part.key):
+            former = [field.name for field in known.former if starts_with(field.source, part.key)]
+            if former:
+                yield RuleFinding(
+                    f"DROP COLUMN {'.'.join(part.path)}: old files have the field {former[0]}", step, part.place
+                )
+
+
+@statement_rule(
+    "add_partition_field", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PA104"]
+)
+def second_bucket_of_a_column(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find buckets of a column that has buckets already."""
+    for part in of(step, "add_partition_field"):
+        new = field_of(part.transform) if isinstance(part, PartitionClause) else None
+        known = file.known(step) if new and new.transform.startswith("bucket(") else None
+        for old in (known and known.partitioning) or ():
+            if new and old.source == new.source and old.transform.startswith("bucket(") and old != new:
+                column = ".".join(new.source)
+                yield RuleFinding(
+                    f"ADD PARTITION FIELD {new.transform} of {column}, beside {old.transform}", step, part.place
+                )
+
+
+RULES: tuple[Rule, ...] = (
+    partitioning_of_new_files_only, dynamic_overwrite_keeps_rows, drop_column_of_old_partitioning, second_bucket_of_a_column,
+    partition_per_value, refused_transform, too_many_partitions, partition_field_mismatch,
+)  # fmt: skip

@@ -1,0 +1,663 @@
+"""SF: rules for Snowflake only. The claims are from Snowflake's documentation."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from typing import Any, NamedTuple
+
+from glacierbase.capabilities.review.rule import File, Proof, Rule, RuleFinding, Step, of
+from glacierbase.capabilities.review.rules import texts
+from glacierbase.model.finding import Severity
+from glacierbase.sql.column_types import types_of
+from glacierbase.sql.cursor import UnsupportedClause
+from glacierbase.sql.dialects import SNOWFLAKE
+from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Fields, Subject
+
+_TEXTS = texts("snowflake")
+CheckSubject = Callable[[Subject, Step, File], Iterable[RuleFinding]]
+
+
+def snowflake_rule(
+    code: str,
+    severity: Severity = Severity.WARNING,
+    *,
+    spares: bool = False,
+    refuses: bool = False,
+    proof: Proof = Proof.CITED,
+) -> Callable[[CheckSubject], Rule]:
+    """Make a rule of a function that checks a statement and what it names.
+
+    Args:
+        spares: whether the rule ignores tables that the same change creates.
+        refuses: as for `Rule`.
+    """
+
+    def decorate(function: CheckSubject) -> Rule:
+        def check(file: File) -> Iterator[RuleFinding]:
+            for step in file.steps if file.facts.engine == SNOWFLAKE.name else ():
+                if step.parsed.subject:
+                    yield from function(step.parsed.subject, step, file)
+
+        description: dict[str, Any] = {**_TEXTS[code], "proof": proof, "spares_new_tables": spares, "refuses": refuses}
+        return Rule(check=check, formats=frozenset({SNOWFLAKE.name}), severity=severity, **description)
+
+    return decorate
+
+
+def finding_about(step: Step, what: str, consequence: str, **rest: Any) -> Iterator[RuleFinding]:
+    name = step.parsed.subject.name if step.parsed.subject else None
+    yield RuleFinding(f"{what}{f' {name}' if name else ''}: {consequence}", step, **rest)
+
+
+def _is_new(subject: Subject, step: Step, file: File) -> bool:
+    """Return whether the object lives only as long as the session, or an earlier statement of the file creates it."""
+    before = (other.parsed.subject for other in file.steps[: file.steps.index(step)])
+    creates = (other for other in before if other and other.verb == "CREATE")
+    return subject.is_temporary or any(other.is_same_object(subject) for other in creates)
+
+
+def _after(step: Step, file: File) -> tuple[Step, ...]:
+    return file.steps[file.steps.index(step) + 1 :]
+
+
+@snowflake_rule("SF101", Severity.ERROR, spares=True)
+def create_or_replace_table(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find CREATE OR REPLACE TABLE."""
+    is_table = step.parsed.operation == "replace_table" and subject.kind not in _REPLACED_TABLES
+    if is_table and not subject.is_temporary:
+        transient = " TRANSIENT" if "TRANSIENT" in subject.modifiers else ""
+        yield RuleFinding(f"CREATE OR REPLACE{transient} TABLE", step)
+
+
+@snowflake_rule("SF102", spares=True)
+def replace_without_copy_grants(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find CREATE OR REPLACE VIEW without COPY GRANTS."""
+    if step.parsed.operation == "replace_view" and not step.parsed.options.copy_grants:
+        yield RuleFinding("CREATE OR REPLACE VIEW without COPY GRANTS", step)
+
+
+# What is lost with an object that no UNDROP restores. https://docs.snowflake.com/en/sql-reference/sql/undrop
+LOST_STATE: Mapping[str, str] = {
+    "STREAM": "its offset is lost, and with it the changes that no consumer has read; there is no UNDROP",
+    "PIPE": "its load history of 14 days is lost, so that a new pipe may load files twice; there is no UNDROP",
+    "STAGE": "the files of an internal stage are deleted; there is no UNDROP",
+    "TASK": "its schedule, state and place in a task graph are lost; there is no UNDROP",
+    "SEQUENCE": "its next value is lost: a new one starts again, and returns numbers twice; there is no UNDROP",
+    "ALERT": "its schedule and state are lost; there is no UNDROP",
+    "FILE FORMAT": "stages, pipes and COPY statements that use it fail; there is no UNDROP",
+}
+# What is lost with a table of another kind that is replaced; other rules find its DROP.
+_REPLACED_TABLES: Mapping[str, str] = {
+    "EXTERNAL TABLE": "its registered files and its grants are lost; there is no UNDROP",
+    "DYNAMIC TABLE": "its rows and grants are lost, all rows are computed again, and its streams are stale",
+}
+# Objects without much state. They are replaced if an earlier file creates them.
+_LIGHT = ("FILE FORMAT", "ALERT", "TASK")
+
+
+@snowflake_rule("SF105", Severity.ERROR)
+def drop_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find DROP of objects that no UNDROP restores."""
+    is_dropped = subject.verb == "DROP" and subject.kind in LOST_STATE
+    if is_dropped and not _is_new(subject, step, file):
+        yield from finding_about(step, f"DROP {subject.kind}", LOST_STATE[subject.kind])
+
+
+@snowflake_rule("SF106", Severity.ERROR)
+def replace_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find CREATE OR REPLACE of objects with state."""
+    lost = LOST_STATE.get(subject.kind) or _REPLACED_TABLES.get(subject.kind)
+    if not subject.replaces or lost is None or _is_new(subject, step, file):
+        return
+    # An external stage has no files, and a task begins suspended, which SF131 finds.
+    is_light = subject.kind in _LIGHT or (subject.kind == "STAGE" and subject.setting("URL") is not None)
+    if not is_light or (subject.kind != "TASK" and file.tables.made(step)):
+        yield from finding_about(step, f"CREATE OR REPLACE {subject.kind}", lost)
+
+
+# What is lost with an object that others depend on, and that no file of a table shows.
+_ACCESS: Mapping[str, str] = {
+    "ROLE": "its grants are lost, and every user who works with it loses access",
+    "DATABASE ROLE": "its grants are lost, and every role that it is granted to loses access",
+    "USER": "its grants, keys and settings are lost, and its sessions fail",
+    "SHARE": "every consumer loses access at once, and must create its database again",
+    "WAREHOUSE": "its running statements fail, and tasks and users that name it too",
+    "RESOURCE MONITOR": "its limit no longer stops any warehouse",
+    "INTEGRATION": "stages, pipes, tasks and functions that use it fail, and the trust with the other side is made again",
+    "EXTERNAL ACCESS INTEGRATION": "functions and procedures that use it fail",
+    "EXTERNAL VOLUME": "Iceberg tables that use it fail; UNDROP EXTERNAL VOLUME restores it within its retention",
+    "NETWORK POLICY": "which addresses may connect changes",
+    "NETWORK RULE": "network policies and integrations that use it change",
+    "SECRET": "functions, integrations and repositories that use it fail",
+    "TAG": "its values on all objects are lost, and masking by this tag ends; UNDROP TAG restores it within 24 hours",
+    "CONNECTION": "clients that use it fail",
+    "FAILOVER GROUP": "its replicas are no longer refreshed",
+    "REPLICATION GROUP": "its replicas are no longer refreshed",
+}
+_POLICY = "it is refused while a table, column or account uses the policy; else its rules and grants are lost"
+
+
+@snowflake_rule("SF107", Severity.ERROR)
+def drop_or_replace_access(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find DROP and CREATE OR REPLACE of roles, users, shares, warehouses, integrations, policies, tags and the like."""
+    general = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
+    consequence = _ACCESS.get(subject.kind) or _ACCESS.get(general, _POLICY if general.endswith("POLICY") else "")
+    is_gone = subject.verb == "DROP" or subject.replaces
+    if is_gone and consequence and not _is_new(subject, step, file):
+        yield from finding_about(
+            step, f"{'CREATE OR REPLACE' if subject.replaces else 'DROP'} {subject.kind}", consequence
+        )
+
+
+@snowflake_rule("SF108", Severity.ERROR)
+def drop_or_replace_namespace(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find DROP and CREATE OR REPLACE of schemas and databases. RESTRICT is only about foreign keys."""
+    is_dropped = subject.verb == "DROP"
+    if subject.kind not in ("SCHEMA", "DATABASE") or not (is_dropped or subject.replaces):
+        return
+    if not _is_new(subject, step, file):
+        what = f"{'DROP' if is_dropped else 'CREATE OR REPLACE'} {subject.kind}"
+        lost = "all its tables, views, streams, pipes, stages, tasks and grants are dropped with it"
+        back = f"UNDROP {subject.kind} restores it within its retention, after the new one is renamed or dropped"
+        yield from finding_about(step, what, f"{lost}; {back}")
+
+
+@snowflake_rule("SF109")
+def swap_tables(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ALTER … SWAP WITH."""
+    if step.parsed.swaps:
+        consequence = (
+            "readers get the other rows at once; grants, streams, policies and tags go with the rows, not the name"
+        )
+        yield from finding_about(step, "SWAP of", consequence)
+
+
+_PROTECTION = (
+    *(("UNSET", kind, "POLICY") for kind in (
+        "MASKING", "PROJECTION", "AGGREGATION", "JOIN", "PRIVACY", "PASSWORD", "SESSION", "AUTHENTICATION", "NETWORK",
+    )),
+    ("UNSET", "NETWORK_POLICY"), ("DROP", "ROW", "ACCESS", "POLICY"), ("DROP", "ALL", "ROW", "ACCESS", "POLICIES"),
+)  # fmt: skip
+
+
+_HIDES = ("MASKING POLICY", "ROW ACCESS POLICY")
+# `SET BODY -> val` has the words SET, BODY, -, > and val.
+_ONE_WORD = 5
+
+
+@snowflake_rule("SF110", Severity.ERROR)
+def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find policies that are detached, unless the same statement attaches another one, and policies that hide nothing."""
+    if subject.verb == "ALTER" and subject.kind in _HIDES and subject.words[:2] == ("SET", "BODY"):
+        if (
+            re.fullmatch(r"[A-Z_]\w*", subject.words[-1])
+            and len(subject.words) == _ONE_WORD
+            and subject.words[-1] != "NULL"
+        ):
+            yield from finding_about(step, f"{subject.kind}", f"the body {subject.words[-1]} hides nothing")
+        return
+    for words in _PROTECTION if subject.verb == "ALTER" else ():
+        is_exchanged = words[-1] == "POLICY" and (subject.has("ADD", *words[1:]) or subject.has("SET", *words[1:]))
+        if subject.has(*words) and not is_exchanged:
+            consequence = "values or rows that it hides are visible to every role with SELECT"
+            if words[-1] == "NETWORK_POLICY" or words[1] in ("PASSWORD", "SESSION", "AUTHENTICATION", "NETWORK"):
+                consequence = "its limit on who may connect no longer holds"
+            yield from finding_about(step, f"{' '.join(words)} on {subject.kind}", consequence)
+
+
+_RETENTION = "DATA_RETENTION_TIME_IN_DAYS"
+
+
+@snowflake_rule("SF111", Severity.ERROR, spares=True)
+def time_travel_reduced(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find a retention of 0, and one lower than earlier statements declare."""
+    days, before = subject.setting(_RETENTION), _before(step, file, _RETENTION)
+    if subject.has("UNSET", _RETENTION):
+        days = "1"  # The default of an account.
+    if not (days or "").isdigit() or not {"TRANSIENT", "TEMPORARY", "TEMP"}.isdisjoint(subject.modifiers):
+        return
+    if days == "0" or (subject.verb == "ALTER" and before and before.isdigit() and int(days or 0) < int(before)):
+        lost = "older states can no longer be queried, cloned or restored by UNDROP" + (
+            "" if days == "0" else " as long"
+        )
+        yield from finding_about(step, f"{_RETENTION} = {days}" + (f" after {before}, of" if before else " of"), lost)
+
+
+def _before(step: Step, file: File, key: str) -> str | None:
+    known = file.known(step) if step.target else None
+    return (known.properties or {}).get(key) if known else None
+
+
+@snowflake_rule("SF112", Severity.ERROR, spares=True)
+def change_tracking_off(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find CHANGE_TRACKING = FALSE of an existing table or view, and MAX_DATA_EXTENSION_TIME_IN_DAYS = 0."""
+    is_off = subject.setting("CHANGE_TRACKING") == "FALSE" or subject.has("UNSET", "CHANGE_TRACKING")
+    if subject.verb == "ALTER" and is_off:
+        yield from finding_about(
+            step, "CHANGE_TRACKING = FALSE of", "its streams become stale, and dynamic tables on it fail"
+        )
+    elif subject.verb == "ALTER" and subject.setting("MAX_DATA_EXTENSION_TIME_IN_DAYS") == "0":
+        stale = "its streams become stale as soon as they are not read within its retention"
+        yield from finding_about(step, "MAX_DATA_EXTENSION_TIME_IN_DAYS = 0 of", stale)
+
+
+# Words in names of tables and schemas whose rows can be loaded again.
+_FLEETING = re.compile(
+    r"(?i)(?:^|_)(?:te?mp|stage?|stg|staging|landing|raw|scratch|work|wrk|cache|transient|swap|load)(?:_|$)"
+)
+
+
+@snowflake_rule("SF113")
+def no_fail_safe(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find transient tables, schemas and databases, unless the name or the file says that the rows are temporary."""
+    around = _transient_around(subject, step, file)
+    is_new = subject.verb == "CREATE" and not subject.replaces  # SF101 and SF108 find CREATE OR REPLACE.
+    if not is_new or subject.name is None or not ("TRANSIENT" in subject.modifiers or around):
+        return
+    days = subject.setting(_RETENTION) or ""
+    is_long = days.isdigit() and int(days) > 1
+    is_fleeting = any(map(_FLEETING.search, subject.name.parts))
+    if (is_long or not is_fleeting) and not _is_dropped_later(subject, step, file):
+        what = subject.kind if around else f"TRANSIENT {subject.kind}"
+        refused = f"; Snowflake refuses a retention of {days} days" if is_long else ""
+        yield from finding_about(step, what, f"{around}no fail-safe, and at most one day of time travel{refused}")
+
+
+def _transient_around(subject: Subject, step: Step, file: File) -> str:
+    """Return the words for a new table in a schema or database that is declared transient; else an empty text."""
+    if subject.kind != "TABLE" or subject.name is None or subject.is_temporary or "TRANSIENT" in subject.modifiers:
+        return ""
+    around = dict(zip(("SCHEMA", "DATABASE"), reversed(subject.name.key[:-1]), strict=False))
+    for made in file.tables.objects(step, "transient") if around and subject.verb == "CREATE" else ():
+        if "TRANSIENT" in made.modifiers and made.name and made.name.key[-1] == around.get(made.kind):
+            return f"it is transient, as the {made.kind.lower()} {made.name} is: "
+    return ""
+
+
+def _is_dropped_later(subject: Subject, step: Step, file: File) -> bool:
+    later = (other.parsed.subject for other in _after(step, file))
+    return any(other.verb == "DROP" and other.is_same_object(subject) for other in later if other)
+
+
+@snowflake_rule("SF114")
+def temporary_table(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find temporary tables that no later statement of the file names, or that have the name of a declared table."""
+    if subject.verb != "CREATE" or subject.kind != "TABLE" or not subject.is_temporary or not step.target:
+        return
+    made = file.tables.made(step)
+    if made and not made.is_temporary:
+        hides = "it hides the permanent table of this name: later statements of the file change only the temporary one"
+        yield from finding_about(step, "TEMPORARY TABLE", hides)
+    elif not any(_may_use(other, step.target.key) for other in _after(step, file)):
+        yield from finding_about(
+            step, "TEMPORARY TABLE", "it is gone when the session of this file ends, with its rows"
+        )
+
+
+def _may_use(step: Step, key: tuple[str, ...]) -> bool:
+    names = (*step.parsed.targets, *(step.parsed.sources or ()))
+    return step.parsed.sources is None or any(name.key[-1] == key[-1] for name in names)
+
+
+@snowflake_rule("SF115", spares=True)
+def clustering_changed(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find CLUSTER BY, DROP CLUSTERING KEY and RECLUSTER of an existing table; RECLUSTER after CLUSTER BY adds nothing."""
+    fields = next((part for part in step.parsed.parts if isinstance(part, Fields)), None)
+    if subject.verb != "ALTER":
+        return
+    if subject.has("RECLUSTER") and not subject.has("SUSPEND"):
+        same = (
+            other for other in file.before(step) if other.target and step.target and other.target.key == step.target.key
+        )
+        if any("cluster_by" in other.operations for other in same):
+            return
+        yield from finding_about(
+            step, "RECLUSTER of", "it rewrites micro-partitions, which costs credits in the background"
+        )
+    elif fields and fields.operation == "cluster_by":
+        cost = "automatic clustering rewrites the table in the background, which costs credits until it is clustered"
+        lost = "the table is no longer clustered, and queries that prune by the key scan more"
+        yield from finding_about(
+            step, "CLUSTER BY of" if fields.fields else "DROP CLUSTERING KEY of", cost if fields.fields else lost
+        )
+
+
+@snowflake_rule("SF116", Severity.ERROR, spares=True)
+def add_required_column(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ADD COLUMN … NOT NULL without a default."""
+    for part in of(step, "add_column"):
+        if isinstance(part, ColumnClause) and not part.nullable and part.default is None:
+            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL without DEFAULT", step, part.place)
+
+
+_CONSTANT = re.compile(
+    r"(?is)[-+]?[\d.]+(?:e[-+]?\d+)?|'(?:[^']|'')*'|true|false|null|(?:date|timestamp)\s*'[^']*'|'[^']*'::\w+"
+)
+
+
+@snowflake_rule("SF117", Severity.ERROR, spares=True)
+def default_refused(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find defaults that Snowflake refuses for the columns of an existing table."""
+    if "add_column" in step.operations and (subject.has("AUTOINCREMENT") or subject.has("IDENTITY")):
+        yield RuleFinding("ADD COLUMN with AUTOINCREMENT, whose values are not constant", step)
+    for part in step.parsed.parts:
+        default = part.default if isinstance(part, (ColumnClause, AlterColumn)) else None
+        if default is None or not isinstance(part, (ColumnClause, AlterColumn)):
+            continue
+        column = ".".join(part.path)
+        if part.operation == "add_column" and not _CONSTANT.fullmatch(default.strip()):
+            yield RuleFinding(f"ADD COLUMN {column} DEFAULT {default}, which is not constant", step, part.place)
+        elif part.operation == "alter_column_default" and not default.upper().endswith("NEXTVAL"):
+            yield RuleFinding(f"ALTER COLUMN {column} SET DEFAULT {default}, which is no sequence", step, part.place)
+
+
+@snowflake_rule("SF118", spares=True)
+def set_not_null(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find SET NOT NULL of columns that may hold NULL."""
+    for part in of(step, "alter_column_nullability"):
+        if isinstance(part, AlterColumn) and part.nullable is False:
+            known = file.known(step)
+            column = known.column(part.key) if known else None
+            if not (column and column.required):
+                yield RuleFinding(
+                    f"SET NOT NULL of {'.'.join(part.path)}, where a row with NULL fails it", step, part.place
+                )
+
+
+class _Type(NamedTuple):
+    name: str
+    parameters: tuple[int, ...]
+
+
+@snowflake_rule("SF119", Severity.ERROR)
+def type_change_refused(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find new types of declared columns that Snowflake refuses."""
+    for part, old, new in _retyped(step, file):
+        why = _refused(old, new)
+        if why:
+            yield RuleFinding(f"{'.'.join(part.path)} from {_spelled(old)} to {_spelled(new)}: {why}", step, part.place)
+
+
+@snowflake_rule("SF120")
+def fewer_digits(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find declared numbers that get fewer digits."""
+    for part, old, new in _retyped(step, file):
+        if not _refused(old, new) and old.name == "NUMBER" and new.parameters < old.parameters:
+            change = f"{'.'.join(part.path)} from {_spelled(old)} to {_spelled(new)}"
+            yield RuleFinding(f"{change}: a longer number fails it, and time travel before it fails", step, part.place)
+
+
+def _retyped(step: Step, file: File) -> Iterator[tuple[AlterColumn, _Type, _Type]]:
+    """Yield the clauses that change the type of a declared column, with the old and the new type."""
+    for part in of(step, "alter_column_type"):
+        known = file.known(step)
+        column = known.column(part.key) if known and isinstance(part, AlterColumn) else None
+        if isinstance(part, AlterColumn) and column:
+            old, new = _type(column.text), _type(part.type)
+            if old and new:
+                yield part, old, new
+
+
+def _type(text: str | None) -> _Type | None:
+    """Return a type of Snowflake; None where it is not supported, or a parameter of the account decides its meaning."""
+    try:
+        spellings = types_of(text or "", SNOWFLAKE.name)
+    except UnsupportedClause:
+        return None
+    name, _, rest = spellings[0].partition("(")
+    numbers = rest.rstrip(")").split(",") if rest else []
+    if len(spellings) > 2 or not all(number.strip().isdigit() for number in numbers):
+        return None
+    return _Type(name, tuple(map(int, numbers)))
+
+
+def _refused(old: _Type, new: _Type) -> str:
+    """Return why Snowflake refuses a new type. https://docs.snowflake.com/en/sql-reference/sql/alter-table-column"""
+    if old.name != new.name:
+        return (
+            "" if {old.name, new.name} <= {"TEXT", "VARCHAR"} else "Snowflake does not change a type into another one"
+        )
+    if old.name in ("VARCHAR", "BINARY") and new.parameters and new.parameters < (old.parameters or (10**9,)):
+        return "Snowflake does not shorten a column"
+    if old.name == "NUMBER" and old.parameters[1:] != new.parameters[1:]:
+        return "Snowflake does not change the scale of a number"
+    return ""
+
+
+def _spelled(type_: _Type) -> str:
+    return f"{type_.name}({', '.join(map(str, type_.parameters))})" if type_.parameters else type_.name
+
+
+@snowflake_rule("SF121", Severity.ERROR)
+def secure_view_lost(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find secure views that are replaced by others, and UNSET SECURE."""
+    made = file.tables.made(step) if subject.replaces and subject.kind.endswith("VIEW") else None
+    if made and "SECURE" in made.modifiers and "SECURE" not in subject.modifiers:
+        yield from finding_about(step, f"CREATE OR REPLACE {subject.kind} without SECURE", "it was a secure view")
+    elif subject.kind.endswith("VIEW") and subject.has("UNSET", "SECURE"):
+        yield from finding_about(
+            step, f"UNSET SECURE of {subject.kind}", "its definition and hidden rows can be inferred"
+        )
+
+
+def _copies(subject: Subject) -> bool:
+    return subject.verb == "COPY" and subject.has("INTO")
+
+
+@snowflake_rule("SF122")
+def copy_loads_again(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find COPY INTO with FORCE = TRUE."""
+    if _copies(subject) and subject.setting("FORCE") == "TRUE":
+        yield RuleFinding(
+            "COPY INTO … FORCE = TRUE: files that are loaded already are loaded again, and rows double", step
+        )
+
+
+@snowflake_rule("SF123", Severity.ERROR)
+def copy_deletes_files(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find COPY INTO with PURGE = TRUE, and REMOVE."""
+    if _copies(subject) and subject.setting("PURGE") == "TRUE":
+        yield RuleFinding("COPY INTO … PURGE = TRUE: the files are deleted from the stage after the load", step)
+    elif subject.verb in ("REMOVE", "RM"):
+        yield RuleFinding(f"{subject.verb}: the files are deleted from the stage", step)
+
+
+@snowflake_rule("SF124")
+def copy_skips_rows(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find COPY INTO that loads a file in part, or shortens values."""
+    on_error = subject.setting("ON_ERROR") or ""
+    if _copies(subject) and on_error.startswith(("CONTINUE", "SKIP_FILE")):
+        yield RuleFinding(
+            f"COPY INTO … ON_ERROR = {on_error}: rows with errors are missing, and the statement succeeds", step
+        )
+    elif _copies(subject) and "TRUE" in (subject.setting("TRUNCATECOLUMNS"),):
+        yield RuleFinding("COPY INTO … TRUNCATECOLUMNS = TRUE: longer strings are cut without an error", step)
+
+
+def is_described(subject: Subject) -> bool:
+    """Return whether ALTER changes only the comment, the tags or the name."""
+    is_comment = subject.words[:2] in (("SET", "COMMENT"), ("SET", "TAG"), ("UNSET", "COMMENT"), ("UNSET", "TAG"))
+    return is_comment or subject.words[:1] == ("RENAME",)
+
+
+@snowflake_rule("SF128")
+def account_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find changes of the account, users, integrations, shares and network policies."""
+    kind = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
+    is_altered = subject.verb == "ALTER" and kind in (
+        "ACCOUNT",
+        "USER",
+        "NETWORK POLICY",
+        "NETWORK RULE",
+        "INTEGRATION",
+        "SHARE",
+    )
+    is_created = (
+        subject.verb == "CREATE" and kind in ("USER", "NETWORK POLICY", "SHARE", "INTEGRATION") and not subject.replaces
+    )
+    is_unset = any(subject.has(*words) for words in _PROTECTION) or subject.setting(_RETENTION) == "0"
+    if (is_altered or is_created) and not is_unset and not is_described(subject):
+        yield from finding_about(
+            step, f"{subject.verb} {subject.kind}", "it acts on the whole account, beyond this catalog"
+        )
+
+
+@snowflake_rule("SF130")
+def runs_at_once(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find EXECUTE TASK, EXECUTE ALERT and ALTER PIPE … REFRESH."""
+    if subject.verb == "EXECUTE" and subject.kind in ("TASK", "ALERT"):
+        yield from finding_about(
+            step, f"EXECUTE {subject.kind}", "it runs after this statement, and its errors are not reported here"
+        )
+    elif subject.verb == "ALTER" and subject.kind == "PIPE" and subject.has("REFRESH"):
+        yield from finding_about(
+            step, "ALTER PIPE … REFRESH", "it queues all files that were staged in the last 7 days and not loaded"
+        )
+
+
+@snowflake_rule("SF131")
+def stays_stopped(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find tasks, pipes, alerts and dynamic tables that a file stops and does not start again."""
+    paused = subject.verb == "ALTER" and subject.kind == "PIPE" and subject.setting("PIPE_EXECUTION_PAUSED") == "TRUE"
+    suspended = subject.verb == "ALTER" and subject.kind in _STARTED and subject.words[:1] == ("SUSPEND",)
+    replaced = subject.replaces and subject.kind in ("TASK", "ALERT") and file.tables.made(step) is not None
+    if not (paused or suspended or replaced) or _is_started_later(subject, step, file):
+        return
+    what = (
+        f"CREATE OR REPLACE {subject.kind}"
+        if replaced
+        else f"ALTER {subject.kind} … {'PAUSED' if paused else 'SUSPEND'}"
+    )
+    yield from finding_about(
+        step, what, "it does not run until it is resumed, and no later statement of the file does that"
+    )
+
+
+_STARTED = ("TASK", "ALERT", "DYNAMIC TABLE")
+
+
+def _is_started_later(subject: Subject, step: Step, file: File) -> bool:
+    later = (other.parsed.subject for other in _after(step, file))
+    same = (other for other in later if other and other.is_same_object(subject))
+    return any(
+        other.words[:1] == ("RESUME",) or other.setting("PIPE_EXECUTION_PAUSED") == "FALSE" or other.verb == "DROP"
+        for other in same
+    ) or any("SYSTEM$TASK_DEPENDENTS_ENABLE" in other.statement.text.upper() for other in file.steps)
+
+
+@snowflake_rule("SF132", Severity.ERROR, refuses=True)
+def drop_clustering_column(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find dropped columns of the clustering key."""
+    known = file.known(step) if "drop_column" in step.operations else None
+    for part in of(step, "drop_column"):
+        if known and isinstance(part, DropColumn) and part.key[-1] in known.clustering:
+            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: the clustering key uses it", step, part.place)
+
+
+@snowflake_rule("SF133")
+def tag_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find UNSET TAG."""
+    if subject.verb == "ALTER" and subject.has("UNSET", "TAG"):
+        yield from finding_about(step, f"UNSET TAG on {subject.kind}", "a masking policy of the tag no longer applies")
+
+
+# Settings of a session that change the result of later statements.
+_SETTINGS = {
+    ("AUTOCOMMIT", "FALSE"): "statements on rows are undone if nothing commits them",
+    ("ERROR_ON_NONDETERMINISTIC_MERGE", "FALSE"): "MERGE picks any of several matching rows without an error",
+    ("ERROR_ON_NONDETERMINISTIC_UPDATE", "FALSE"): "UPDATE picks any of several matching rows without an error",
+    (
+        "QUOTED_IDENTIFIERS_IGNORE_CASE",
+        "TRUE",
+    ): "quoted names are created in capitals, and names in other case are not found",
+}
+
+
+@snowflake_rule("SF134")
+def setting_of_session(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find settings of the session that change what later statements do."""
+    for (key, value), consequence in _SETTINGS.items() if subject.kind == "SESSION" else ():
+        if subject.setting(key) == value:
+            yield RuleFinding(f"ALTER SESSION SET {key} = {value}: {consequence}", step)
+
+
+@snowflake_rule("SF135")
+def clone_of_the_past(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find CLONE at a point in time."""
+    if subject.verb == "CREATE" and subject.has("CLONE") and (subject.has("AT", "(") or subject.has("BEFORE", "(")):
+        yield from finding_about(
+            step, "CLONE of a past state, for", "it fails where the state is older than the retention"
+        )
+
+
+@snowflake_rule("SF137")
+def rename_namespace(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ALTER SCHEMA and ALTER DATABASE … RENAME TO."""
+    if subject.verb == "ALTER" and subject.kind in ("SCHEMA", "DATABASE") and subject.has("RENAME", "TO"):
+        broken = "views, tasks, pipes and jobs that write the old name fail, for every object inside"
+        yield from finding_about(step, f"ALTER {subject.kind} … RENAME", broken)
+
+
+@snowflake_rule("SF138")
+def stage_location(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ALTER STAGE … SET URL."""
+    if subject.verb == "ALTER" and subject.kind == "STAGE" and subject.setting("URL") is not None:
+        yield from finding_about(
+            step, "SET URL of the stage", "loads from it read other files, whether these were loaded or not"
+        )
+
+
+@snowflake_rule("SF139", spares=True)
+def background_service(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ADD SEARCH OPTIMIZATION."""
+    if subject.verb == "ALTER" and subject.has("ADD", "SEARCH", "OPTIMIZATION"):
+        yield from finding_about(
+            step, "ADD SEARCH OPTIMIZATION of", "its structures are built and kept in the background, for credits"
+        )
+
+
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+# Words that are names only in quotes. https://docs.snowflake.com/en/sql-reference/reserved-keywords
+_RESERVED = frozenset(
+    {
+        "ALL", "ALTER", "AND", "ANY", "AS", "BETWEEN", "BY", "CASE", "CAST", "CHECK", "COLUMN", "CONNECT", "CONSTRAINT", "CREATE",
+        "CROSS", "CURRENT", "CURRENT_DATE", "CURRENT_TIME", "CURRENT_TIMESTAMP", "CURRENT_USER", "DELETE", "DISTINCT", "DROP",
+        "ELSE", "EXISTS", "FALSE", "FOLLOWING", "FOR", "FROM", "FULL", "GRANT", "GROUP", "HAVING", "ILIKE", "IN", "INCREMENT",
+        "INNER", "INSERT", "INTERSECT", "INTO", "IS", "JOIN", "LATERAL", "LEFT", "LIKE", "LOCALTIME", "LOCALTIMESTAMP", "MINUS",
+        "NATURAL", "NOT", "NULL", "OF", "ON", "OR", "ORDER", "QUALIFY", "REGEXP", "REVOKE", "RIGHT", "RLIKE", "ROW", "ROWS",
+        "SAMPLE", "SCHEMA", "SELECT", "SET", "SOME", "START", "TABLE", "TABLESAMPLE", "THEN", "TO", "TRIGGER", "TRUE", "TRY_CAST",
+        "UNION", "UNIQUE", "UPDATE", "USING", "VALUES", "VIEW", "WHEN", "WHENEVER", "WHERE", "WITH",
+    }
+)  # fmt: skip
+
+
+@snowflake_rule("SF136")
+def case_sensitive_name(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find new tables, views and columns with a quoted name in lower or mixed case. Iceberg's other engines need such names."""
+    names = [subject.name] if subject.verb == "CREATE" and subject.kind in ("TABLE", "VIEW") and subject.name else []
+    for name in names if not subject.replaces else ():
+        if _needs_quotes(name.parts[-1], name.key[-1]):
+            yield RuleFinding(f'the name "{name.parts[-1]}" is found only in quotes, in this case', step)
+    known = file.known(step) if "add_column" in step.operations else None
+    if "ICEBERG TABLE" in subject.kind or (known and any(key != key.upper() for key in known.columns or ())):
+        return
+    for part in of(step, "add_column"):
+        if isinstance(part, ColumnClause) and part.key and _needs_quotes(part.path[-1], part.key[-1]):
+            yield RuleFinding(f'the column "{part.path[-1]}" is found only in quotes, in this case', step, part.place)
+
+
+def _needs_quotes(text: str, key: str) -> bool:
+    """Return whether a name was quoted only for its case."""
+    return bool(_PLAIN.fullmatch(text)) and text == key != key.upper() and text.upper() not in _RESERVED
+
+
+RULES: tuple[Rule, ...] = (
+    create_or_replace_table, replace_without_copy_grants, drop_object_with_state, replace_object_with_state,
+    drop_or_replace_access, drop_or_replace_namespace, swap_tables, protection_removed, time_travel_reduced, change_tracking_off,
+    no_fail_safe, temporary_table, clustering_changed, add_required_column, default_refused, set_not_null,
+    type_change_refused, fewer_digits, secure_view_lost, copy_loads_again, copy_deletes_files, copy_skips_rows,
+    account_changed, runs_at_once, stays_stopped,
+    tag_removed, drop_clustering_column, setting_of_session, clone_of_the_past, case_sensitive_name,
+    rename_namespace, stage_location, background_service,
+)  # fmt: skip

@@ -1,0 +1,538 @@
+"""TY: changes that the engine refuses, as far as the statement and the ones before it show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+
+from glacierbase.capabilities.review.rule import (
+    CREATES,
+    File,
+    Proof,
+    Rule,
+    RuleFinding,
+    Step,
+    file_rule,
+    of,
+    statement_rule,
+)
+from glacierbase.capabilities.review.rules import texts
+from glacierbase.declared.known import KnownColumn, KnownTable, Path, altered, created, known_type
+from glacierbase.model.finding import Severity
+from glacierbase.model.text import counted
+from glacierbase.sql.column_types import fields_of
+from glacierbase.sql.cursor import UnsupportedClause
+from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.statement import (
+    AlterColumn,
+    ColumnClause,
+    Constraint,
+    DropColumn,
+    Fields,
+    Part,
+    PartitionClause,
+    Property,
+    RenameColumn,
+    WriteOrder,
+)
+
+_TEXTS = texts("types")
+# The types to which another type can be promoted; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
+_PROMOTED = re.compile(r"bigint|long|double|(?:decimal|dec|numeric)\b.*|timestamp(?:_ntz|_ltz)?")
+_NESTED = re.compile(r"(?:struct|map|array)\s*<")
+_DECIMAL = re.compile(r"decimal\((\d{1,9}),(\d{1,9})\)")
+_INTEGERS = ("tinyint", "smallint", "int")
+_TYPE = re.compile(r"(?is)\s*(\w+)\s*(?:\(([^)]*)\))?\s*(.*)")
+_SIMPLE = frozenset(
+    {
+        "boolean", "tinyint", "byte", "smallint", "short", "int", "integer", "bigint", "long", "float", "real", "double",
+        "date", "timestamp", "timestamp_ntz", "timestamp_ltz", "string", "binary", "void", "variant", "interval",
+    }
+)  # fmt: skip
+_DECIMALS, _CHARS = ("decimal", "dec", "numeric"), ("char", "character", "varchar")
+_OTHERS = ("time", "geometry", "geography", "array", "map", "struct")
+# What Spark has instead of the types of other engines.
+_INSTEAD = {
+    **dict.fromkeys(("text", "varchar2", "nvarchar", "nvarchar2", "nchar", "clob"), "string"),
+    **dict.fromkeys(("uuid", "json", "jsonb", "xml", "enum"), "string"),
+    **dict.fromkeys(("number", "money"), "decimal(p,s)"), **dict.fromkeys(("datetime", "datetime2", "timestamptz"), "timestamp"),
+    **dict.fromkeys(("int8", "serial", "bigserial", "unsigned", "int64", "uint64"), "bigint"),
+    **dict.fromkeys(("int2", "int4", "int16", "int32", "mediumint"), "int"),
+    **dict.fromkeys(("blob", "bytea", "varbinary", "bytes"), "binary"), **dict.fromkeys(("float8", "float64"), "double"),
+    "float4": "float", "bool": "boolean", "bit": "boolean", "timestampntz": "timestamp_ntz", "object": "variant",
+}  # fmt: skip
+_MOST_DIGITS = 38
+_NEEDS_VERSION_3 = re.compile(r"(?i)\b(variant|void)\b")
+# Columns of Iceberg's metadata in each table. https://iceberg.apache.org/spec/#reserved-field-ids
+_RESERVED = {
+    "iceberg": ("_file", "_pos", "_deleted", "_spec_id", "_partition", "_row_id", "_last_updated_sequence_number"),
+    "hudi": (
+        "_hoodie_commit_time", "_hoodie_commit_seqno", "_hoodie_record_key", "_hoodie_partition_path",
+        "_hoodie_file_name", "_hoodie_is_deleted",
+    ),
+    "delta": ("_change_type", "_commit_version", "_commit_timestamp"),
+}  # fmt: skip
+_IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+(?:\(\s*)?IF\s+NOT\s+EXISTS\b")
+
+
+@statement_rule(
+    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY101"]
+)
+def forbidden_promotion(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find types that no other type can be promoted to."""
+    for part in _retyped(step):
+        text = (part.type or "").strip().lower()
+        if text and not _PROMOTED.fullmatch(text) and not _NESTED.match(text):
+            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
+
+
+@statement_rule(
+    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY102"]
+)
+def promotion_from_another_type(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find types to which this column cannot be promoted, although columns of other types can."""
+    for part in _retyped(step):
+        known, text = file.known(step), (part.type or "").strip().lower()
+        column, new = known and known.column(part.key), known_type(part.type)
+        if column and column.type and new and _PROMOTED.fullmatch(text) and not _is_promoted(column.type, new):
+            change = f"from {column.type} to {new}"
+            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}, {change}", step, part.place)
+
+
+def _is_promoted(old: str, new: str) -> bool:
+    """Return whether Iceberg changes one type into the other. https://iceberg.apache.org/spec/#schema-evolution"""
+    if old == new or (old in _INTEGERS and new == "bigint") or (old, new) == ("float", "double"):
+        return True
+    before, after = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
+    return bool(before and after and before[2] == after[2] and int(before[1]) <= int(after[1]))
+
+
+@statement_rule(
+    "add_column", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY103"]
+)
+def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ADD COLUMN … NOT NULL."""
+    for part in of(step, "add_column"):
+        if isinstance(part, ColumnClause) and not part.nullable:
+            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
+
+
+@statement_rule(
+    "add_column",
+    formats=("iceberg", "delta"),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY104"],
+)
+def default_of_new_column(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find ADD COLUMN … DEFAULT."""
+    for part in of(step, "add_column"):
+        if isinstance(part, ColumnClause) and part.default is not None and part.nullable:
+            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} DEFAULT {part.default}", step, part.place)
+
+
+@statement_rule(
+    "alter_column_nullability",
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY105"],
+)
+def set_not_null(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find SET NOT NULL."""
+    for part in of(step, "alter_column_nullability"):
+        if isinstance(part, AlterColumn) and part.nullable is False:
+            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} SET NOT NULL", step, part.place)
+
+
+@statement_rule(
+    "set_identifier_fields",
+    "alter_column_nullability",
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY106"],
+)
+def identifier_field_may_be_null(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find identifier fields that the engine refuses, and identifier fields that lose NOT NULL."""
+    for part in step.parsed.parts:
+        known = file.known(step)
+        if isinstance(part, Fields) and part.operation == "set_identifier_fields":
+            for name in part.fields:
+                column = known and known.column(tuple(name.lower().split(".")))
+                if column and (why := _no_identifier(column)):
+                    yield RuleFinding(f"SET IDENTIFIER FIELDS {name}, which {why}", step, part.place)
+        elif isinstance(part, AlterColumn) and part.nullable and known and part.key in (known.identifiers or ()):
+            yield RuleFinding(
+                f"ALTER COLUMN {'.'.join(part.path)} DROP NOT NULL of an identifier field", step, part.place
+            )
+
+
+def _no_identifier(column: KnownColumn) -> str | None:
+    if not column.required:
+        return "may be null"
+    kind = column.type or ""
+    return f"is of type {kind}" if kind in ("float", "double") or "<" in kind else None
+
+
+# A number without a scale is a whole number in all engines: NUMBER(38, 0), DECIMAL(10, 0). Few digits are meant to be whole.
+_WHOLE = re.compile(r"(?i)(?:number|numeric|decimal|dec)\s*(?:\(\s*(?:[6-9]|\d{2})\s*\))?")
+_MONEY = frozenset(
+    {
+        "price", "prices", "amount", "amt", "cost", "costs", "fee", "fees", "revenue", "salary", "wage", "tax", "vat", "discount",
+        "rate", "ratio", "percent", "percentage", "pct", "margin", "balance", "commission", "turnover", "payment", "refund",
+    }
+)  # fmt: skip
+# Words after such a one that leave its meaning, and words that say that the number is whole.
+_AFTER_MONEY = frozenset({"net", "gross", "total", "eur", "usd", "gbp", "chf", "local", "base"})
+_UNITS = re.compile(
+    r"(?i)\b(?:cents?|pence|minor|micros?|whole|units?|integer|basis)\b|_(?:cents?|pence|minor|micros?|bps)\b"
+)
+
+
+@statement_rule("add_column", *CREATES, severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["TY120"])
+def amount_without_scale(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find new columns whose name says that they hold money or a rate, and whose type has no scale."""
+    for part in step.parsed.parts:
+        if isinstance(part, ColumnClause) and _WHOLE.fullmatch((part.type or "").strip()) and _is_money(part):
+            whole = "(10, 0)" if step.parsed.subject is None else "(38, 0)"
+            given = (part.type or "").strip()
+            means = given.replace(")", ", 0)") if "(" in given else f"{given}{whole}"
+            yield RuleFinding(
+                f"{'.'.join(part.path)} {given} means {means}: digits after the point are rounded", step, part.place
+            )
+
+
+def _is_money(part: ColumnClause) -> bool:
+    words = part.path[-1].lower().split("_")
+    while len(words) > 1 and words[-1] in _AFTER_MONEY:
+        words.pop()
+    return words[-1] in _MONEY and not _UNITS.search(f"{part.path[-1]} {part.comment or ''}")
+
+
+@statement_rule(
+    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY107"]
+)
+def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find new types of structs, maps and arrays."""
+    for part in _retyped(step):
+        if _NESTED.match((part.type or "").strip().lower()):
+            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
+
+
+@statement_rule(
+    "drop_column", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY108"]
+)
+def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find dropped columns that partitioning, write order or identifier fields use."""
+    for part in of(step, "drop_column"):
+        if isinstance(part, DropColumn) and (known := file.known(step)) and (use := known.use_of(part.key)):
+            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: {use}", step, part.place)
+
+
+@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY109"])
+def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
+    """Find ADD COLUMN IF NOT EXISTS in Spark's dialect."""
+    for step in file.steps if file.facts.engine == SPARK.name else ():
+        if _IF_NOT_EXISTS.match(step.statement.text):
+            yield RuleFinding("ADD COLUMN IF NOT EXISTS", step)
+
+
+@statement_rule(
+    "add_column",
+    "alter_column_type",
+    *CREATES,
+    formats=("iceberg", "delta"),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY110"],
+)
+def unknown_type(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find types that Spark does not have, or not in this form."""
+    for part in step.parsed.parts if file.facts.engine == SPARK.name else ():
+        if isinstance(part, ColumnClause | AlterColumn) and part.type and (refused := _refused(part.type)):
+            why, instead = refused
+            yield RuleFinding(f"{'.'.join(part.path)}: {why}", step, part.place, f"Write {instead}." if instead else "")
+
+
+def _refused(text: str) -> tuple[str, str] | None:
+    """Return why Spark refuses a type, and what to write instead; None where it has the type, or that is not known."""
+    match = _TYPE.fullmatch(text)
+    if not match:
+        return None
+    word, width, rest = match[1].lower(), match[2], match[3].strip()
+    if _NESTED.match(text.lower().lstrip()):
+        try:
+            inside = [_refused(field.type) for field in fields_of(text)]
+        except UnsupportedClause:
+            return None
+        return next(filter(None, inside), None)
+    if word not in (*_SIMPLE, *_DECIMALS, *_CHARS, *_OTHERS):
+        return f"Spark has no type {match[1]}", _INSTEAD.get(word, "")
+    if word in ("array", "map", "struct"):
+        return f"{match[1]} without the types inside", ""
+    if rest and word not in ("interval", *_OTHERS) and not rest.upper().startswith("COLLATE"):
+        return f"Spark has no type {text}", word
+    return _wrong_width(word, width)
+
+
+def _wrong_width(word: str, width: str | None) -> tuple[str, str] | None:
+    if word in _CHARS:
+        return None if width else (f"{word} needs a length", f"string, or {word}(n)")
+    if width is None:
+        return None
+    if word in _SIMPLE:
+        return f"{word} takes no length", word
+    numbers = [int(number) for number in re.findall("[0-9]{1,9}", width)]
+    if word in _DECIMALS and numbers and (numbers[0] > _MOST_DIGITS or numbers[0] < numbers[-1]):
+        return f"{word}({width}) is beyond {_MOST_DIGITS} digits, or has more decimals than digits", ""
+    return None
+
+
+@statement_rule(
+    "add_column",
+    *CREATES,
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY111"],
+)
+def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find types that tables of format versions 1 and 2 cannot have."""
+    known, key = file.known(step), "format-version"
+    declared = {part.key: part.value for part in step.parsed.parts if isinstance(part, Property)}
+    is_new = step.parsed.operation in ("create_table", "create_table_as")
+    if not is_new and (known is None or known.properties is None or known.columns is None):
+        return
+    before = "" if is_new or known is None or not known.properties else known.properties.get(key, "")
+    version = declared.get(key) or before or file.facts.defaults.get(key, "2")
+    for part in step.parsed.parts if version in ("1", "2") else ():
+        if isinstance(part, ColumnClause) and (word := _NEEDS_VERSION_3.search(part.type or "")):
+            yield RuleFinding(f"{'.'.join(part.path)}: {word[0]} in format version {version}", step, part.place)
+
+
+@statement_rule(
+    "add_constraint", "alter_column_default", "cluster_by", *CREATES,
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY112"],
+)  # fmt: skip
+def clause_that_tables_lack(step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find defaults, generated columns, constraints and clustering, which Spark refuses for Iceberg."""
+    for part in step.parsed.parts:
+        clause = ""
+        if isinstance(part, ColumnClause) and part.operation != "add_column":
+            clauses = {"DEFAULT": part.default, "GENERATED": part.generated, "PRIMARY KEY": part.primary_key or None}
+            clause = next((word for word, text in clauses.items() if text is not None), "")
+        elif isinstance(part, Constraint) and part.operation == "add_constraint":
+            clause = part.text.split("(")[0].strip()
+        elif part.operation == "cluster_by" or (isinstance(part, AlterColumn) and part.default is not None):
+            clause = "CLUSTER BY" if part.operation == "cluster_by" else "SET DEFAULT"
+        if clause:
+            yield RuleFinding(f"{clause} of a table of Iceberg", step, part.place)
+
+
+@statement_rule(
+    "add_column",
+    "rename_column",
+    *CREATES,
+    formats=tuple(_RESERVED),
+    severity=Severity.ERROR,
+    proof=Proof.RUN,
+    **_TEXTS["TY113"],
+)
+def reserved_column_name(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find columns with the name of a column of metadata."""
+    table_format, known = file.format_of(step), file.known(step)
+    if table_format == "delta":  # Only the feed of changes has these columns.
+        properties = {**((known and known.properties) or {}), **_declared_properties(step)}
+        if properties.get("delta.enableChangeDataFeed", "").lower() != "true":
+            return
+    for part in step.parsed.parts:
+        name = part.new if isinstance(part, RenameColumn) else ""
+        if isinstance(part, ColumnClause) and len(part.path) == 1:
+            name = part.path[0]
+        if name in _RESERVED[table_format]:
+            yield RuleFinding(f"{name} is a column of {table_format}'s metadata", step, part.place)
+
+
+def _declared_properties(step: Step) -> dict[str, str]:
+    return {part.key: part.value or "" for part in step.parsed.parts if isinstance(part, Property)}
+
+
+_OF_COLUMNS = (
+    "add_column", "drop_column", "rename_column", "alter_column_type", "alter_column_nullability", "alter_column_comment",
+    "alter_column_position", "alter_column_default", "set_write_order", "set_identifier_fields", "add_partition_field",
+    "replace_partition_field", "set_properties", "insert", "insert_overwrite", "update",
+)  # fmt: skip
+_OF_COLUMN = re.compile(r"write\.(?:metadata\.metrics|parquet\.bloom-filter-enabled)\.column\.(.+)")
+
+
+@statement_rule(
+    *_OF_COLUMNS,
+    *CREATES,
+    formats=("iceberg",),
+    severity=Severity.ERROR,
+    refuses=True,
+    proof=Proof.RUN,
+    **_TEXTS["TY114"],
+)
+def unknown_column(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find columns that the table does not have, where earlier statements declare all of its columns."""
+    for part, table in _with_table(step, file):
+        for path in _named(part, is_optional=step.parsed.options.if_exists):
+            if table.has(path) is False:
+                yield RuleFinding(f"there is no column {'.'.join(path)}", step, part.place, _columns_of(table))
+    before = file.known(step)
+    # Of `SET p.x = 1`, only the last part is known.
+    is_flat = before and all(column.fields == {} for column in (before.columns or {}).values())
+    is_clear = before and not before.is_dropped and (step.parsed.operation != "update" or is_flat)
+    for name in step.parsed.options.columns if is_clear else ():
+        if before and before.has(tuple(name.lower().split("."))) is False:
+            yield RuleFinding(f"there is no column {name}", step, fix=_columns_of(before))
+
+
+def _with_table(step: Step, file: File) -> Iterator[tuple[Part, KnownTable]]:
+    """Yield each clause with the table before it, as far as its columns are declared; of CREATE, the new table."""
+    parsed = step.parsed
+    if parsed.operation in CREATES:
+        table = created(parsed, None) if any(isinstance(part, ColumnClause) for part in parsed.parts) else None
+        if table and table.columns and not parsed.sources:
+            yield from ((part, table) for part in parsed.parts)
+        return
+    before = file.known(step)
+    for part in parsed.parts:
+        if before is None or before.columns is None or before.is_dropped:
+            return
+        yield part, before
+        before = altered(before, replace(parsed, operation=part.operation, parts=(part,)))
+
+
+def _named(part: Part, *, is_optional: bool) -> Sequence[Path]:
+    """Return the columns that must exist for a clause."""
+    if isinstance(part, DropColumn) and is_optional:
+        return ()
+    if isinstance(part, AlterColumn | RenameColumn | DropColumn):
+        return (part.key,)
+    if isinstance(part, ColumnClause) and part.operation == "add_column":
+        after = (part.position or "").removeprefix("after ").lower()
+        placed = ((*part.key[:-1], after),) if (part.position or "").startswith("after ") else ()
+        return (*((part.key[:-1],) if part.key[:-1] else ()), *placed)
+    names: Sequence[str] = ()
+    if isinstance(part, PartitionClause) and part.operation in (
+        "add_partition_field",
+        "replace_partition_field",
+        *CREATES,
+    ):
+        names = part.transform.columns if len(part.transform.columns) == 1 else ()
+    elif isinstance(part, WriteOrder):
+        names = [name for field in part.fields for name in field.transform.columns]
+    elif isinstance(part, Fields) and part.operation == "set_identifier_fields":
+        names = part.fields
+    elif (
+        isinstance(part, Property)
+        and part.operation != "unset_properties"
+        and (match := _OF_COLUMN.fullmatch(part.key))
+    ):
+        names = (match[1],)
+    return [tuple(name.lower().split(".")) for name in names if name.replace(".", "").replace("_", "").isalnum()]
+
+
+def _columns_of(table: KnownTable) -> str:
+    return f"The files declare {', '.join(list(table.columns or ())[:8])}."
+
+
+@statement_rule(
+    "add_column", "rename_column", "create_table", "replace_table",
+    formats=("iceberg", "delta"), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY115"],
+)  # fmt: skip
+def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find new columns with the name of another one; names that differ in case only are the same."""
+    if step.parsed.operation in CREATES:
+        keys = [part.key for part in step.parsed.parts if isinstance(part, ColumnClause)]
+        for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
+            yield RuleFinding(f"the column {key[-1]} is declared twice", step)
+        return
+    for part, table in _with_table(step, file):
+        new: Path = ()
+        if isinstance(part, RenameColumn):
+            new = (*part.key[:-1], part.new_key)
+        elif isinstance(part, ColumnClause) and part.operation == "add_column":
+            new = part.key
+        if new and table.has(new) is True:
+            yield RuleFinding(f"there is a column {'.'.join(new)} already", step, part.place)
+
+
+@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY116"])
+def table_exists(file: File) -> Iterator[RuleFinding]:
+    """Find CREATE TABLE of a table that an earlier statement creates."""
+    for step in file.steps if file.facts.engine == SPARK.name else ():
+        options = step.parsed.options
+        if (
+            step.parsed.operation in ("create_table", "create_table_as")
+            and not options.temporary
+            and not options.or_alter
+        ):
+            table = file.tables.before(step)
+            if table and not table.is_dropped and not options.if_not_exists and not options.or_replace:
+                yield RuleFinding("an earlier statement creates this table", step)
+
+
+@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY117"])
+def table_is_dropped(file: File) -> Iterator[RuleFinding]:
+    """Find changes of a table that an earlier statement drops."""
+    for step in file.steps if file.facts.engine == SPARK.name else ():
+        parsed = step.parsed
+        if not step.target or parsed.operation in CREATES or parsed.options.if_exists or "view" in parsed.operation:
+            continue
+        if not parsed.options.temporary and (table := file.tables.before(step)) and table.is_dropped:
+            yield RuleFinding("an earlier statement drops this table", step)
+
+
+def _retyped(step: Step) -> Iterator[AlterColumn]:
+    return (part for part in of(step, "alter_column_type") if isinstance(part, AlterColumn))
+
+
+@statement_rule(
+    "insert", "insert_overwrite",
+    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY118"],
+)  # fmt: skip
+def number_of_columns(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find INSERT by position whose query has more or fewer columns than it fills."""
+    options, query, known = step.parsed.options, step.parsed.query, file.known(step)
+    listed = options.columns or tuple((known and known.columns) or ())
+    is_clear = query and query.columns and listed and not (options.by_name or options.partition or options.evolves)
+    if is_clear and query and query.columns and len(query.columns) != len(listed):
+        yield RuleFinding(f"the query has {counted(len(query.columns), 'column')}, and fills {len(listed)}", step)
+
+
+_OF_ICEBERG = (
+    "add_partition_field", "drop_partition_field", "replace_partition_field", "set_write_order", "set_distribution",
+    "set_identifier_fields", "drop_identifier_fields", "create_branch", "create_tag", "drop_branch", "drop_tag",
+)  # fmt: skip
+
+
+@statement_rule(
+    *_OF_ICEBERG, "create_table", "create_table_as",
+    formats=("delta", "hudi"), severity=Severity.ERROR, refuses=True, proof=Proof.CITED, **_TEXTS["TY119"],
+)  # fmt: skip
+def clause_of_iceberg(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find clauses of Iceberg, and partition transforms, for tables of Delta and Hudi."""
+    for part in step.parsed.parts:
+        is_transform = isinstance(part, PartitionClause) and bool(part.transform.function)
+        if part.operation in _OF_ICEBERG or (step.parsed.operation in CREATES and is_transform):
+            what = part.operation.replace("_", " ").upper() if part.operation in _OF_ICEBERG else "partition transform"
+            yield RuleFinding(f"{file.format_of(step)} has no {what}", step, part.place)
+
+
+RULES: tuple[Rule, ...] = (
+    amount_without_scale, forbidden_promotion, promotion_from_another_type, add_required_column, default_of_new_column,
+    set_not_null,
+    identifier_field_may_be_null, retype_nested_column, drop_column_in_use, add_column_if_not_exists,
+    unknown_type, type_of_version_3, clause_that_tables_lack, reserved_column_name, unknown_column, column_exists,
+    table_exists, table_is_dropped, number_of_columns, clause_of_iceberg,
+)  # fmt: skip

@@ -1,0 +1,363 @@
+"""The tables and views that exist after all files, and the shape of each as the files declare it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+
+from glacierbase.declared.known import KnownColumn, KnownColumns, KnownField, KnownTable, KnownTables, Path
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from glacierbase.sql.column_types import normalised, types_of
+from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
+from glacierbase.sql.file import Named
+from glacierbase.sql.statement import ICEBERG_TRANSFORMS, Name, ParsedStatement
+
+# Returns the qualified names of what a statement changes, after these statements of its session.
+WholeNames = Callable[[ParsedStatement, Sequence[Named]], Sequence[Name]]
+
+_CREATES = frozenset({"create_table", "create_table_as", "replace_table", "create_view", "replace_view"})
+_DROPS = frozenset({"drop_table", "drop_view"})
+_RENAMES = frozenset({"rename_table", "rename_view"})
+_OF_SESSION = frozenset({"use", "set"})
+# Words between CREATE and TABLE or VIEW.
+_MOST_WORDS = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Declared:
+    """A table or view that exists after all files.
+
+    Attributes:
+        name: as the file writes it.
+        whole: its name after every USE.
+        uses: the statements of its session before it.
+        versions: the versions of the files that create or change it.
+        known: what the statements declare of it; None for a view, and where it is not known.
+        why: the reason why it is not known.
+    """
+
+    name: str
+    whole: Name
+    uses: tuple[str, ...]
+    versions: tuple[str, ...]
+    is_view: bool = False
+    known: KnownTable | None = None
+    why: str = ""
+
+
+@dataclass(slots=True)
+class DeclaredTables:
+    """What files declare.
+
+    Attributes:
+        tables: by the key of the qualified name.
+        not_understood: the versions of files, and a sentence for each of their statements that is not understood.
+    """
+
+    tables: dict[tuple[str, ...], Declared] = field(default_factory=dict)
+    not_understood: list[tuple[str, str]] = field(default_factory=list)
+
+
+def declared_tables(files: Iterable[tuple[str, Sequence[Named]]], dialect: str, names: WholeNames) -> DeclaredTables:
+    """Return what the files declare. A table that a statement that is not understood may have changed is unknown afterwards.
+
+    Args:
+        files: the version and the statements of each, from the first one of the catalog.
+    """
+    follower = Follower(dialect, names)
+    for version, statements in files:
+        follower.follow_file(version, statements)
+    return follower.declared
+
+
+class Follower:
+    """Follow tables from statement to statement.
+
+    Attributes:
+        declared: what the files so far declare.
+    """
+
+    def __init__(self, dialect: str, names: WholeNames, *, is_complete: bool = True) -> None:
+        """Args:
+        names: returns the qualified names of what a statement changes.
+        is_complete: whether the first file is the first one of the catalog.
+        """
+        self.declared = DeclaredTables()
+        self._dialect = dialect
+        self._names = names
+        self._known = KnownTables(is_complete=is_complete)
+
+    def follow_file(self, version: str, statements: Sequence[Named]) -> None:
+        """Add what the statements of the next file declare."""
+        uses: tuple[Named, ...] = ()
+        for named in statements:
+            parsed = self._parsed(named, version)
+            if parsed.operation in _OF_SESSION:
+                uses = (*uses, named)
+            elif not parsed.options.temporary:
+                written = [name.recorded for name in parsed.targets]
+                whole = replace(parsed, targets=tuple(self._names(parsed, uses)))
+                self._known.follow(whole)
+                self._list(whole, written, tuple(use.statement.text for use in uses), version)
+                self._explain(f"version {version}, statement {named.statement.index}: {_effect(parsed)}")
+
+    def _parsed(self, named: Named, version: str) -> ParsedStatement:
+        """Return what a statement does; for one that is not understood, also what it creates."""
+        statement, parsed = named.statement, named.parsed
+        if parsed.understood:
+            return parsed
+        place = f"version {version}, statement {statement.index}"
+        self.declared.not_understood.append((version, f"{place} is not understood: {parsed.why}"))
+        name = _created_name(statement.text, self._dialect)
+        return replace(parsed, targets=(name,) if name else ())
+
+    def _list(self, parsed: ParsedStatement, written: Sequence[str], uses: tuple[str, ...], version: str) -> None:
+        """Add, remove or rename the tables that a statement is about."""
+        tables, keys = self.declared.tables, [name.key for name in parsed.targets]
+        is_new = parsed.operation in _CREATES or (not parsed.understood and keys)
+        if is_new and not (parsed.options.if_not_exists and keys[0] in tables):
+            is_view = parsed.operation.endswith("_view") or parsed.options.kind.endswith("view")
+            tables[keys[0]] = Declared(
+                written[0], parsed.targets[0], uses, (version,), is_view, why=_why(parsed, self._dialect)
+            )
+        elif parsed.operation in _DROPS:
+            tables.pop(keys[0], None)
+        elif parsed.operation in _RENAMES and keys[0] in tables:
+            renamed = tables.pop(keys[0])
+            tables[keys[1]] = replace(renamed, name=written[1], whole=parsed.targets[1], uses=uses)
+        for key in keys[-1:] if parsed.operation in _RENAMES else keys:
+            if key in tables and version not in tables[key].versions:
+                tables[key] = replace(tables[key], versions=(*tables[key].versions, version))
+
+    def _explain(self, why: str) -> None:
+        """Store what is known of each table, or the reason why nothing is."""
+        for key, table in self.declared.tables.items():
+            known = None if table.is_view or (table.why and not table.known) else self._known.before(table.whole)
+            if known is None and not table.why:
+                self.declared.tables[key] = replace(table, known=None, why="a view" if table.is_view else why)
+            else:
+                self.declared.tables[key] = replace(table, known=known)
+
+
+def _why(parsed: ParsedStatement, dialect: str) -> str:
+    """Return why the table that a statement creates cannot be known; empty where it can."""
+    if not parsed.understood:
+        return parsed.why
+    if dialect == SNOWFLAKE.name and (parsed.options.kind != "table" or parsed.options.external):
+        return (
+            ""
+            if parsed.options.kind.endswith("view")
+            else f"Snowflake adds columns or maps types of an {parsed.options.kind}"
+        )
+    if parsed.operation in ("create_table", "replace_table") and parsed.sources and parsed.query is None:
+        return f"a copy of {parsed.sources[0]}"
+    return ""
+
+
+def _effect(parsed: ParsedStatement) -> str:
+    """Return a sentence on how a statement may have changed a table, so that nothing is known of it."""
+    what = parsed.operation.replace("_", " ") if parsed.understood else f"it is not understood ({parsed.why})"
+    return f"{what} may have changed it"
+
+
+def _created_name(sql: str, dialect: str) -> Name | None:
+    """Return the name of the table or view that a statement creates, where the rest of the statement is not understood."""
+    try:
+        cursor = Cursor(sql, dialect)
+        if cursor.next() not in ("CREATE", "REPLACE"):
+            return None
+        for _ in range(_MOST_WORDS):
+            if cursor.next() in ("TABLE", "VIEW"):
+                if_not_exists(cursor)
+                return cursor.table()
+    except UnsupportedClause:
+        pass
+    return None
+
+
+# Formats of Spark whose columns are nullable whatever is declared, and whose partition columns are the last ones.
+_OF_FILES = {"parquet", "orc", "avro", "csv", "json", "text", "hive", "hudi"}
+# After USING; another word chooses the format of files in a table of Iceberg.
+_FORMATS = {"iceberg", "delta", "hudi"}
+_WITH_IDENTIFIERS = {"iceberg", "snowflake"}
+# Properties that set where and what a table is, and are not stored as properties.
+_NOT_STORED = {"format-version", "location", "provider", "owner", "external"}
+_LITERALS = {"TRUE": True, "FALSE": False, "NULL": None}
+
+
+@dataclass(slots=True)
+class DeclaredShape:
+    """A table as statements declare it.
+
+    Attributes:
+        shape: unknown parts are those of the actual shape.
+        unknown: the parts that are not known: `columns`, `type of total`, `write order`.
+    """
+
+    shape: Shape
+    unknown: list[str] = field(default_factory=list)
+
+
+def declared_shape(known: KnownTable, actual: Shape, dialect: str) -> DeclaredShape:
+    """Return a table as declared, in the spelling and with the names and ids of the actual table.
+
+    A statement without PARTITIONED BY, write order, identifier or comment declares that there is none. Properties that no
+    statement names are ignored.
+    """
+    return _Declaration(known, actual, dialect).result()
+
+
+class _Declaration:
+    def __init__(self, known: KnownTable, actual: Shape, dialect: str) -> None:
+        self._known = known
+        self._actual = actual
+        self._dialect = dialect
+        self._there = {self._path(column.name): column for column in actual.columns}
+        self._result = DeclaredShape(actual)
+        # An engine's description of an Iceberg table shows neither write order nor identifiers.
+        self._is_partial = actual.format == "iceberg" and actual.uuid is None
+
+    def result(self) -> DeclaredShape:
+        known, result = self._known, self._result
+        format_, version = self._format()
+        shape = replace(result.shape, format=format_, format_version=version)
+        if known.columns is None:
+            result.unknown.append("columns")
+        else:
+            shape = replace(shape, columns=self._in_order(tuple(self._columns(known.columns))))
+        if known.partitioning is None:
+            result.unknown.append("partitioning")
+        else:
+            shape = replace(shape, partitioning=tuple(map(self._partition, known.partitioning)))
+        result.shape = self._with_properties(self._with_order(shape))
+        return result
+
+    def _path(self, name: str) -> Path:
+        parts = name_parts(name)
+        facts = dialect_of(self._dialect)
+        return tuple(map(facts.folds, parts) if facts.quotes_fold else parts)
+
+    def _name(self, path: Path) -> str:
+        there = self._there.get(path)
+        return there.name if there else name_of(path)
+
+    def _format(self) -> tuple[str, int | None]:
+        actual, version = self._actual, (self._known.properties or {}).get("format-version", "")
+        is_named = version.isdigit() and actual.format == "iceberg"
+        using = self._known.using if self._known.using in _FORMATS else None
+        return using or actual.format, int(version) if is_named else actual.format_version
+
+    def _columns(self, columns: KnownColumns, above: Path = ()) -> Iterator[Column]:
+        """Yield each column, and after it the fields inside."""
+        for name, known in columns.items():
+            path = (*above, name)
+            there = self._there.get(path)
+            yield self._column(path, known, there)
+            if known.fields is None:
+                yield from (column for at, column in self._there.items() if at[:-1] and at[: len(path)] == path != at)
+            else:
+                yield from self._columns(known.fields, path)
+
+    def _column(self, path: Path, known: KnownColumn, there: Column | None) -> Column:
+        name = self._name(path)
+        declared = Column(
+            there.id if there else None, name, self._type(name, known, there), known.required, known.comment or None
+        )
+        if there is None:
+            return declared
+        if self._actual.format in _OF_FILES:
+            declared = replace(declared, required=there.required)
+        if self._dialect == SNOWFLAKE.name and path in (self._known.identifiers or ()):
+            declared = replace(declared, required=True)
+        return replace(declared, default=_default(known.default, there.default))
+
+    def _type(self, name: str, known: KnownColumn, there: Column | None) -> str:
+        """Return a type, in the table's spelling if the table has it. Nested types are compared by their fields."""
+        try:
+            spellings = types_of(known.text or "", self._dialect)
+            if there is None or not (known.fields and "<" in there.type):
+                actual = normalised(there.type, self._dialect) if there else ""
+                return there.type if there and actual in spellings else spellings[0]
+        except UnsupportedClause:
+            self._result.unknown.append(f"type of {name}")
+        return there.type if there else known.text or ""
+
+    def _in_order(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
+        """Return the columns in the order of the table if its format determines the order."""
+        if self._actual.format not in _OF_FILES:
+            return columns
+        order = {column.name: at for at, column in enumerate(self._actual.columns)}
+        return tuple(sorted(columns, key=lambda column: order.get(column.name, len(order))))
+
+    def _partition(self, known: KnownField) -> PartitionField:
+        return PartitionField(None, known.name, self._name(known.source), transform_of(known))
+
+    def _with_order(self, shape: Shape) -> Shape:
+        """Return the shape with write order and identifiers as declared."""
+        known, actual = self._known, self._actual
+        if known.ordering is None or (self._is_partial and known.ordering):
+            self._result.unknown.append("write order")
+        elif not self._is_partial:
+            shape = replace(
+                shape,
+                sorting=tuple(
+                    SortField(self._name(field.source), transform_of(field), field.direction, field.nulls)
+                    for field in known.ordering
+                ),
+            )
+        if known.identifiers is None or (self._is_partial and known.identifiers):
+            self._result.unknown.append("identifier fields")
+        elif actual.format in _WITH_IDENTIFIERS and not self._is_partial:
+            shape = replace(shape, identifiers=tuple(map(self._name, known.identifiers)))
+        return shape
+
+    def _with_properties(self, shape: Shape) -> Shape:
+        """Return the shape with the properties that statements name, and the comment. Snowflake's properties are not read."""
+        known = self._known
+        if known.properties is None:
+            self._result.unknown.append("properties")
+        if known.properties is None or self._dialect == SNOWFLAKE.name:
+            return shape
+        named = {key: value for key, value in known.properties.items() if key not in _NOT_STORED}
+        absent = known.unset | {"comment"}
+        rest = {key: value for key, value in self._actual.properties.items() if key not in absent}
+        return replace(shape, properties={**rest, **named})
+
+
+def transform_of(known: KnownField) -> str:
+    """Return a transform as Iceberg spells it: `bucket[16]`, `day`."""
+    function, _, width = known.transform.rstrip(")").partition("(")
+    return f"{function}[{width}]" if width else ICEBERG_TRANSFORMS.get(function, function) or "identity"
+
+
+def _default(declared: str | None, actual: str | None) -> str | None:
+    """Return the table's default of a column if it is the declared one, as far as that can be determined.
+
+    Engines store expressions in another spelling, so that they are not compared.
+    """
+    stored = json.loads(actual) if actual else None
+    if str(stored).startswith("IDENTITY "):  # Snowflake: AUTOINCREMENT is no default in the statement.
+        return actual
+    if declared is None or actual is None:
+        return declared
+    value = _literal(declared)
+    return actual if value is _EXPRESSION or stored in (value, declared) else json.dumps(value)
+
+
+_EXPRESSION = object()
+
+
+def _literal(text: str) -> object:
+    """Return the value of a literal; `_EXPRESSION` for any other text."""
+    cursor = Cursor(text, SPARK.name)
+    if cursor.is_string() and not cursor.word(1):
+        return cursor.string()
+    if text.upper() in _LITERALS:
+        return _LITERALS[text.upper()]
+    try:
+        return json.loads(text)
+    except ValueError:
+        return _EXPRESSION

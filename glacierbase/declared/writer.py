@@ -1,0 +1,191 @@
+"""The one writer of statements from shapes: those that create a table, and those that turn one shape into another, by format."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+
+from glacierbase.declared.delta_alters import CLUSTERED, CONSTRAINT, delta_alters
+from glacierbase.declared.render import (
+    Written,
+    alter_statements,
+    columns_inside,
+    create_statements,
+    declared_column,
+    is_place,
+    literal,
+    nearest,
+    not_creatable,
+    path,
+    places,
+    table_name,
+    unsupported_names,
+)
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.shape import Column, Shape
+from glacierbase.secrets import MASK, is_secret, mask
+
+_DELTA_TYPE = re.compile(
+    r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
+    r"|(?:char|varchar)\(\d+\)"
+)
+# What Spark lists beside the properties that a statement sets.
+_NOT_OF_DELTA = ("Type", "comment", "owner", CLUSTERED, "delta.feature.clustering")
+# Their expressions are not part of a shape.
+_HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": "identity columns"}
+_IDENTITY = re.compile(r"(?i)\s*(?:IDENTITY|AUTOINCREMENT)\b")
+
+
+def creation(shape: Shape) -> Written:
+    """Return the statements that create a table of this shape, or of the nearest one. Ids and locations may differ."""
+    shape, secrets = _without_secrets(shape)
+    create = _CREATIONS.get(shape.format)
+    if create is None:
+        return _no_writer(shape)
+    made = create(shape)
+    return replace(made, left=(*secrets, *made.left))
+
+
+def alteration(before: Shape, after: Shape, *, elsewhere: bool = False) -> Written:
+    """Return the statements that give a table of the shape `before` the shape `after`. Its name does not change.
+
+    Args:
+        elsewhere: whether they run on another table than the one of `after`: its files are in another place.
+    """
+    alter = _ALTERATIONS.get(before.format)
+    if alter is None:
+        return _no_writer(before)
+    left = dict(_left(before.properties, after.properties, elsewhere=elsewhere))
+    properties = {key: value for key, value in after.properties.items() if key not in left}
+    kept = {key: before.properties[key] for key in left if key in before.properties}
+    made = alter(before, replace(after, properties={**properties, **kept}))
+    return replace(made, left=tuple(left.values()))
+
+
+def _left(before: Mapping[str, str], after: Mapping[str, str], *, elsewhere: bool) -> Iterator[tuple[str, str]]:
+    """Yield the properties that differ and that no statement sets, each with a sentence."""
+    for key in {**before, **after}:
+        value = after.get(key)
+        if before.get(key) == value:
+            continue
+        if MASK in (value or ""):
+            yield key, f"the value of the property {key} holds a secret"
+        elif elsewhere and is_place(key):
+            yield key, f"the property {key} says where files are, and is left as it is"
+
+
+def _no_writer(shape: Shape) -> Written:
+    return Written((), (f"it is in the format {shape.format or 'unknown'}, for which no statements are written",))
+
+
+def _without_secrets(shape: Shape) -> tuple[Shape, list[str]]:
+    """Return a shape without the texts that hold a secret, and a sentence for each."""
+    hidden = [
+        key
+        for key, value in shape.properties.items()
+        if is_secret(key) or MASK in value or mask(f"{key}\n{value}") != f"{key}\n{value}"
+    ]
+    commented = [column.name for column in shape.columns if column.comment and mask(column.comment) != column.comment]
+    columns = (replace(column, comment=None) if column.name in commented else column for column in shape.columns)
+    properties = {key: value for key, value in shape.properties.items() if key not in hidden}
+    notes = [f"the property {mask(key)} holds a secret, and is left out" for key in hidden]
+    notes += [f"the comment of {name} holds a secret, and is left out" for name in commented]
+    return replace(shape, columns=tuple(columns), properties=properties), notes
+
+
+def _iceberg(shape: Shape) -> Written:
+    notes = not_creatable(shape)
+    near = nearest(shape)
+    if not near.columns or any(unsupported_names(near)):
+        return Written((), tuple(notes))
+    kept = {column.name for column in near.columns}
+    lost = (column.name for column in shape.columns if len(name_parts(column.name)) == 1 and column.name not in kept)
+    notes += [f"the column {name} is left out" for name in lost]
+    left = tuple(f"the property {key} says where files are, and is left out" for key in places(shape))
+    return Written(tuple(create_statements(near)), tuple(notes), left)
+
+
+def _delta(shape: Shape) -> Written:
+    if unsupported := list(unsupported_names(shape)):
+        return Written((), tuple(unsupported))
+    notes = [
+        f"{column.name} is of type {column.type}"
+        for column in shape.columns
+        if "<" not in column.type and not _DELTA_TYPE.fullmatch(column.type)
+    ]
+    if notes:
+        return Written((), tuple(notes))
+    hidden = (
+        f"it may have {what}, whose expressions are not read"
+        for feature, what in _HIDDEN_FEATURES.items()
+        if f"delta.feature.{feature}" in shape.properties
+    )
+    return Written((_delta_create(shape), *_delta_alters(shape)), tuple(hidden))
+
+
+def _delta_create(shape: Shape) -> str:
+    inside = columns_inside(shape.columns)
+    columns = ",\n  ".join(declared_column(column, " ", inside) for column in inside.get((), []))
+    lines = [f"CREATE TABLE {table_name(shape.table)} (\n  {columns}\n)", "USING delta"]
+    if shape.partitioning:
+        lines.append(f"PARTITIONED BY ({', '.join(path(field.source) for field in shape.partitioning)})")
+    if clustered := json.loads(shape.properties.get(CLUSTERED, "[]")):
+        lines.append(f"CLUSTER BY ({', '.join(path(name_of(parts)) for parts in clustered)})")
+    if (comment := shape.properties.get("comment")) is not None:
+        lines.append(f"COMMENT {literal(comment)}")
+    listed = (key for key in shape.properties if key not in _NOT_OF_DELTA and not key.startswith(CONSTRAINT))
+    if pairs := ",\n  ".join(f"{literal(key)} = {literal(shape.properties[key])}" for key in listed):
+        lines.append(f"TBLPROPERTIES (\n  {pairs}\n)")
+    return "\n".join(lines)
+
+
+def _delta_alters(shape: Shape) -> Iterator[str]:
+    """Yield the statements for defaults and constraints, which need a feature that CREATE TABLE turns on."""
+    table = table_name(shape.table)
+    for column in shape.columns:
+        if column.default is not None:
+            yield f"ALTER TABLE {table} ALTER COLUMN {path(column.name)} SET DEFAULT {_expression(column)}"
+    for key, condition in shape.properties.items():
+        if key.startswith(CONSTRAINT):
+            name = path(name_of((key.removeprefix(CONSTRAINT),)))
+            yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition})"
+
+
+def _snowflake(shape: Shape) -> Written:
+    lines = [_snowflake_column(column) for column in shape.columns]
+    if shape.identifiers:
+        lines.append(f"PRIMARY KEY ({', '.join(shape.identifiers)})")
+    columns = ",\n  ".join(lines)
+    return Written((f"CREATE TABLE {shape.table} (\n  {columns}\n)",))
+
+
+def _snowflake_column(column: Column) -> str:
+    """Return the declaration of a column. Snowflake shows the text of its default, of which `default` is the JSON."""
+    default = "" if column.default is None else _default(column)
+    required = " NOT NULL" if column.required else ""
+    comment = f" COMMENT {_snowflake_text(column.comment)}" if column.comment else ""
+    return f"{column.name} {column.type}{required}{default}{comment}"
+
+
+def _expression(column: Column) -> str:
+    """Return the default of a column, whose JSON holds a plain value or the text of an expression."""
+    value = json.loads(column.default or "null")
+    return value if isinstance(value, str) else json.dumps(value)
+
+
+def _default(column: Column) -> str:
+    text = _expression(column)
+    return f" {text}" if _IDENTITY.match(text) else f" DEFAULT {text}"
+
+
+def _snowflake_text(text: str) -> str:
+    """Return a text as a string of Snowflake, in which a backslash escapes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
+_CREATIONS: Mapping[str, Callable[[Shape], Written]] = {
+    "iceberg": _iceberg, "delta": _delta, "snowflake": _snowflake,
+}  # fmt: skip
+_ALTERATIONS: Mapping[str, Callable[[Shape, Shape], Written]] = {"iceberg": alter_statements, "delta": delta_alters}

@@ -1,0 +1,50 @@
+"""A catalog of PyIceberg, opened with the settings of the catalog file."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from glacierbase.errors import ConfigurationError
+from glacierbase.executors.pyiceberg.errors import mapped
+from glacierbase.executors.pyiceberg.properties import Opening
+from glacierbase.run.installed import pip_install
+
+# By the kind of a catalog, which is also the name of its module.
+_CLASSES = {"rest": "RestCatalog", "glue": "GlueCatalog", "hive": "HiveCatalog", "sql": "SqlCatalog"}
+# The extras that install packages which PyIceberg does not require itself.
+_EXTRAS = {"boto3": "glue", "thrift": "hive", "psycopg2": "postgres", "google": "gcs", "azure": "azure"}
+# The limit of the waits of one request to a busy server: a third of the default lease, the time from one renewal to the next.
+WAIT_SECONDS = 20.0
+
+
+def open_catalog(opening: Opening, wait_seconds: float = WAIT_SECONDS) -> Any:
+    """Open a catalog. The caller closes it.
+
+    Args:
+        wait_seconds: the limit of the waits of one request. Only REST catalogs wait for a busy server.
+
+    Raises:
+        ConfigurationError: a package that it requires is not installed.
+        EngineError: the login failed, or the server did not answer.
+    """
+    module = opening.kind
+    with mapped():
+        try:
+            catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
+            waits = {"wait_seconds": wait_seconds} if module == "rest" else {}
+            return catalog_class(opening.name, **waits, **opening.properties)
+        except ImportError as error:
+            raise not_installed(error) from error
+
+
+def not_installed(error: ImportError) -> ConfigurationError:
+    """Return the error for a package that is not installed."""
+    # PyIceberg raises some of them without a name from those that have it.
+    name = error.name or getattr(error.__cause__, "name", None) or "pyiceberg"
+    missing = name.partition(".")[0]
+    return ConfigurationError(
+        "PYICEBERG_NOT_INSTALLED",
+        f"{missing} is not installed in this Python",
+        pip_install(_EXTRAS.get(missing, "iceberg")),
+    )

@@ -1,0 +1,588 @@
+"""The record of tables: what a run observes of the tables that its files change, for the history.
+
+When snapshots of the tables are taken:
+1. before the first statement of a file, during the append that announces it; the statement starts once they are complete. A
+   table of the previous file is not read again: the snapshot after one file is the snapshot before the next;
+2. after the last statement that ran, during the start of the next file. The outcome of the file is appended once they are complete;
+3. once, by `repair`, `baseline` and the recovery of a lost run, which record an outcome later.
+
+What is recorded of each table: its shape after the file; its shape before, if that is not the shape of its last record; and the
+changes since then that no statement of the file is about (`attribution`), by the commits in its metadata where there are any.
+A record never fails a run: a table that cannot be read is recorded as such, and a defect leaves out the record of the file.
+"""
+
+from __future__ import annotations
+
+import logging
+import uuid
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager, nullcontext, suppress
+from dataclasses import dataclass, replace
+from functools import cache
+from typing import TypeAlias
+
+from glacierbase.errors import GlacierbaseError
+from glacierbase.executors import Session
+from glacierbase.executors.engine import Engine
+from glacierbase.history.records import History, written
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.model.catalog import Catalog
+from glacierbase.model.names import name_parts
+from glacierbase.model.shape import Past, Shape, TableVersion
+from glacierbase.record import attribution
+from glacierbase.record.about import Claims
+from glacierbase.record.shapes import RecordedChange, TableRecord, last_shapes, to_document
+from glacierbase.record.table_reader import PendingSnapshot, PendingSnapshots, Snapshots, TableReader
+from glacierbase.record.timeline import differ, is_lost
+from glacierbase.secrets import mask
+from glacierbase.sql.file import Named
+from glacierbase.sql.statement import DroppedNamespace, ParsedStatement, not_understood
+
+logger = logging.getLogger("glacierbase")
+
+# The tables of a file as the history records their names, each with its qualified name; None where that is not certain.
+Names: TypeAlias = Mapping[str, str | None]
+# Records as the details of an event hold them.
+Documents: TypeAlias = tuple[Mapping[str, object], ...]
+
+_DEPENDS = "its name depends on another statement of the file, such as USE"
+_LESS = "less of it could be read than before"
+# A format that has ids; where a table of it was read without them, no other id takes their place.
+_HAS_IDS = "iceberg"
+
+
+class TableRecords:
+    """The records of the tables of one catalog that one run makes.
+
+    Attributes:
+        warnings: a line for each recorded change that the file of the record did not make.
+    """
+
+    def __init__(self, catalog: Catalog, engine: Engine, history: History) -> None:
+        self.warnings: list[str] = []
+        self.reader = TableReader(catalog, engine.cancelled)
+        engine.at_close(self.reader.close)
+        self.dialect = catalog.dialect
+        self._catalog = catalog
+        self._engine = engine
+        self._history = history
+        # The last file that ran: the snapshots after it are those before the next file.
+        self._last: FileRecord | None = None
+        # The qualified names, by names as the history records them; the shapes of the last records, by qualified names.
+        self._wholes: dict[str, str | None] = {}
+        self._known: dict[str, Shape | None] = {}
+        # Tables that this run has recorded although it ran no statement, and those of which a file of it has left no record.
+        self._settled: set[str] = set()
+        self._gaps: set[str] = set()
+
+    def of_file(self, compiled: Compiled, first: int, session: Session | None) -> FileRecord:
+        """Return the record of a file, for which nothing is read yet.
+
+        Args:
+            first: the index of the first statement that runs.
+            session: the one in which the file runs; without one, only tables that PyIceberg reads are read.
+        """
+        return FileRecord(self, compiled, self._names(compiled.named), first, session)
+
+    def before(self, names: Names, session: Session | None, version: TableVersion | None) -> PendingSnapshots:
+        """Begin the snapshots before a file, of the tables that were not read just now.
+
+        Args:
+            version: the version of a table that was just read.
+        """
+        tables = _whole(names)
+        pending = self._last.pending_after if self._last else {}
+        snapshots = {table: snapshot for table, snapshot in pending.items() if table in tables}
+        table = names.get(version.table) if version else None
+        if version and version.shape and table and table not in snapshots:
+            snapshots[table] = PendingSnapshot.of(replace(version.shape, table=table))
+        return snapshots | self.reader.begin((table for table in tables if table not in snapshots), session)
+
+    def after(self, file: FileRecord, session: Session | None) -> PendingSnapshots:
+        """Begin the snapshots after a file."""
+        self._last = file
+        return self.reader.begin(_whole(file.names), session)
+
+    def settled(self, statements: Sequence[Named]) -> Documents:
+        """Return the records of a file whose outcome is recorded after its run, with its tables as they are now.
+
+        A change since the last record may be that of the file, or of another client. A table is recorded with the first of several
+        files only: begin with the newest one.
+        """
+
+        def records(names: Names, after: Snapshots) -> list[TableRecord]:
+            changes = observed(names, self.known(names), after, after, (), self.dialect)
+            return self.attributed(changes, version="", is_late=True)
+
+        return self._now(self._names(statements), records)
+
+    def baselined(self, files: Sequence[Compiled]) -> Documents:
+        """Return the records of the last of these files, which `baseline` records, with its tables as they are now.
+
+        Each part of a table is attributed to the last file that is about it. Begin with the newest file, as for `settled`.
+        """
+
+        def records(names: Names, after: Snapshots) -> list[TableRecord]:
+            return list(baseline_records(names, self.known(names), after, files, self.dialect))
+
+        return self._now(self._names(files[-1].named), records)
+
+    def _now(self, names: Names, records: Callable[[Names, Snapshots], list[TableRecord]]) -> Documents:
+        names = {name: table for name, table in names.items() if name not in self._settled}
+        self._settled |= names.keys()
+        if not names:
+            return ()
+        with self._session() as session:
+            pending = self.reader.begin(_whole(names), session)
+            return self.documents(lambda: records(names, self.reader.snapshots(pending)))
+
+    @contextmanager
+    def _session(self) -> Iterator[Session | None]:
+        """Open a session of the executor that is open, if one is: none is started for a snapshot."""
+        session = None
+        if self._engine.name is not None:
+            with suppress(GlacierbaseError):
+                session = self._engine.executor.open_session()
+        with closing(session) if session else nullcontext():
+            yield session
+
+    def documents(self, records: Callable[[], Sequence[TableRecord]]) -> Documents:
+        """Make records and return their documents; none after a defect."""
+        try:
+            made = records()
+            self._add(made)
+            return tuple(map(to_document, made))
+        except Exception as error:  # A record is evidence; it stops no run.
+            logger.warning("the tables of a file were not recorded: %s: %s", type(error).__name__, mask(str(error)))
+            return ()
+
+    def attributed(
+        self, changes: Sequence[ObservedTable | TableRecord], version: str, *, is_late: bool
+    ) -> list[TableRecord]:
+        """Return the records of changes, and warn of the changes of other clients. Reads the commits of a table where needed.
+
+        Args:
+            version: the version of the file.
+            is_late: whether the outcome of the file is recorded after its run.
+        """
+        needed = [change for change in changes if isinstance(change, ObservedTable) and change.needs_commits]
+        with self._session() if needed else nullcontext() as session:
+            pasts = {change.table: self.reader.commits(change.table, change.since, session) for change in needed}
+        records = []
+        for change in changes:
+            if isinstance(change, ObservedTable):
+                record = change.record(pasts.get(change.table))
+                self._warn(record, change.known or change.origin, version, is_late=is_late)
+            else:
+                record = change
+            records.append(record)
+        return records
+
+    def _warn(self, record: TableRecord, before: Shape | None, version: str, *, is_late: bool) -> None:
+        """Add a warning for each change in a record that its file did not make.
+
+        Args:
+            before: the table by its last record.
+        """
+        if attribution.has_others(record):
+            may_be_lost = is_late or record.table in self._gaps
+            is_certain = not may_be_lost and not is_lost(self._history, record)
+            self.warnings += attribution.lines_of_others(record, before, version, is_certain=is_certain)
+
+    def known(self, names: Names) -> Mapping[str, Shape | None]:
+        """Return the shape of each table by its last record; None if there is no record, or the table did not exist.
+
+        The key is the qualified name where that is known.
+        """
+        tables = {whole or name: (name, whole) for name, whole in names.items()}
+        unknown = dict(tables[table] for table in tables.keys() - self._known.keys())
+        if unknown:
+            shapes = last_shapes(self._history, unknown)
+            self._known |= {whole or name: shapes[name] for name, whole in unknown.items()}
+        return {table: self._known[table] for table in tables}
+
+    def _add(self, records: Iterable[TableRecord]) -> None:
+        """Add records that are appended now to what is known."""
+        for record in records:
+            if record.unread is None:
+                table = self._wholes.get(record.table) or record.table
+                self._known |= dict.fromkeys((table, *record.names), record.after)
+            else:
+                self._gaps.add(record.table)
+
+    def _names(self, statements: Sequence[Named]) -> Names:
+        """Return the tables that statements change or may change; none where the catalog file turns the record off."""
+        if not self._catalog.records_tables:
+            return {}
+        changed = changed_tables(statements)
+        self._wholes |= changed
+        return {**changed, **self._dropped_with_namespaces(statements)}
+
+    def _dropped_with_namespaces(self, statements: Sequence[Named]) -> Names:
+        """Return the recorded tables that statements such as DROP SCHEMA may drop: no statement names them."""
+        namespaces = dropped_namespaces(statements)
+        if not namespaces:
+            return {}
+        mentions = (mention for mentions in self._history.mentions.values() for mention in mentions)
+        recorded = {name for mention in mentions for name in written(mention)} | self._known.keys()
+        names = {name: self._wholes.get(name) for name in recorded}
+        known = self.known(names)
+        tables = {name: shape.table for name, whole in names.items() if (shape := known[whole or name])}
+        if self._last:  # Its tables may not be recorded yet.
+            tables |= {name: table for name, table in self._last.names.items() if table}
+        return {name: table for name, table in sorted(tables.items()) if may_be_within(table, namespaces)}
+
+
+class FileRecord:
+    """The record of one file that runs: its snapshots, and what they show.
+
+    Attributes:
+        names: the tables of the file.
+        pending_after: the snapshots after the file.
+    """
+
+    def __init__(
+        self, run: TableRecords, compiled: Compiled, names: Names, first: int, session: Session | None
+    ) -> None:  # fmt: skip
+        self.names = names
+        self.pending_after: PendingSnapshots = {}
+        self._run = run
+        self._label = compiled.migration.label
+        self._statements = [named for named in compiled.named if named.statement.index >= first]
+        self._session = session
+        self._pending_before: PendingSnapshots | None = None
+        self._before: Snapshots | None = None
+
+    def begin_before(self, version: TableVersion | None) -> None:
+        """Begin the snapshots before the first statement that runs; later calls do nothing.
+
+        Args:
+            version: the version of a table that was just read.
+        """
+        if self._pending_before is None:
+            self._pending_before = self._run.before(self.names, self._session, version)
+
+    def wait_before(self) -> None:
+        """Complete the snapshots before the first statement: none shows the effect of a statement that starts now."""
+        if self._before is None and self._pending_before is not None:
+            with suppress(Exception):  # `complete` reports it.
+                self._before = self._run.reader.snapshots(self._pending_before)
+
+    def begin_after(self, statements_done: int) -> None:
+        """Begin the snapshots after the last statement that ran."""
+        self._statements = [named for named in self._statements if named.statement.index <= statements_done]
+        self.pending_after = self._run.after(self, self._session)
+
+    def wait_for_session(self) -> None:
+        """Wait until no snapshot needs the session any more."""
+        for pending in (self._pending_before or {}, self.pending_after):
+            with suppress(Exception):  # `complete` reports it.
+                self._run.reader.wait_for_session(pending)
+
+    def complete(self) -> Documents:
+        """Complete the snapshots after the file, and return its records; none after a defect.
+
+        Raises:
+            KeyboardInterrupt: another call returns at once.
+        """
+        return self._run.documents(self._records)
+
+    def _records(self) -> Sequence[TableRecord]:
+        run = self._run
+        after = run.reader.snapshots(self.pending_after)
+        # Without a statement that was left to run, nothing lies between.
+        before = after if self._pending_before is None else self._before
+        if before is None:
+            before = run.reader.snapshots(self._pending_before or {})
+        sources = {table: table for table in origins(self._statements).values() if table}
+        known = run.known({**sources, **self.names})
+        changes = observed(self.names, known, before, after, self._statements, run.dialect)
+        return run.attributed(changes, self._label, is_late=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ObservedTable:
+    """A table around the statements of a file that ran.
+
+    Attributes:
+        name: as the history records it.
+        table: its qualified name.
+        known: its shape by its last record; None where there is none, or was no table.
+        before, after: its shape before and after the statements; None where there was no table of this name.
+        origin: the shape before the statements of the table that has the name after them.
+        claims: what the statements declare about it.
+    """
+
+    name: str
+    table: str
+    known: Shape | None
+    before: Shape | None
+    after: Shape | None
+    origin: Shape | None
+    claims: Claims
+
+    @property
+    def is_changed_before(self) -> bool:
+        """Whether the table was changed between its last record and the file."""
+        return differ(self.known, self.before)
+
+    @property
+    def is_explained(self) -> bool:
+        """Whether the statements explain every difference."""
+        return attribution.is_explained(self.origin, self.after, self.claims)
+
+    @property
+    def needs_commits(self) -> bool:
+        """Whether the commits of the table may show more than its shapes."""
+        return self.after is not None and not (self.is_explained and self._known_before is None)
+
+    @property
+    def since(self) -> str | None:
+        """The location of the metadata after which commits are needed."""
+        start = self._known_before or self.origin
+        return start.metadata_location if start else None
+
+    @property
+    def _known_before(self) -> Shape | None:
+        """The last record, if the table was changed between that and the file."""
+        return self.known if self.is_changed_before else None
+
+    def record(self, past: Past | None) -> TableRecord:
+        """Return the record.
+
+        Args:
+            past: the commits of the table since `since`, where they are needed and known.
+        """
+        before = (self.before, True) if self.is_changed_before else (None, False)
+        return TableRecord(self.name, self.after, *before, steps=(*self._outside(past), *self._meanwhile(past)))
+
+    def _outside(self, past: Past | None) -> tuple[RecordedChange, ...]:
+        if self._known_before is None or self.origin is None:
+            return ()
+        commits = attribution.commits(past, self._known_before, self.origin)
+        return attribution.made_outside(self._known_before, commits)
+
+    def _meanwhile(self, past: Past | None) -> tuple[RecordedChange, ...]:
+        if self.is_explained:
+            return ()
+        commits = attribution.commits(past, self.origin, self.after) if self.after else None
+        return attribution.made_meanwhile(self.origin, self.after, self.claims, commits)
+
+
+def observed(
+    names: Names,
+    known: Mapping[str, Shape | None],
+    before: Snapshots,
+    after: Snapshots,
+    statements: Sequence[Named],
+    dialect: str,
+) -> list[ObservedTable | TableRecord]:
+    """Return what snapshots show of each table; a record where there is nothing to attribute.
+
+    Args:
+        known: the last records, by qualified name.
+        statements: those that ran between the snapshots.
+    """
+    ids = TableIds(known, origins(statements))
+    were = {table: ids.before(table, snapshot.shape) for table, snapshot in before.items()}
+    are = {table: ids.after(table, snapshot.shape) for table, snapshot in after.items()}
+    changes: dict[str, ObservedTable | TableRecord] = {}
+    for name, table in names.items():
+        if table is None:
+            changes[name] = TableRecord(name, unread=_DEPENDS)
+        elif unread := after[table].unread or before[table].unread:
+            changes[name] = TableRecord(name, unread=unread)
+        elif _shows_less(known[table], were[table], are[table]):
+            changes[name] = TableRecord(name, unread=_LESS)
+        elif any(names[other] == table for other in changes):
+            changes[name] = TableRecord(name, are[table])  # The file has written another name of it before.
+        else:
+            origin = _same_table(are[table], were.values()) or were[table]
+            claims = claims_on(table, statements, dialect)
+            changes[name] = ObservedTable(name, table, known[table], were[table], are[table], origin, claims)
+    return list(changes.values())
+
+
+def baseline_records(
+    names: Names,
+    known: Mapping[str, Shape | None],
+    after: Snapshots,
+    files: Sequence[Compiled],
+    dialect: str,
+) -> Iterator[TableRecord]:
+    """Yield the record of each table for the last of the files, which did not run here.
+
+    Args:
+        known: the last records, by qualified name.
+    """
+    statements = [statement for file in files for statement in file.named]
+    # Hundreds of files are about hundreds of tables; most files have no other name for a table.
+    others = cache(lambda names: _about(names, statements))
+    ids = TableIds(known, {})
+    for name, table in names.items():
+        if table is None or after[table].unread:
+            yield TableRecord(name, unread=after[table].unread if table else _DEPENDS)
+        else:
+            shape = ids.after(table, after[table].shape)
+            claims = [
+                (file.migration.version, claims_on(table, file.named, dialect, others)) for file in files if shape
+            ]
+            about = [(version, said) for version, said in claims if said.are_any]
+            steps = attribution.made_before_baseline(known[table], shape, about) if shape else ()
+            yield TableRecord(name, shape, steps=steps)
+
+
+class TableIds:
+    """Ids for tables whose format has none, such as those of Snowflake and Hudi.
+
+    They distinguish a renamed table from a dropped one, and a new table from the one that had its name before. The statements
+    that ran determine which table has a name; otherwise a table of the same name and format is the same table.
+    """
+
+    def __init__(self, known: Mapping[str, Shape | None], origins: Mapping[str, str | None]) -> None:
+        """Args:
+        known: the last records of the tables.
+        origins: the names of tables before the statements that ran, as the function `origins` returns them.
+        """
+        self._known = known
+        self._origins = origins
+        self._ids: dict[tuple[str, str], str | None] = {}
+
+    def before(self, table: str, shape: Shape | None) -> Shape | None:
+        """Return the shape that a table had before the statements, with an id."""
+        return replace(shape, uuid=self._id(table, shape.format)) if shape and _lacks_id(shape) else shape
+
+    def after(self, table: str, shape: Shape | None) -> Shape | None:
+        """Return the shape that a table has after the statements, with an id."""
+        if shape is None or not _lacks_id(shape):
+            return shape
+        origin = self._origins.get(table, table)
+        return replace(shape, uuid=str(uuid.uuid4()) if origin is None else self._id(origin, shape.format))
+
+    def _id(self, table: str, table_format: str) -> str | None:
+        """Return the id of the table that had the name before the statements; None where it is recorded without one."""
+        if (table, table_format) not in self._ids:
+            known = self._known.get(table)
+            new = str(uuid.uuid4())
+            self._ids[table, table_format] = known.uuid if known and known.format == table_format else new
+        return self._ids[table, table_format]
+
+
+def _lacks_id(shape: Shape) -> bool:
+    return shape.uuid is None and shape.format != _HAS_IDS
+
+
+def _whole(names: Names) -> list[str]:
+    """Return the tables whose qualified names are certain, each once."""
+    return list(dict.fromkeys(table for table in names.values() if table is not None))
+
+
+def _same_table(shape: Shape | None, shapes: Iterable[Shape | None]) -> Shape | None:
+    """Return the shape with the same table id, possibly under another name; None without an id."""
+    same = (other for other in shapes if other and shape and shape.uuid and other.uuid == shape.uuid)
+    return next(same, None)
+
+
+def _shows_less(known: Shape | None, before: Shape | None, after: Shape | None) -> bool:
+    """Return whether an Iceberg table was read through its engine in one snapshot and from its metadata in another.
+
+    The shape from the engine has no ids, so a comparison would report a change that nobody made.
+    """
+    has_ids = (bool(shape.uuid) if shape and shape.format == "iceberg" else None for shape in (known, before, after))
+    earlier, *now = has_ids
+    return False in now and True in (earlier, *now)
+
+
+def changed_tables(statements: Iterable[Named]) -> Mapping[str, str | None]:
+    """Return the tables that the statements change or may change, as the history records their names.
+
+    The value is the qualified name of the table; None where it is not certain, such as after a USE of a computed name. Views, and
+    tables that end with their session, are left out.
+    """
+    tables: dict[str, str | None] = {}
+    temporary: set[str] = set()
+    for statement in statements:
+        kind = statement.parsed.options.kind
+        if kind and not kind.endswith("table"):
+            continue
+        for name, whole in statement.names:
+            tables.setdefault(name, whole)
+            if statement.parsed.options.temporary:
+                temporary.add(name)
+    return {name: whole for name, whole in tables.items() if name not in temporary}
+
+
+def dropped_namespaces(statements: Sequence[Named]) -> tuple[tuple[str, ...], ...]:
+    """Return the names of the namespaces that the statements drop, or replace by empty ones."""
+    parts = (part for statement in statements for part in statement.parsed.parts)
+    return tuple(part.name for part in parts if isinstance(part, DroppedNamespace))
+
+
+def may_be_within(table: str, namespaces: Sequence[Sequence[str]]) -> bool:
+    """Return whether a table may be in one of the namespaces, by its qualified name. Their first parts may be left out."""
+    return any(_folded(namespace) in _folded(name_parts(table)[:-1]) for namespace in namespaces)
+
+
+def _folded(parts: Sequence[str]) -> str:
+    """Return the parts of a name as one text, which contains the text of each run of its parts."""
+    return "".join(f"\0{part.casefold()}\0" for part in parts)
+
+
+def claims_on(
+    table: str,
+    statements: Sequence[Named],
+    dialect: str,
+    others: Callable[[frozenset[str | None]], list[ParsedStatement]] = lambda _: [],
+) -> Claims:
+    """Return what statements declare about a table, also under the names that they rename it from or to.
+
+    Args:
+        table: its qualified name.
+        others: returns, of all statements that may have renamed its columns, those about a table with these names.
+    """
+    names: set[str | None] = {table}
+    renames = [
+        {whole for _, whole in statement.names}
+        for statement in statements
+        if statement.parsed.operation == "rename_table"
+    ]
+    while grown := {name for renamed in renames if renamed & names for name in renamed} - names:
+        names |= grown
+    every = frozenset(names)
+    return Claims(_about(every, statements), dialect, others(every))
+
+
+def _about(names: frozenset[str | None], statements: Sequence[Named]) -> list[ParsedStatement]:
+    """Return the statements that are about a table with these names, or may be."""
+    statements_about = []
+    for statement in statements:
+        wholes = [whole for _, whole in statement.names]
+        drops = any(isinstance(part, DroppedNamespace) for part in statement.parsed.parts)
+        if None in wholes:
+            statements_about.append(not_understood("which table it means is not certain"))
+        elif not statement.parsed.understood or drops or not names.isdisjoint(wholes):
+            statements_about.append(statement.parsed)
+    return statements_about
+
+
+def origins(statements: Iterable[Named]) -> Mapping[str, str | None]:
+    """Return for names the name that their table had before the statements; None where the statements made it.
+
+    Names are whole where that is certain. A name that no statement gives to another table is left out.
+    """
+    by_name: dict[str, str | None] = {}
+    for statement in statements:
+        names = [whole or name for name, whole in statement.names]
+        if statement.parsed.operation == "rename_table" and len(names) == 2:
+            old, new = names
+            by_name[new] = by_name.pop(old, old)
+        elif _ends_or_begins(statement.parsed):
+            by_name |= dict.fromkeys(names)
+    return by_name
+
+
+def _ends_or_begins(statement: ParsedStatement) -> bool:
+    """Return whether a table that has the name after the statement did not exist before it."""
+    if statement.operation in ("create_table", "create_table_as"):
+        return not statement.options.if_not_exists and not statement.options.or_alter
+    return statement.operation in ("replace_table", "drop_table")
