@@ -44,7 +44,7 @@ def drift(
 
     Without ACTION it writes nothing. adopt writes a migration that makes the changes in other environments, and records it as
     applied in this one; revert writes a migration that undoes the changes here, and records another one that makes them; ignore
-    writes rules into the catalog file.
+    shows the rules to add to the catalog file.
     """
     if action is None:
         _report(options, fail_on, listed, tables)

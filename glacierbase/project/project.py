@@ -515,7 +515,7 @@ class Project:
     def drift_ignore(
         self, catalogs: Collection[str] = (), *, tables: Collection[str] = (), reason: str
     ) -> tuple[DriftIgnoreResult, ...]:
-        """Write a rule for each of these changes into the catalog file; arguments as for `drift_adopt`."""
+        """Return a rule for each of these changes, to add to the catalog file; arguments as for `drift_adopt`."""
         check_reason(reason)
         self._catalogs.choice.only(catalogs)
         return self._catalogs.run(COMMANDS["drift-ignore"], catalogs, tables=tables, reason=reason)

@@ -1,7 +1,7 @@
 """Read the table properties that the jars of Iceberg, Delta and Hudi know from their class files, without Java.
 
-`python -m tests.support.jar_properties JAR...` writes `table_properties.json` of `glacierbase/capabilities/review/` from these jars.
-The last jar of a format has its keys; `not_in` lists those of them that an earlier one, of a lower version, does not know.
+`python -m tests.support.jar_properties JAR...` writes `glacierbase/capabilities/review/table_properties.json` from these
+jars. The last jar of a format has its keys; `not_in` lists those of them that an earlier one, of a lower version, does not know.
 """
 
 from __future__ import annotations

@@ -10,7 +10,6 @@ The commands:
 
 Files from differences:
 - `drift_files`: adopt, revert or ignore the differences of tables.
-- `drift_ignore`: write rules into the text of a catalog file.
 - `match`, `wanted`, `pending_tables`: `new --to-match`: write the statements that lead to wanted tables; read what is wanted; the
   tables once the pending files have run.
 """

@@ -1,19 +1,21 @@
 """`drift adopt`, `drift revert` and `drift ignore`: three ways to settle the differences between tables and their record.
 
 `adopt` writes a migration that makes the changes in other environments. `revert` writes two: one makes the changes here, and is
-recorded; the other undoes them. `ignore` writes rules into the catalog file. The migrations name tables with the template
+recorded; the other undoes them. `ignore` shows the rules to add to the catalog file. The migrations name tables with the template
 expressions of earlier files, so that they run in every environment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+import json
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from glob import escape
 from pathlib import Path
 
 from glacierbase.apply.locked import LockedCatalog, locked, recording
 from glacierbase.apply.plan import Selection, make_plan
-from glacierbase.capabilities.tables.drift_ignore import exact_rule, with_rules
 from glacierbase.declared.render import Written
 from glacierbase.declared.writer import alteration
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
@@ -29,19 +31,20 @@ from glacierbase.model.command import command
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration
 from glacierbase.model.result import Result
-from glacierbase.model.text import Line, counted, quoted
+from glacierbase.model.text import Line, Verbatim, counted, quoted
 from glacierbase.record.drift import TableDrift, compare_tables, drift_of, without_ignored
 from glacierbase.record.live import LiveTables
 from glacierbase.record.shapes import TableRecord, to_document
 from glacierbase.record.tables import FileTables, TableChoice
 from glacierbase.record.template_names import template_of, written_names
 from glacierbase.record.timeline import timelines
-from glacierbase.run.files import replace_file, writing
 from glacierbase.sql.qualified import why_unmanaged
 
 _ADOPTED = "Written by `drift adopt`: environment {} has these changes already, and does not run them."
 _REVERTED = "Written by `drift revert`: it changes environment {} only."
 _RECORDED = "Written by `drift revert`: environment {} has these changes already. A new one makes and undoes them."
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,19 +81,30 @@ class DriftFileResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class IgnoredDrift:
-    """A rule in the catalog file."""
+    """A rule for the catalog file that ignores one difference of one table. `table` and `what` are patterns."""
 
     table: str
     what: str
     reason: str
 
+    @classmethod
+    def of(cls, table: str, what: str, reason: str) -> IgnoredDrift:
+        """Return the rule, with the pattern characters in the names escaped. A control character becomes `?`, any character."""
+        return cls(_CONTROL.sub("?", escape(table)), _CONTROL.sub("?", escape(what)), " ".join(reason.split()))
+
+    def lines(self) -> Iterator[Line]:
+        """Yield the rule as YAML, of which JSON is a subset: https://yaml.org/spec/1.2.2/#12-overview-of-yaml"""
+        for key in ("table", "what", "reason"):
+            text = f"{key}: {json.dumps(getattr(self, key), ensure_ascii=False)}"
+            yield Verbatim(f"    {'- ' if key == 'table' else '  '}{text}")
+
 
 @dataclass(frozen=True, slots=True)
 class DriftIgnoreResult(Result):
-    """The rules that `drift ignore` wrote into the catalog file.
+    """The rules by which `drift` ignores what differs now.
 
     Attributes:
-        path: the path of the catalog file.
+        path: the path of the catalog file to which to add them.
     """
 
     path: str = ""
@@ -98,8 +112,10 @@ class DriftIgnoreResult(Result):
 
     def lines(self) -> Sequence[Line]:
         if not self.rules:
-            return ["no managed table differs from its record; nothing was written"]
-        return [f"wrote {self.path}", *(f"ignores {rule.what} of {rule.table}: {rule.reason}" for rule in self.rules)]
+            return ["no managed table differs from its record"]
+        head = f"add to {self.path}, or to the list that `drift: ignore:` has in {self.environment}:"
+        rules = (line for rule in self.rules for line in rule.lines())
+        return [head, Verbatim("drift:"), Verbatim("  ignore:"), *rules]
 
 
 def adopt(
@@ -246,32 +262,26 @@ def _recording(
 
 
 def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], reason: str) -> DriftIgnoreResult:
-    """Write a rule for each difference of the tables into the catalog file. It holds in all environments.
+    """Return a rule for each difference of the tables. Nothing is written.
 
     Args:
         tables: patterns of names; none for all tables that differ.
 
     Raises:
-        ConfigurationError: the file cannot be written, or has rules in a form that nothing can be added to.
         HistoryDisagrees: a table cannot be read.
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         history = read_state(opened).history
         drifts = chosen_drifts(target.catalog, history, now, tables)
-    rules = [
-        exact_rule(drift.table, difference.subject, reason) for drift in drifts for difference in drift.differences
-    ]
-    path = target.catalog.file
-    location = path.relative_to(Path(target.run.project)).as_posix()
-    if rules:
-        with writing(path):
-            content = with_rules(path.read_bytes(), rules, location, target.catalog)
-            replace_file(path, content)
     return replace(
         result,
-        path=location,
+        path=target.catalog.file.relative_to(Path(target.run.project)).as_posix(),
         warnings=_nothing_recorded(history),
-        rules=tuple(IgnoredDrift(rule.table, rule.what, rule.reason) for rule in rules),
+        rules=tuple(
+            IgnoredDrift.of(drift.table, difference.subject, reason)
+            for drift in drifts
+            for difference in drift.differences
+        ),
     )
 
 

@@ -49,8 +49,8 @@ def test_no_statement_is_written_for_an_unmanaged_table(project: ProjectFolder) 
     assert entry["tables"] == ["lake.a.orders"]
 
 
-def test_no_rule_is_written_for_an_unmanaged_table(project: ProjectFolder) -> None:
-    """`drift ignore` writes rules for the differences of managed tables."""
+def test_no_rule_is_shown_for_an_unmanaged_table(project: ProjectFolder) -> None:
+    """`drift ignore` shows rules for the differences of managed tables."""
     tables = changed(project, RAW)
     written = tables.run("drift", "ignore", "--reason", "x", "--format", "json").entry()
     assert [rule["table"] for rule in written["rules"]] == ["lake.a.orders"]
