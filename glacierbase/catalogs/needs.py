@@ -18,6 +18,7 @@ from glacierbase.executors.direct.files import FileEngines
 from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
+from glacierbase.sql.operations import EXTENSIONS
 
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
@@ -28,13 +29,6 @@ _ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
 _DELTA = "io.delta.sql.DeltaSparkSessionExtension"
 _CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 _METASTORES = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
-# https://iceberg.apache.org/docs/latest/spark-ddl/#iceberg-sql-extensions
-_EXTENDED = frozenset(
-    {
-        "add_partition_field", "drop_partition_field", "replace_partition_field", "set_write_order", "set_distribution",
-        "set_identifier_fields", "drop_identifier_fields", "create_branch", "drop_branch", "create_tag", "drop_tag",
-    }
-)  # fmt: skip
 # https://docs.delta.io/latest/quick-start.html#set-up-apache-spark-with-delta-lake
 _OF_DELTA = frozenset(
     {
@@ -157,7 +151,7 @@ _NEEDS = (
         "set `spark.sql.catalog.{name}.type`; without it, Iceberg looks for a Hive metastore, for which `hive` says so",
     ),
     _Need(
-        lambda use: _is_iceberg(use) and (not use.operations.isdisjoint(_EXTENDED) or _is_call_of_spark_3(use)),
+        lambda use: _is_iceberg(use) and (not use.operations.isdisjoint(EXTENSIONS) or _is_call_of_spark_3(use)),
         lambda use: use.extends(_ICEBERG),
         "Iceberg's SQL extensions",
         f"add `{_ICEBERG}` to `{_EXTENSIONS}` of the catalog file",

@@ -13,12 +13,13 @@ from glacierbase.sql.column_types import normalised, types_of
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
 from glacierbase.sql.file import Named
+from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import ICEBERG_TRANSFORMS, Name, ParsedStatement
 
 # Returns the qualified names of what a statement changes, after these statements of its session.
 WholeNames = Callable[[ParsedStatement, Sequence[Named]], Sequence[Name]]
 
-_CREATES = frozenset({"create_table", "create_table_as", "replace_table", "create_view", "replace_view"})
+_CREATES = CREATES_TABLE | {"create_view", "replace_view"}
 _DROPS = frozenset({"drop_table", "drop_view"})
 _RENAMES = frozenset({"rename_table", "rename_view"})
 _OF_SESSION = frozenset({"use", "set"})

@@ -14,6 +14,17 @@ from typing import TypeAlias
 from glacierbase.sql.column_types import fields_of, types_of
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
+from glacierbase.sql.operations import (
+    CREATES_TABLE,
+    FUNCTIONS,
+    NAMESPACES,
+    PARTITIONS,
+    QUERIES,
+    RIGHTS,
+    ROWS,
+    UPKEEP,
+    VIEWS,
+)
 from glacierbase.sql.statement import (
     AlterColumn,
     Call,
@@ -525,19 +536,13 @@ _CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
 
 
 _Key = tuple[str, ...]
-_CREATES = ("create_table", "create_table_as", "replace_table")
 # Operations that change nothing that is known of a table.
-_HARMLESS = frozenset(
-    {
-        "insert", "insert_overwrite", "insert_multi", "update", "delete", "truncate", "select", "show", "describe", "explain",
-        "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "reset", "grant", "revoke",
-        "create_namespace", "alter_namespace",
-        "create_function", "drop_function", "add_partition", "drop_partition", "transaction",
-    }
+_HARMLESS = (
+    ((ROWS | PARTITIONS | NAMESPACES) - {"merge", "copy", "drop_namespace"})
+    | QUERIES | UPKEEP | RIGHTS | FUNCTIONS | {"reset", "transaction"}
 )  # fmt: skip
 # Kinds of objects of Snowflake that are tables, or contain them.
 _WITH_TABLES = ("TABLE", "SCHEMA", "DATABASE", "ACCOUNT", "VIEW", "")
-_VIEWS = frozenset({"create_view", "replace_view", "alter_view", "drop_view", "rename_view"})
 # `KnownTable.using` of a view.
 VIEW = "view"
 # Catalog, namespace, table: USE does not change what such a name means.
@@ -604,9 +609,9 @@ class KnownTables:
         elif is_conditional:
             for name in names:
                 self._put(name.key, None)
-        elif operation in _CREATES:
+        elif operation in CREATES_TABLE:
             self._create(names[0].key, statement)
-        elif operation in _VIEWS - {"rename_view"}:
+        elif operation in VIEWS - {"rename_view"}:
             self._define(names[0].key, statement)
         elif operation in ("rename_table", "rename_view"):
             self._rename(names[0].key, names[-1].key)

@@ -9,26 +9,14 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.migration import Statement
 from glacierbase.sql.dialects import SNOWFLAKE
+from glacierbase.sql.operations import ROWS
 from glacierbase.sql.statement import ParsedStatement, SessionEffect
 from glacierbase.sql.tokens import words
 
 # These change a temporary view if one has the name; else another view, or a table.
 _CHANGES_VIEW = frozenset({"drop_view", "alter_view", "rename_view", "drop_table", "rename_table"})
 # These leave the columns of their tables as they are.
-_KEEPS_COLUMNS = frozenset(
-    {
-        "insert",
-        "insert_overwrite",
-        "insert_multi",
-        "update",
-        "delete",
-        "merge",
-        "truncate",
-        "copy",
-        "optimize",
-        "analyze",
-    }
-)
+_KEEPS_COLUMNS = ROWS | {"optimize", "analyze"}
 # Its value is the query id of the previous statement of the session.
 # https://docs.snowflake.com/en/sql-reference/functions/last_query_id
 _LAST_QUERY = "LAST_QUERY_ID"

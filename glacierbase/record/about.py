@@ -21,6 +21,7 @@ from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import MASK
 from glacierbase.sql.column_types import types_of
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
+from glacierbase.sql.operations import ALTERS, CREATES_TABLE, PARTITIONS, REFERENCES, ROWS, UPKEEP
 from glacierbase.sql.statement import (
     AlterColumn,
     ColumnClause,
@@ -40,25 +41,8 @@ from glacierbase.sql.statement import (
 _Path = tuple[str, ...]
 _P = TypeVar("_P", bound=Part)
 
-CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
 _ENDS = frozenset({"drop_table", "rename_table", "replace_table", "drop_namespace", "create_namespace"})
-_ROWS = frozenset(
-    {
-        "insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy", "add_partition",
-        "drop_partition", "analyze", "refresh", "cache", "uncache", "optimize", "vacuum", "create_branch", "drop_branch",
-        "create_tag", "drop_tag",
-    }
-)  # fmt: skip
-# Operations whose clauses list all that they change.
-_LISTED = frozenset(
-    {
-        "add_column", "drop_column", "rename_column", "alter_column_type", "alter_column_nullability",
-        "alter_column_comment", "alter_column_position", "alter_column_default", "replace_columns", "set_properties",
-        "unset_properties", "comment_on", "add_partition_field", "drop_partition_field", "replace_partition_field",
-        "set_write_order", "set_distribution", "set_identifier_fields", "drop_identifier_fields", "add_constraint",
-        "drop_constraint", "cluster_by", "several", "set_location",
-    }
-)  # fmt: skip
+_KEEPS_SHAPE = ROWS | PARTITIONS | UPKEEP | REFERENCES
 # Properties of every new table of Iceberg. https://iceberg.apache.org/docs/latest/configuration/#write-properties
 _GIVEN = frozenset({"write.parquet.compression-codec"})
 
@@ -103,7 +87,7 @@ class Claims:
         self.are_any = bool(self._statements)
         self.may_be_all = any(_may_be_all(statement) for statement in self._statements)
         operations = {statement.operation for statement in self._statements}
-        self.creates = self.may_be_all or not operations.isdisjoint(CREATES)
+        self.creates = self.may_be_all or not operations.isdisjoint(CREATES_TABLE)
         self.ends = self.may_be_all or not operations.isdisjoint(_ENDS)
         self._used: set[int] = set()
 
@@ -169,7 +153,7 @@ class Claims:
         elif what == "format version":
             yield from self._version(difference)
         elif what == "table":
-            operations = CREATES | {"drop_table"} if difference.destructive else {"rename_table"}
+            operations = CREATES_TABLE | {"drop_table"} if difference.destructive else {"rename_table"}
             yield (
                 (Fit.SAME if any(statement.operation in operations for statement in self._statements) else Fit.NONE),
                 None,
@@ -184,12 +168,12 @@ class Claims:
         if key == "write.distribution-mode":  # Spark sets it with the order.
             yield from ((Fit.SAME, order) for order in self._parts(WriteOrder))
         for statement in self._statements:
-            is_of_table = statement.operation in CREATES and statement.options.comment is not None
+            is_of_table = statement.operation in CREATES_TABLE and statement.options.comment is not None
             if key == "comment" and (
                 is_of_table or (statement.operation == "comment_on" and statement.options.kind == "table")
             ):
                 yield (Fit.SAME if value in (statement.options.comment, MASK) else Fit.ABOUT), None
-            elif statement.operation in CREATES:
+            elif statement.operation in CREATES_TABLE:
                 yield (Fit.SAME if key in _GIVEN else Fit.ABOUT if difference.before is None else Fit.NONE), None
 
     def _column(self, difference: Difference, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
@@ -214,9 +198,11 @@ class Claims:
             elif isinstance(part, RenameColumn) or difference.after is None:
                 yield Fit.SAME, part
         for statement in self._statements:
-            if difference.after is None and statement.operation in CREATES | {"replace_columns"}:
+            if difference.after is None and statement.operation in CREATES_TABLE | {"replace_columns"}:
                 yield Fit.SAME, None
-            elif statement.operation in CREATES and not any(isinstance(part, ColumnClause) for part in statement.parts):
+            elif statement.operation in CREATES_TABLE and not any(
+                isinstance(part, ColumnClause) for part in statement.parts
+            ):
                 yield Fit.ABOUT, None  # The columns come from a query or another table.
 
     def _attribute(self, difference: Difference, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
@@ -278,7 +264,7 @@ class Claims:
         for part in self._parts(Property):
             if part.key == "format-version":
                 yield (Fit.SAME if part.value == difference.after else Fit.ABOUT), part
-        if difference.before is None and any(statement.operation in CREATES for statement in self._statements):
+        if difference.before is None and any(statement.operation in CREATES_TABLE for statement in self._statements):
             yield Fit.SAME, None
 
     def _is_replaced(self, difference: Difference, before: Shape | None) -> bool:
@@ -295,7 +281,7 @@ class Claims:
         formats = {shape.format for shape in (before, after) if shape}
         if difference.what in ("property", "format version"):
             return formats != {"iceberg"} and any(
-                statement.operation in _LISTED | CREATES for statement in self._statements
+                statement.operation in ALTERS | CREATES_TABLE for statement in self._statements
             )
         if difference.what not in ("column", "type") or difference.after is None:
             return False
@@ -372,7 +358,7 @@ def _folded(key: Iterable[str]) -> _Path:
 
 def _may_be_all(statement: ParsedStatement) -> bool:
     """Return whether a statement may change any part of its table."""
-    return not statement.understood or statement.operation not in _LISTED | CREATES | _ENDS | _ROWS
+    return not statement.understood or statement.operation not in ALTERS | CREATES_TABLE | _ENDS | _KEEPS_SHAPE
 
 
 EVERY_PART = "*"
@@ -397,7 +383,7 @@ def subjects_of(statement: ParsedStatement, sql: str, dialect: str) -> Iterator[
     operation, options = statement.operation, statement.options
     if operation in ("drop_table", "rename_table"):
         yield "table", operation
-    elif operation in ("create_table", "create_table_as", "replace_table"):
+    elif operation in CREATES_TABLE:
         yield "table", "create_table"
         if operation == "replace_table":
             yield EVERY_PART, operation

@@ -10,6 +10,7 @@ A grammar of glacierbase reads the tokens of the engine's lexer; no SQL is rende
 From text to values:
 - `dialects`, `tokens`: the lexical facts of each engine; words, strings and signs with their places.
 - `kinds`, `heads`, `misread`: kinds of objects; the words that begin a statement; a missing semicolon, other tools' syntax, `${…}`.
+- `operations`: the words for what a statement does, in groups.
 - `statement`: the result as frozen values: operation, tables, clauses, effect on the session.
 - `cursor`: the tokens of one statement, and the clauses that several statements share.
 - `reading`: the grammar of a statement, chosen by its first words.

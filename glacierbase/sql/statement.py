@@ -11,24 +11,6 @@ from typing import NamedTuple
 
 from glacierbase.model.names import recorded_name
 
-# The words of `ParsedStatement.operation`, and of `Part.operation`.
-OPERATIONS = frozenset(
-    {
-        "create_namespace", "alter_namespace", "drop_namespace", "create_table", "create_table_as",
-        "replace_table", "create_view", "replace_view", "alter_view", "drop_table", "drop_view", "rename_table",
-        "rename_view", "add_column", "drop_column", "rename_column", "alter_column_type",
-        "alter_column_nullability", "alter_column_comment", "alter_column_position", "alter_column_default",
-        "replace_columns", "set_properties", "unset_properties", "set_location", "comment_on",
-        "add_partition_field", "drop_partition_field", "replace_partition_field", "set_write_order",
-        "set_distribution", "set_identifier_fields", "drop_identifier_fields", "create_branch", "drop_branch",
-        "create_tag", "drop_tag", "add_constraint", "drop_constraint", "cluster_by", "add_partition",
-        "drop_partition", "insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate",
-        "copy", "call", "optimize", "vacuum", "restore", "analyze", "refresh", "cache", "uncache", "describe",
-        "show", "select", "explain", "create_function", "drop_function", "create_procedure", "create_task",
-        "create_stream", "create_stage", "create_pipe", "create_role", "grant", "revoke", "use", "set", "reset",
-        "add_resource", "script", "transaction", "other", "several",
-    }
-)  # fmt: skip
 # Iceberg's names of transforms that Spark writes in another way. https://iceberg.apache.org/docs/latest/spark-ddl/#partitioned-by
 ICEBERG_TRANSFORMS = {
     "years": "year", "months": "month", "days": "day", "date": "day", "hours": "hour", "date_hour": "hour",

@@ -7,22 +7,14 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import TYPE_CHECKING
 
+from glacierbase.sql.operations import ALTERS, CREATES_TABLE, REFERENCES, ROWS
+
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
     from glacierbase.sql.statement import ParsedStatement
 
 # Operations that commit to, create or drop their only table. A rename leaves no commit under the new name.
-_LOGGED = frozenset(
-    {
-        "create_table", "create_table_as", "replace_table", "drop_table", "rename_table", "add_column", "drop_column",
-        "rename_column", "alter_column_type", "alter_column_nullability", "alter_column_comment", "alter_column_position",
-        "alter_column_default", "replace_columns", "set_properties", "unset_properties", "set_location", "comment_on",
-        "add_partition_field", "drop_partition_field", "replace_partition_field", "set_write_order", "set_distribution",
-        "set_identifier_fields", "drop_identifier_fields", "create_branch", "drop_branch", "create_tag", "drop_tag",
-        "add_constraint", "drop_constraint", "cluster_by", "several", "insert", "insert_overwrite", "update", "delete", "merge",
-        "truncate",
-    }
-)  # fmt: skip
+_LOGGED = CREATES_TABLE | ALTERS | REFERENCES | (ROWS - {"insert_multi", "copy"}) | {"drop_table", "rename_table"}
 
 
 def target_tables(statements: Iterable[Named]) -> str | None:

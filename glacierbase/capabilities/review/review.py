@@ -55,11 +55,9 @@ from glacierbase.model.text import counted
 from glacierbase.prose import sections
 from glacierbase.run.files import FileReader, FileRefused
 from glacierbase.run.waiting import start_thread
+from glacierbase.sql.operations import ROWS
 
-_REWRITES = frozenset(
-    {"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy", "call", "optimize",
-     "create_table_as", "drop_partition", "restore", "vacuum"}
-)  # fmt: skip
+_REWRITES = ROWS | {"call", "optimize", "create_table_as", "drop_partition", "restore", "vacuum"}
 _CREATES_TABLE = frozenset({"create_table", "create_table_as"})
 _LOSES_TABLE = frozenset({"drop_table", "drop_namespace", "replace_table"})
 _LOSES_COLUMNS = frozenset({"replace_columns", "replace_table"})

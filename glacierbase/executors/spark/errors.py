@@ -22,6 +22,7 @@ from glacierbase.model.names import name_parts
 from glacierbase.secrets import mask
 from glacierbase.sql import read
 from glacierbase.sql.file import names_within
+from glacierbase.sql.operations import CREATES_TABLE, NAMESPACES
 from glacierbase.sql.statement import Name, ParsedStatement
 from glacierbase.sql.tokens import words
 
@@ -115,8 +116,6 @@ _FORMATS = {
 _MERGES_SCHEMA = "spark.sql.iceberg.merge-schema"
 _SESSION_CATALOG = "spark_catalog"
 _BUILT_IN = ("", "builtin")  # The configured class of the session catalog if it is Spark's built-in one.
-_ON_NAMESPACES = ("create_namespace", "alter_namespace", "drop_namespace")
-_CREATES = ("create_table", "create_table_as", "replace_table")
 _MAY_REMOVE = ("drop_table", "rename_table")
 
 
@@ -371,7 +370,7 @@ def had_no_effect(session: SparkSettings | None, sql: str, *, not_found: bool) -
     statement = read(sql, "spark")
     if not statement.understood:
         return False
-    changes = statement.targets or statement.operation in _ON_NAMESPACES or statement.namespace
+    changes = statement.targets or statement.operation in NAMESPACES or statement.namespace
     if statement.options.temporary or not changes:
         return True  # The statement changes nothing outside of its session.
     try:
@@ -391,7 +390,7 @@ def _had_no_effect(session: SparkSettings, statement: ParsedStatement, not_found
     holds_iceberg = kind == _ICEBERG and catalog != _SESSION_CATALOG
     if statement.options.kind == "view" or not statement.targets:  # One entry of the catalog.
         return holds_iceberg or (catalog == _SESSION_CATALOG and kind in (*_FORMATS, *_BUILT_IN))
-    if statement.operation in _CREATES:
+    if statement.operation in CREATES_TABLE:
         return holds_iceberg or (kind in _FORMATS and statement.options.using == _FORMATS[kind])
     if session.setting(_MERGES_SCHEMA).lower() == "true":
         return False

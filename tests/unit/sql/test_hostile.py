@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from glacierbase.sql import read
-from glacierbase.sql.statement import OPERATIONS
+from glacierbase.sql.operations import OPERATIONS
 from tests.unit.sql.cases import SNOWFLAKE, SPARK
 
 LARGE = {

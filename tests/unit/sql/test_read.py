@@ -9,7 +9,7 @@ import pytest
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.sql import read
-from glacierbase.sql.statement import OPERATIONS
+from glacierbase.sql.operations import OPERATIONS
 from tests.support.project_folder import ProjectFolder
 from tests.unit.sql.cases import NOT_UNDERSTOOD, SNOWFLAKE, SPARK, Case
 
@@ -74,7 +74,7 @@ def test_read_is_offered_by_the_package() -> None:
 
 
 def test_a_command_that_changes_nothing_imports_no_grammar(lake_project: ProjectFolder) -> None:
-    """`pending`, with all that the facade needs, imports the lexer, the names of tables and the first words of statements only."""
+    """`pending`, with all that the facade needs, imports the lexer and the names of tables and operations, but no grammar."""
     lake_project.file("1_a.sql", "SELECT 1")
     code = (
         "import atexit, sys\n"
@@ -85,7 +85,7 @@ def test_a_command_that_changes_nothing_imports_no_grammar(lake_project: Project
     done = subprocess.run(
         [sys.executable, "-c", code], cwd=lake_project.root, capture_output=True, text=True, check=True
     )
-    modules = ("", ".dialects", ".heads", ".kinds", ".misread", ".qualified", ".targets", ".tokens")
+    modules = ("", ".dialects", ".heads", ".kinds", ".misread", ".operations", ".qualified", ".targets", ".tokens")
     assert set(done.stdout.splitlines()[-1].split()) == {f"glacierbase.sql{name}" for name in modules}
 
 

@@ -6,6 +6,17 @@ from dataclasses import dataclass
 from enum import Enum
 
 from glacierbase.model.names import completed_like, name_parts
+from glacierbase.sql.operations import (
+    FUNCTIONS,
+    NAMESPACES,
+    PARTITIONS,
+    QUERIES,
+    REFERENCES,
+    RIGHTS,
+    ROWS,
+    UPKEEP,
+    VIEWS,
+)
 from glacierbase.sql.statement import Call, ColumnClause, ParsedStatement
 
 
@@ -45,23 +56,14 @@ class Effect:
 
 
 _KINDS = {
-    **dict.fromkeys(("create_namespace", "alter_namespace", "drop_namespace"), EffectKind.NAMESPACE),
-    **dict.fromkeys(("create_view", "replace_view", "alter_view", "drop_view", "rename_view"), EffectKind.VIEW),
-    **dict.fromkeys(("create_function", "drop_function"), EffectKind.FUNCTION),
-    **dict.fromkeys(("grant", "revoke"), EffectKind.RIGHTS),
-    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag"), EffectKind.REFERENCE),
-    **dict.fromkeys(
-        ("insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "add_partition", "drop_partition"),
-        EffectKind.ROWS,
-    ),
-    **dict.fromkeys(
-        (
-            "use", "set", "reset", "show", "describe", "select", "explain", "analyze", "refresh", "cache", "uncache",
-            "optimize", "vacuum",
-        ),
-        EffectKind.NOTHING,
-    ),
-}  # fmt: skip
+    **dict.fromkeys(NAMESPACES, EffectKind.NAMESPACE),
+    **dict.fromkeys(VIEWS, EffectKind.VIEW),
+    **dict.fromkeys(FUNCTIONS, EffectKind.FUNCTION),
+    **dict.fromkeys(RIGHTS, EffectKind.RIGHTS),
+    **dict.fromkeys(REFERENCES, EffectKind.REFERENCE),
+    **dict.fromkeys((ROWS | PARTITIONS) - {"copy"}, EffectKind.ROWS),
+    **dict.fromkeys(QUERIES | UPKEEP | {"use", "set", "reset"}, EffectKind.NOTHING),
+}
 # Procedures of Iceberg that create a table. https://iceberg.apache.org/docs/latest/spark-procedures/
 _CREATING = ("migrate", "snapshot", "register_table")
 _NAMESPACES = ("namespace", "schema", "database")
