@@ -50,15 +50,16 @@ class InEnvironment(Generic[T]):
 
 
 def in_environments(
-    root: Path, chosen: Sequence[tuple[MigrationSource, Sequence[str]]], resolve: bool, use: Use[T]
+    root: Path, chosen: Sequence[tuple[MigrationSource, Sequence[str]]], resolve: bool, use: Use[T], new: int = 0
 ) -> tuple[list[InEnvironment[T]], list[GlacierbaseError]]:
     """Compile every file of every chosen catalog and environment in a sandbox; also return all errors.
 
     Args:
         resolve: read references; else placeholders replace them.
+        new: how many files `use` compiles that are not in the folder of their catalog.
     """
     compilation = _Compilation(root, [file for file, _ in chosen], resolve, use)
-    with Sandbox(sum(compilation.count(file) * len(environments) for file, environments in chosen)) as sandbox:
+    with Sandbox(sum((compilation.count(file) + new) * len(environments) for file, environments in chosen)) as sandbox:
         # Not a list: very many catalogs may have a thousand environments each.
         pairs = ((file, environment) for file, environments in chosen for environment in environments)
         outcomes = list(compilation.run(sandbox, pairs))

@@ -417,8 +417,10 @@ class Project:
         if baseline:
             check_reason(reason)
         from glacierbase.capabilities.adopt.importing import import_files
+        from glacierbase.capabilities.review.written import check_imported
 
-        imported = import_files(self.root, self.folder(chosen.name), tool, path, author=author, dry_run=dry_run)
+        folder, check = self.folder(chosen.name), partial(check_imported, self.root, chosen)
+        imported = import_files(self.root, folder, tool, path, author=author, dry_run=dry_run, check=check)
         if not baseline:
             return Results([imported.result])
         try:

@@ -9,7 +9,7 @@ import re
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from jinja2 import TemplateError
 
@@ -31,7 +31,7 @@ from glacierbase.capabilities.adopt.schemachange import SCHEMACHANGE
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, raise_all
 from glacierbase.migrations.all_or_none import all_or_none
-from glacierbase.migrations.folder import load_migrations, migration_files
+from glacierbase.migrations.folder import as_migration, load_migrations, migration_files
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, HEADER, PREFIX, comments_above
 from glacierbase.migrations.new_files import already_exists, file_words, git_user
 from glacierbase.migrations.repeatables import versioned
@@ -92,8 +92,17 @@ class Imported:
     result: ImportResult
 
 
+class ImportCheck(Protocol):
+    """Checks new migrations, in order, before they are written; the values are those of variables that the catalog file lacks.
+
+    Returns objections that do not matter if the statements have run. Raises MigrationFileError: a file is refused.
+    """
+
+    def __call__(self, new: Sequence[Migration], variables: Mapping[str, Any]) -> Sequence[str]: ...
+
+
 def import_files(
-    root: Path, folder: Path, tool: str, path: str | Path, *, author: str | None, dry_run: bool
+    root: Path, folder: Path, tool: str, path: str | Path, *, author: str | None, dry_run: bool, check: ImportCheck
 ) -> Imported:
     """Write the scripts of another tool's project as migrations of a catalog. Contacts nothing and runs nothing of it.
 
@@ -106,10 +115,12 @@ def import_files(
         path: of the other tool's project.
         author: of scripts whose tool does not record one; default git's `user.name`.
         dry_run: write nothing.
+        check: checks the files that do not exist.
 
     Raises:
         ConfigurationError: `NOTHING_TO_IMPORT`; `DUPLICATE_IMPORT`; `ALREADY_EXISTS`: a version is that of another file; the
             project cannot be read, or the files cannot be written.
+        MigrationFileError: `check` refuses a file.
     """
     chosen = TOOLS.get(tool)
     if chosen is None:
@@ -123,6 +134,7 @@ def import_files(
     files = [_completed(file, author or "", catalog_file.required_headers) for file in read.files]
     with one_at_a_time(root):
         new = _new(files, folder, root)
+        objections = check([_migration(file, folder, root) for file in new], _plain(read.variables)) if new else ()
         if not dry_run:
             with all_or_none() as target:
                 for file in new:
@@ -135,6 +147,7 @@ def import_files(
         not_mapped=tuple(sorted(read.not_mapped, key=lambda part: (part.path, part.line))),
         variables=dict(read.variables),
         dry_run=dry_run,
+        warnings=tuple(objections),
     )
     return Imported(chosen, read.history_table, tuple(files), result)
 
@@ -198,6 +211,16 @@ def _completed(file: MappedFile, author: str, headers: Collection[str]) -> Mappe
     head = {DESCRIPTION: file.description, AUTHOR: author, **dict.fromkeys(headers, "")}
     above = "".join(f"-- {PREFIX}{name}: {value}".rstrip() + "\n" for name, value in head.items())
     return replace(file, author=author, text=f"{above}\n{file.text}")
+
+
+def _migration(file: MappedFile, folder: Path, root: Path) -> Migration:
+    path = folder / file.path
+    return as_migration(file.text.encode(), path, path.relative_to(root).as_posix(), None)
+
+
+def _plain(variables: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return the variables with a value that is no reference to another place."""
+    return {name: value for name, value in variables.items() if value is not None and "${" not in str(value)}
 
 
 def _imported(file: MappedFile, folder: Path, is_written: bool) -> ImportedFile:
