@@ -27,6 +27,8 @@ _IS_NAME = re.compile(NAME)
 _SPACES = re.compile(r"\s+")
 _LAST = re.compile(rf"\s*\.\s*{_PART}\Z")
 _PATH = re.compile(r"variables(?:\.[A-Za-z_]\w*)+")
+_COMMENT = r"--[^\n]*|/\*.*?(?:\*/|\Z)"
+_LITERAL = r"""'(?:[^'\\]|\\.)*(?:'|\Z)|"(?:[^"\\]|\\.)*(?:"|\Z)|`[^`]*(?:`|\Z)"""
 _OF_TABLES = "(?:ALTER|CREATE|DROP|COMMENT ON) TABLE"
 _OF_NAMESPACES = "CREATE NAMESPACE IF NOT EXISTS"
 
@@ -94,8 +96,11 @@ def _rendered(text: str, file: Migration, catalog: Catalog) -> str:
 
 
 def without_names(text: str, names: Mapping[str, str]) -> str:
-    """Return the text of a file without these names of tables, and those of their namespaces."""
-    namespaces = (_LAST.sub("", name) for name in names.values())
-    for name in (*names.values(), *namespaces):
-        text = text.replace(name, "")
-    return text
+    """Return the text of a file without comments, these names of tables, and those of their namespaces.
+
+    A name inside a literal stays: there, a squash has the value of one environment.
+    """
+    written = {*names.values(), *(_LAST.sub("", name) for name in names.values())}
+    known = "|".join(map(re.escape, sorted(written, key=len, reverse=True)))
+    parts = re.compile(rf"(?:{known or '(?!)'})|{_COMMENT}|({_LITERAL})", re.DOTALL)
+    return parts.sub(lambda match: match[1] or "", text)

@@ -301,6 +301,36 @@ def test_what_may_differ_per_environment_is_said(world: World, sql: str, names: 
     assert f"variables: it has the values of default of {names}" in run(world, 3).left_out
 
 
+# Each place of an expression in a file, and whether the squash has the value of the other environment there.
+_PLACES = {
+    "ALTER TABLE {} ADD COLUMN c int": True,
+    "ALTER TABLE {} ADD COLUMN c int COMMENT 'of {}'": False,
+    "ALTER TABLE {} SET TBLPROPERTIES ('from' = '{}')": False,
+    "ALTER TABLE {} SET TBLPROPERTIES ('from' = \"{}\")": False,
+    "-- Don't drop {}\nALTER TABLE {} SET TBLPROPERTIES ('from' = '{}')": False,
+    "-- Don't drop {}\nALTER TABLE {} ADD COLUMN c int": True,
+    "/* It isn't {} */ ALTER TABLE {} ADD COLUMN c int": True,
+    "ALTER TABLE {} ADD COLUMN `it's` int;\nALTER TABLE {} SET TBLPROPERTIES ('from' = '{}')": False,
+    "INSERT INTO {} SELECT * FROM {}": True,
+    "INSERT INTO {} VALUES ('{{ variables.space }}')": False,
+}
+_NAMES = ("lake.{{ variables.space }}.u", "lake.{{ variables['space'] }}.u", "{{ 'lake.' ~ variables.space }}.u")
+
+
+@pytest.mark.parametrize("name", _NAMES)
+@pytest.mark.parametrize("place", _PLACES)
+def test_a_variable_is_said_unless_it_is_only_in_names_of_tables(
+    world: World, shapes: dict[str, Shape], place: str, name: str
+) -> None:
+    """A text that holds the name of a table has the value of one environment, as any other text has."""
+    shapes["lake.a.u"] = replace(TABLE, table="lake.a.u", uuid="u2")
+    world.variables = world.variables.replace("{", "{space: a, ")
+    texts = {"0003_u.sql": f"CREATE TABLE {name} (id int)", "0004_place.sql": place.replace("{}", name)}
+    applied(world, texts)
+    [line] = [line for line in run(world, 4).left_out if line.startswith("variables: ")]
+    assert line.endswith("of size" if _PLACES[place] else "of size, space")
+
+
 def test_a_table_that_only_the_environment_lacks_is_said(world: World) -> None:
     """Somebody dropped it by hand; a table that a file drops or renames is missed by nobody."""
     applied(
