@@ -162,8 +162,8 @@ def _check(histories: Mapping[str, History], files: Mapping[int, FileColumns], s
             raise ConfigurationError(
                 "NOT_REPAIRABLE",
                 f"version {file.version} cannot be withdrawn: {reasons}; nothing was recorded{where}",
-                f"{_ended_elsewhere(histories, number, refusals, scope)}`{shown}` prints its statements there, and what to do"
-                " next; write what undoes them into a new file",
+                f"{_ended_elsewhere(histories, number, refusals, scope)}`{shown}` prints its statements there; write what"
+                " undoes them into a new file",
                 version=file.version,
                 environments=list(refusals),
             )

@@ -140,7 +140,7 @@ class CatalogChoice:
             raise ConfigurationError(
                 "ENVIRONMENT_NOT_CHOSEN",
                 f"catalog {file.name} has the environments {', '.join(file.environments)}, and none was chosen",
-                "name one with --env or GLACIERBASE_ENV, or write defaultEnvironment into the catalog file",
+                "add --env NAME, set GLACIERBASE_ENV, or write defaultEnvironment into the catalog file",
             )
         return environment
 
@@ -152,5 +152,5 @@ def _check_same(chosen: Sequence[tuple[CatalogFile, str]]) -> None:
         raise ConfigurationError(
             "ENVIRONMENT_NOT_CHOSEN",
             f"the catalogs have different default environments ({names})",
-            "name one with --env, or single catalogs with --catalog",
+            "add --env NAME, or --catalog NAME for single catalogs",
         )

@@ -18,7 +18,7 @@ from glacierbase.inspect.status import repeatable_statuses, statuses
 from glacierbase.migrations.allows import Allow, allows_of
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.arguments import unknown_version
-from glacierbase.model.command import command, repair_as
+from glacierbase.model.command import command, git_command, repair_as
 from glacierbase.model.differences import Change, Difference, compare
 from glacierbase.model.migration import Event, Key, OriginalRun, State, Statement
 from glacierbase.model.result import Result, Status, user_of
@@ -42,13 +42,6 @@ _NEXT: Mapping[State, Callable[[str], str]] = {
     ),
     State.CHANGED: lambda version: (
         f"restore the file, and put the change into a new migration; or `{repair_as(version, 'edited')}`"
-    ),
-    State.MISSING: lambda version: (
-        f"`{command('pending')}` prints what restores the file; or `{repair_as(version, 'removed')}`"
-    ),
-    State.AHEAD: lambda version: (
-        f"`{command('pending')}` says whether this is an older checkout, or what restores the file; a file that was deleted on"
-        f" purpose: `{repair_as(version, 'removed')}`"
     ),
     State.OUT_OF_ORDER: lambda version: (
         f"`{command('pending')}` prints the command that gives it a newer version; or run it as it is:"
@@ -221,6 +214,11 @@ def next_step(status: Status) -> str:
             f"or `{repair_as(status.label, 'withdrawn')}` (no environment has applied anything of it: it ends in all)"
         )
         return f"{_NEXT[State.FAILED](status.label)}; {withdrawn}"
+    if status.state in (State.MISSING, State.AHEAD):
+        removed = f"a file that was deleted on purpose is accepted by `{repair_as(status.label, 'removed')}`"
+        return (
+            f"restore the file (`{git_command('log', '--all', '--', status.path or '')}` shows who had it); {removed}"
+        )
     next_of = _NEXT.get(status.state)
     return next_of(status.label) if next_of else ""
 

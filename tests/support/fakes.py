@@ -96,6 +96,7 @@ class FakeExecutor:
         progress: returns how far each statement is.
         recorded: the evidence that the engine has about every statement.
         proving: the table whose version proves the outcome of every statement.
+        connection: keeps the database, which each session opens again.
     """
 
     dialect = "spark"
@@ -108,7 +109,7 @@ class FakeExecutor:
         self.before_read: Callable[[str], None] = lambda table: None
         self.progress: Callable[[], str | None] = lambda: None
         self._uri = f"file:{uuid.uuid4().hex}?mode=memory&cache=shared"
-        self._keeper = sqlite3.connect(self._uri, uri=True)
+        self.connection = sqlite3.connect(self._uri, uri=True)
         self.closed = 0
         self.recorded = Evidence()
         self.proving: str | None = None

@@ -88,11 +88,11 @@ class Lakes:
         where = os.path.relpath(self.project.root)
         return self.call(*shlex.split(command), *more, "--project", where, typed=typed)
 
-    def paste(self, command: str, *more: str) -> Output:
+    def paste(self, command: str, *more: str, typed: str | Keyboard | None = None) -> Output:
         """Run a command line as a message printed it."""
         program, *arguments = shlex.split(command)
         assert program == "glacierbase"
-        return self.call(*arguments, *more)
+        return self.call(*arguments, *more, typed=typed)
 
 
 def printed_commands(text: str) -> list[str]:

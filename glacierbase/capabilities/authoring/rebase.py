@@ -120,7 +120,7 @@ def _result(name: str, ref: str, renames: Collection[Rename], dry_run: bool, com
     return RebaseResult(
         name,
         "",
-        warnings=tuple(map(_where_applied, renamed)),
+        warnings=tuple(_where_applied(rename, max(rename.version for rename in renames)) for rename in renames),
         base=ref,
         renamed=renamed,
         dry_run=dry_run,
@@ -128,11 +128,22 @@ def _result(name: str, ref: str, renames: Collection[Rename], dry_run: bool, com
     )
 
 
-def _where_applied(file: RenamedFile) -> str:
-    reason = f"renamed to {file.version}"
+def _where_applied(rename: Rename, highest: str) -> str:
+    """Args:
+    highest: the highest version that a file got.
+    """
+    migration, beside = rename.migration, rename.beside
+    if beside:
+        free = str(int(highest) + 1).zfill(len(highest))
+        moved = move_command(beside.location, _path(beside, free), tracked=rename.tracked)
+        return (
+            f"an environment that has applied {migration.location} would never run {beside.location}, which has its version;"
+            f" if there is one, give that file, too, a version above all others: `{moved}`"
+        )
+    removed = command("repair", migration.version, "--as", "removed", "--reason", f"renamed to {rename.version}")
     return (
-        f"an environment that has applied {file.old_version} will miss it and run the file again as {file.version}; record there,"
-        f" with its --env: {command('repair', file.old_version, '--as', 'removed', '--reason', reason)}"
+        f"an environment that has applied {migration.version} will miss it and run the file again as {rename.version}; record"
+        f" there, with its --env: {removed}"
     )
 
 
@@ -142,12 +153,14 @@ class Rename:
 
     Attributes:
         tracked: whether git tracks the file.
+        beside: another file that keeps the former version, or None.
     """
 
     migration: Migration
     version: str
     path: str
     tracked: bool
+    beside: Migration | None
 
 
 def plan_renames(compared: Compared, root: Path) -> list[Rename]:
@@ -165,7 +178,10 @@ def plan_renames(compared: Compared, root: Path) -> list[Rename]:
     moved = new_versions(compared, merged=merged)
     raise_all([_squash_renamed(migration) for migration, _ in moved if migration.squashes])
     known = _tracked(root, [migration.path for migration, _ in moved])
-    return [_rename(migration, version, migration.path in known) for migration, version in moved]
+    kept = {file.number: file for file in compared.migrations if all(file is not migration for migration, _ in moved)}
+    return [
+        _rename(migration, version, migration.path in known, kept.get(migration.number)) for migration, version in moved
+    ]
 
 
 def new_versions(
@@ -243,9 +259,13 @@ def _first(late: Sequence[Migration], above: Sequence[Migration], highest: int, 
     return first if not above or first + len(late) <= above[0].number else highest + 1
 
 
-def _rename(migration: Migration, version: str, tracked: bool) -> Rename:
-    path = PurePosixPath(migration.location).with_name(f"{version}_{migration.name}.sql")
-    return Rename(migration, version, str(path), tracked)
+def _rename(migration: Migration, version: str, tracked: bool, beside: Migration | None) -> Rename:
+    return Rename(migration, version, _path(migration, version), tracked, beside)
+
+
+def _path(migration: Migration, version: str) -> str:
+    """Return the path of a file under another version."""
+    return str(PurePosixPath(migration.location).with_name(f"{version}_{migration.name}.sql"))
 
 
 def _move(source: Path, target: Path, root: Path, *, tracked: bool) -> None:
