@@ -11,6 +11,7 @@ from glacierbase.apply.transitions import NewState, Resolution, after
 from glacierbase.apply.verdict import may_run_again, new_name, verdict
 from glacierbase.errors import MigrationFileError
 from glacierbase.executors import type_of
+from glacierbase.executors.direct.files import FileEngines
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import Entry, FileColumns, repaired
 from glacierbase.history.records import Record
@@ -58,7 +59,7 @@ def statement_of(statements: Sequence[Named], index: int) -> Named | None:
 
 
 def table_shows(
-    catalog: Catalog, engine: Engine, before: TableVersion, tag: str, statement: Named | None, *, is_direct: bool
+    catalog: Catalog, engine: Engine, before: TableVersion, tag: str, statement: Named | None
 ) -> tuple[bool | None, str]:
     """Read the table or the namespace of a statement again, as its version before was read, and return the verdict."""
     if before.by_engine:
@@ -68,13 +69,13 @@ def table_shows(
         now = engine.tables.version(before.table, is_namespace=before.is_namespace)
     if now and not now.exists and (name := new_name(statement)):
         now = engine.tables.version(name)
-    parsed = statement.parsed if statement else None
-    took_effect, why = verdict(before, now, tag, parsed)
-    if took_effect is not None or parsed is None or not is_direct:
+    took_effect, why = verdict(before, now, tag, statement.parsed if statement else None)
+    is_plain = statement is not None and not before.by_engine and FileEngines(catalog).is_plain(statement)
+    if took_effect is not None or statement is None or not is_plain:
         return took_effect, why
-    if now and now.exists and engine.tables.shows(parsed, before):
+    if now and now.exists and engine.tables.shows(statement.parsed, before):
         return True, f"a change of {before.table} since is exactly that of the statement, so it took effect"
-    return (False, f"{why}; the statement may run again") if may_run_again(parsed) else (None, why)
+    return (False, f"{why}; the statement may run again") if may_run_again(statement.parsed) else (None, why)
 
 
 def resolution_entry(target: Target, state: State, record: Record, decision: Decision) -> Entry:

@@ -7,7 +7,6 @@ that was sent before takes effect within a time that the store or the engine bou
 from __future__ import annotations
 
 import logging
-import os
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -19,6 +18,7 @@ from glacierbase.apply.progress import Progress
 from glacierbase.apply.transitions import Resolution
 from glacierbase.errors import EngineError, Interrupted, OutcomeUnknown, StatementRefused
 from glacierbase.executors import Session, type_of
+from glacierbase.executors.direct.files import FileEngines
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry
 from glacierbase.history.records import History, Record
@@ -46,27 +46,37 @@ _PRINCIPAL = "glacierbase"
 
 
 def with_version(
-    announcement: Entry, held: LockedCatalog, compiled: Compiled, statement: Statement, session: Session
+    announcement: Entry,
+    held: LockedCatalog,
+    engines: FileEngines,
+    compiled: Compiled,
+    statement: Statement,
+    session: Session,
 ) -> Entry:
     """Return the announcement of a statement with the version of its table, where that can prove the outcome later.
 
     Args:
+        engines: of the files of the catalog.
         session: in which the statement runs.
     """
     # An engine without a process on this machine is never shown to have ended.
     if not held.target.catalog.recovers or not held.engine.process.get("engine_pid") or held.engine.cancelled():
         return announcement
-    table = held.engine.executor.proving_table(statement.text, compiled.text)
-    before = _version(held, table, statement_of(compiled.named, statement.index), session) if table else None
+    named = statement_of(compiled.named, statement.index)
+    table = engines.plain_name(named, compiled.text) if named else None
+    table = table or held.engine.executor.proving_table(statement.text, compiled.text)
+    before = _version(held, table, named, engines, session) if table else None
     return replace(announcement, details=replace(announcement.details, before=before)) if before else announcement
 
 
-def _version(held: LockedCatalog, table: str, statement: Named | None, session: Session) -> TableVersion | None:
+def _version(
+    held: LockedCatalog, table: str, statement: Named | None, engines: FileEngines, session: Session
+) -> TableVersion | None:
     if table in held.unreadable:
         return None
     catalog = held.target.catalog
-    # PyIceberg finds no table in a catalog that another format shares; a statement that runs directly has no other format.
-    may_be_absent = held.engine.process.get("engine_pid") == os.getpid()
+    # PyIceberg finds no table in a catalog that another format shares; the catalog of a plain statement has no other format.
+    may_be_absent = statement is not None and engines.is_plain(statement)
     is_namespace = statement is not None and statement.parsed.namespace is not None
     try:
         version = held.engine.tables.version(table, is_namespace=is_namespace)
@@ -114,8 +124,7 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     name, run_id, others = held.target.catalog.name, record.started.run_id, list[str]()
     statement = statement_of(read_statements(held.target, record), index)
     tag = statement_tag(run_id, record.label, index)
-    is_direct = details_of(record.started).is_direct
-    took_effect, why = _outcome(held, before, tag, statement, f"{name}: {what}", is_direct, held.lock.lease_seconds)
+    took_effect, why = _outcome(held, before, tag, statement, f"{name}: {what}", held.lock.lease_seconds)
     if took_effect is not None:
         resolution = Resolution.DONE if took_effect else Resolution.NOT_DONE
         from glacierbase.record.table_records import TableRecords  # Commands that settle nothing do not need it.
@@ -149,7 +158,7 @@ def settle_lost(
         OutcomeUnknown: the table proves nothing, or the run was cancelled while it waited for a late commit.
     """
     try:
-        took_effect, why = _outcome(held, before, tag, statement, what, is_direct=True, least=None)
+        took_effect, why = _outcome(held, before, tag, statement, what, least=None)
     except Interrupted:
         raise error from None
     if not took_effect:
@@ -164,7 +173,6 @@ def _outcome(
     tag: str,
     statement: Named | None,
     what: str,
-    is_direct: bool,
     least: float | None,
 ) -> tuple[bool | None, str]:
     """Return whether the statement took effect, and why; reads the table a second time before it returns that it did not.
@@ -175,7 +183,7 @@ def _outcome(
     """
 
     def shown() -> tuple[bool | None, str]:
-        return table_shows(held.target.catalog, held.engine, before, tag, statement, is_direct=is_direct)
+        return table_shows(held.target.catalog, held.engine, before, tag, statement)
 
     try:
         took_effect, why = shown()

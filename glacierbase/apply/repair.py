@@ -269,10 +269,7 @@ def _proof(opened: OpenCatalog, record: Record, index: int, tag: str) -> Evidenc
         return Evidence()
     try:
         statement = statement_of(read_statements(opened.target, record), index)
-        is_direct = details_of(record.started).is_direct
-        took_effect, why = table_shows(
-            opened.target.catalog, opened.engine, record.before, tag, statement, is_direct=is_direct
-        )
+        took_effect, why = table_shows(opened.target.catalog, opened.engine, record.before, tag, statement)
     except GlacierbaseError as error:
         return Evidence((f"{record.before.table} could not be read: {error.message}",))
     if took_effect is False and not is_engine_gone(details_of(record.started).process):

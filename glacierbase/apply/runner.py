@@ -216,7 +216,9 @@ class Runner:
         try:
             in_session = replace(announcement.details, session=file.context.at(statement.index))
             announcement = replace(announcement, details=in_session)
-            versioned = recover.with_version(announcement, self._held, file.compiled, statement, file.session)
+            versioned = recover.with_version(
+                announcement, self._held, self._engines, file.compiled, statement, file.session
+            )
             file.tables.begin_before(versioned.details.before)
             self._add_tables()
             # After the catalog was read, which takes as long as it takes to answer.

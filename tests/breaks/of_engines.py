@@ -433,7 +433,7 @@ BREAKS = (
     Break(
         "a setting of the file moves the table that proves",
         "executors/spark/evidence.py",
-        "if not is_atomic(sql) or _may_move_catalogs(file) or not",
+        "if not is_atomic(sql) or may_move_catalogs(file) or not",
         "if not is_atomic(sql) or not",
         "unit/executors/test_spark_proof.py::test_a_file_that_may_move_the_catalog_is_proven_by_no_table",
     ),
@@ -662,7 +662,14 @@ BREAKS = (
         "apply/recover.py",
         "if version and (version.exists or may_be_absent):",
         "if version:",
-        "unit/record/test_version_before.py::test_a_table_that_pyiceberg_does_not_find_has_no_version_for_an_engine",
+        "unit/record/test_version_before.py::test_a_table_that_pyiceberg_does_not_find_is_absent_for_a_plain_statement_alone",
+    ),
+    Break(
+        "a plain statement that an engine ran is settled by no table",
+        "executors/direct/files.py",
+        "        return named.names[0][1]",
+        "        return None",
+        "crash/test_spark_kills.py::test_a_lost_statement_of_an_engine_is_settled_by_what_it_does[create-after]",
     ),
     Break(
         "only tables in the catalog of history and lock settle a statement",

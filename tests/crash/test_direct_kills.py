@@ -16,7 +16,7 @@ from pyiceberg.types import IntegerType, NestedField
 from glacierbase.executors.direct.lakes import Lakes
 from tests.support.lost_commits import killed
 from tests.support.program import ask_here, run_here
-from tests.support.project_folder import ProjectFolder, only_catalog
+from tests.support.project_folder import Output, ProjectFolder, only_catalog
 
 OWN = """\
 migrationExecutor:
@@ -98,9 +98,12 @@ WITHOUT_COMMIT = ("keep what exists", "drop nothing", "keep a namespace")
 class KilledProject(ProjectFolder):
     """A project on SQLite, with the table `a.t`, the namespace `empty`, and a file whose second statement is to be lost."""
 
-    def __init__(self, root: Path, store: str, statement: str) -> None:
+    def __init__(self, root: Path, place: tuple[str, str], statement: str) -> None:
+        """Args:
+        place: the name of the tables' catalog, and the catalog file.
+        """
         super().__init__(root)
-        self.name, text = STORES[store]
+        self.name, text = place
         self.catalog(text.replace("NAME", self.name).replace("FOLDER", str(root)))
         with self._opened() as lakes:
             for namespace in BEFORE[1]:
@@ -134,6 +137,18 @@ class KilledProject(ProjectFolder):
                 namespaces[name] = {key: value for key, value in held.items() if key in ("p", "comment")}
         return tables, namespaces
 
+    def check_settled(self, done: Output, took_effect: bool | None) -> None:
+        """Check that a run settled the statement: its effect is there once, and the record is true.
+
+        Args:
+            took_effect: None where both outcomes describe the same tables.
+        """
+        assert done.code == 0, done.stdout + done.stderr
+        assert self.state() == self.after
+        [settled] = [event for event in ask_here(self, "history").entry()["events"] if event["event"] == "repaired"]
+        outcome = json.loads(settled["details"])["resolution"]
+        assert took_effect is None or outcome == ("done" if took_effect else "not-done"), settled
+
 
 CASES = [
     (store, statement, when)
@@ -149,13 +164,9 @@ CASES = [
 )
 def test_the_next_run_settles_what_a_kill_left_open(store: str, statement: str, when: str, tmp_path: Path) -> None:
     """Each effect is there once, the record is true, and no person is needed."""
-    project = KilledProject(tmp_path / "project", store, statement)
+    project = KilledProject(tmp_path / "project", STORES[store], statement)
     killed(project, 2, when)
     took_effect = when == "after" or statement in WITHOUT_COMMIT
     assert project.state() == (project.after if took_effect else BEFORE)
     done = run_here(project, "migrate")
-    assert done.code == 0, done.stdout + done.stderr
-    assert project.state() == project.after
-    [settled] = [event for event in ask_here(project, "history").entry()["events"] if event["event"] == "repaired"]
-    outcome = json.loads(settled["details"])["resolution"]
-    assert outcome == ("done" if took_effect else "not-done") or statement in WITHOUT_COMMIT, settled
+    project.check_settled(done, None if statement in WITHOUT_COMMIT else took_effect)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TYPE_CHECKING, Protocol
 
 from glacierbase.errors import ConfigurationError, MigrationFileError
@@ -28,6 +29,8 @@ _EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions
 _SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 # Properties of a catalog that history and lock override by their own, and that tables of users follow.
 _OF_TABLES = re.compile(r"table-(default|override)\..+")
+# A setting of the file's session may give the same name to a table in another place. Text that Spark composes may hold such a one.
+_MAY_MOVE_CATALOGS = re.compile(r"(?i)spark\.sql\.catalog|\$\{|\bIMMEDIATE\b")
 
 
 class _File(Protocol):
@@ -137,6 +140,25 @@ class FileEngines:
                 return f"statement {number}: {why}"
         return None
 
+    def is_plain(self, named: Named) -> bool:
+        """Return whether a statement would run directly, so that the tables show what it does, whichever engine runs it."""
+        return self._why(named) is None
+
+    def plain_name(self, named: Named, file: str) -> str | None:
+        """Return the qualified name of the table, or the namespace, that a plain statement changes; None where it is not certain.
+
+        Args:
+            file: all statements of its file, rendered.
+        """
+        from glacierbase.sql.file import is_whole  # Imports the grammar.
+
+        if may_move_catalogs(file) or not self.is_plain(named):
+            return None
+        if namespace := named.parsed.namespace:  # Which USE does not complete here.
+            is_certain = is_whole(self._catalog, namespace.recorded)
+            return qualified_namespace(self._catalog, namespace.recorded) if is_certain else None
+        return named.names[0][1]
+
     def _why(self, named: Named) -> str | None:
         from glacierbase.executors.direct.plain import why_not_plain  # Imports the grammar.
 
@@ -165,6 +187,12 @@ class FileEngines:
             # The properties of the only catalog are checked with the catalog file.
             self._reasons[name] = None if self._engine.is_direct else why_not_opened(self._catalog, name)
         return self._reasons[name]
+
+
+@lru_cache(maxsize=1)
+def may_move_catalogs(file: str) -> bool:
+    """Return whether a statement of the file may move a catalog. Cached: it is called with the same file for each statement."""
+    return _MAY_MOVE_CATALOGS.search(file) is not None
 
 
 def why_not_opened(catalog: Catalog, name: str) -> str | None:

@@ -7,11 +7,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta, timezone
-from functools import lru_cache
 from itertools import pairwise
 
 from glacierbase.errors import StatementRefused
 from glacierbase.executors import Evidence, InFlight, Session
+from glacierbase.executors.direct.files import may_move_catalogs
 from glacierbase.executors.spark.delta import log_entries
 from glacierbase.executors.spark.errors import is_atomic
 from glacierbase.executors.spark.session import quoted_name
@@ -33,8 +33,6 @@ _LISTED = re.compile(
     r"(?:INSERT (?:INTO|OVERWRITE)(?: TABLE)?|UPDATE|DELETE FROM|MERGE INTO|ALTER TABLE)"
     r" (?P<name>\S+(?: \. \S+)*)"
 )
-# A setting of the file's session may give the same name to a table in another place. Text that Spark composes may hold such a one.
-_MAY_MOVE_CATALOGS = re.compile(r"(?i)spark\.sql\.catalog|\$\{|\bIMMEDIATE\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +111,7 @@ def proving_table(sql: str, file: str) -> str | None:
     Args:
         file: all statements of its file, rendered.
     """
-    if not is_atomic(sql) or _may_move_catalogs(file) or not _is_listed(sql):
+    if not is_atomic(sql) or may_move_catalogs(file) or not _is_listed(sql):
         return None
     targets = read(sql, "spark").targets
     return targets[0].recorded if len(targets) == 1 else None
@@ -127,9 +125,3 @@ def _is_listed(sql: str) -> bool:
         return False
     head = statement_tokens[: listed[0].count(" ") + 1]
     return not any(sql[before.end : after.start].strip() for before, after in pairwise(head))
-
-
-@lru_cache(maxsize=1)
-def _may_move_catalogs(file: str) -> bool:
-    """Return whether a statement of the file may move a catalog. Cached: it is called with the same file for each statement."""
-    return _MAY_MOVE_CATALOGS.search(file) is not None

@@ -118,3 +118,32 @@ def test_the_type_iceberg_runs_every_file_directly(project: ProjectFolder) -> No
     catalog = only_catalog(project.root)
     assert chosen(catalog, "SELECT 1") == FileEngine("direct")
     assert FileEngines(catalog).opener() is None
+
+
+CREATE = "CREATE TABLE lake.a.t (c INT)"
+
+
+@pytest.mark.parametrize(
+    ("before", "sql", "name"),
+    [
+        ("", CREATE, "lake.a.t"),
+        ("INSERT INTO lake.a.u SELECT 1;", CREATE, "lake.a.t"),
+        ("USE lake.a;", "DROP TABLE t", "lake.a.t"),
+        ("USE lake.a;", "ALTER TABLE t RENAME TO u", "lake.a.t"),
+        ("USE IDENTIFIER(x);", "DROP TABLE t", None),
+        ("SET spark.sql.catalog.lake.uri = jdbc:sqlite:/elsewhere.db;", CREATE, None),
+        ("", "INSERT INTO lake.a.t SELECT 1", None),
+        ("", "DROP TABLE lake.a.t PURGE", None),
+        ("", "DROP TABLE other.a.t", None),
+        ("", "CREATE NAMESPACE lake.b", "lake.b"),
+        ("USE lake;", "CREATE NAMESPACE b", None),
+    ],
+)
+def test_a_plain_statement_of_any_file_has_a_name_that_proves_it(
+    before: str, sql: str, name: str | None, catalog: Catalog
+) -> None:
+    """None where the name may mean another table, and where a table does not show the effect of the statement."""
+    text = migration(f"{before}\n{sql}")
+    file = Migration("0001", 1, "d", "a", "shop", "migrations/shop/0001_a.sql", text, "checksum")
+    compiled = compile_migration(file, replace(catalog, is_direct=False), "spark")
+    assert FileEngines(catalog).plain_name(compiled.named[-1], compiled.text) == name

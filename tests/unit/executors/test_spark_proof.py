@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.executors.spark import evidence
+from glacierbase.executors.direct import files as direct
 from glacierbase.executors.spark.evidence import proving_table
 from tests.unit.sql.cases import SPARK
 
@@ -87,7 +87,7 @@ def test_a_file_is_searched_once_for_all_its_statements(monkeypatch: pytest.Monk
         def search(self, file: str) -> None:
             searched.append(file)
 
-    monkeypatch.setattr(evidence, "_MAY_MOVE_CATALOGS", Search())
+    monkeypatch.setattr(direct, "_MAY_MOVE_CATALOGS", Search())
     statements = [f"INSERT INTO lake.a.t VALUES ({number})" for number in range(100)]
     file = ";\n".join(statements)
     assert {proving_table(statement, file) for statement in statements} == {"lake.a.t"}

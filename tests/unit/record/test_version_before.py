@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.errors import Interrupted, OutcomeUnknown
+from glacierbase.errors import GlacierbaseError, Interrupted, OutcomeUnknown
 from glacierbase.history.details import details_of
 from glacierbase.model.shape import TableVersion
 from glacierbase.run.processes import engine_process
@@ -89,15 +89,21 @@ def test_a_table_whose_version_cannot_be_read_is_read_once_in_a_run(world: World
     assert read.count("table_version") == 1
 
 
-@pytest.mark.parametrize("is_direct", [True, False])
-def test_a_table_that_pyiceberg_does_not_find_has_no_version_for_an_engine(world: World, is_direct: bool) -> None:
-    """Such a table may be one of another format in the same catalog; what runs in the process of the run has no other format."""
+@pytest.mark.parametrize(
+    ("sql", "before"),
+    [("DROP TABLE lake.a.t", TableVersion.absent(TABLE)), ("INSERT INTO lake.a.t SELECT 1", None)],
+)
+def test_a_table_that_pyiceberg_does_not_find_is_absent_for_a_plain_statement_alone(
+    sql: str, before: TableVersion | None, world: World
+) -> None:
+    """For another statement it may be one of another format in the same catalog."""
     world.tables.versions[TABLE] = TableVersion.absent(TABLE)
-    if not is_direct:
-        world.engine.process = ended_process()
-    world.migrate()
+    world.engine.process = ended_process()
+    world.file("2_b.sql", sql)
+    with pytest.raises(GlacierbaseError, match="lake"):  # There is no such table in the fake engine.
+        world.migrate()
     recorded = {details_of(event).before for event in world.events if event.version == "2" and event.event == "started"}
-    assert recorded == {TableVersion.absent(TABLE) if is_direct else None}
+    assert recorded == {before}
 
 
 def test_a_commit_of_another_catalog_in_the_same_command_proves_nothing(
