@@ -1,13 +1,15 @@
 """What a statement needs of the catalog file: extensions of Spark's parser, catalogs with views, features that allow something.
 
-Each need was tested on Spark 4.1 with Iceberg 1.12 and Delta 4.4, without what it names: the statement fails, after those before it
-took effect. A server of Spark Connect has its own settings, so that nothing is known there.
+Each need was tested on Spark 4.1 with Iceberg 1.12 and Delta 4.4, Hudi's on Hudi 1.2, and that of scripts on Spark 4.0, without
+what it names: the statement fails, after those before it took effect. A server of Spark Connect has its own settings, so nothing is
+known there.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
@@ -22,7 +24,8 @@ from glacierbase.sql.operations import EXTENSIONS
 
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
-    from glacierbase.sql.statement import ParsedStatement
+    from glacierbase.sql.statement import ColumnClause, ParsedStatement
+    from glacierbase.sql.type_trees import TypeTree
 
 _EXTENSIONS = "spark.sql.extensions"
 _ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -41,14 +44,27 @@ _OF_DELTA = frozenset(
         "vacuum",
         "restore",
         "add_constraint",
+        "drop_constraint",
         "cluster_by",
     }
 )
+# Statements that only Delta's parser reads, and that have no operation of their own.
+_READ_BY_DELTA = re.compile(r"(?i)^\s*(?:CONVERT\s+TO\s+DELTA|GENERATE)\b|\b(?:DROP\s+FEATURE|SYNC\s+IDENTITY)\b")
 _DEFAULTS = "feature.allowColumnDefaults"
+_MAPPING = "columnMapping.mode"
+# https://docs.delta.io/delta-column-mapping/
+_NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
+# Hudi refuses these otherwise: https://hudi.apache.org/docs/schema_evolution
+_EVOLVING = frozenset({"rename_column", "drop_column", "alter_column_position", "alter_column_type"})
+_SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
+_SCRIPTING = "spark.sql.scripting.enabled"
+_SESSION_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
+# The types of catalogs without a server, which could choose the format version of a new table.
+_WITHOUT_SERVER = ("hadoop", "hive", "jdbc", "glue", "nessie")
 # A file without these words needs nothing but the types of its catalogs, and is not read.
 _MAY_NEED = re.compile(
     r"(?i)\b(?:PARTITION\s+FIELD|WRITE|IDENTIFIER|BRANCH|TAG|VIEW|CALL|INSERT|UPDATE|DELETE|MERGE|OPTIMIZE|VACUUM|RESTORE"
-    r"|CONSTRAINT|CLUSTER|DEFAULT)\b"
+    r"|CONSTRAINT|CLUSTER|DEFAULT|CLONE|CONVERT|REORG|GENERATE|FEATURE|SYNC|COLUMN|VARIANT|BEGIN)\b|`[^`]*[ ,;{}()\n\t=]"
 )
 
 
@@ -59,12 +75,14 @@ class _Use:
     Attributes:
         catalog: the catalog file in one environment.
         name: the name of the catalog in `sparkConf`.
+        sql: the statement; the whole script for one in a script.
         text: the text of the file, which may set something for its session.
     """
 
     parsed: ParsedStatement
     catalog: Catalog
     name: str
+    sql: str
     text: str
 
     @property
@@ -108,6 +126,10 @@ def _is_delta(use: _Use) -> bool:
     return formats(use.catalog).get(use.name) == "delta"
 
 
+def _is_hudi(use: _Use) -> bool:
+    return formats(use.catalog).get(use.name) == "hudi"
+
+
 def _is_in(use: _Use, *types: str) -> bool:
     """Return whether a catalog of Iceberg is of one of these types."""
     return use.conf.get(f"spark.sql.catalog.{use.name}") == _CATALOG and use.setting("type").lower() in types
@@ -127,20 +149,85 @@ def _is_view(use: _Use) -> bool:
     )
 
 
+def _has_jar(use: _Use, start: str) -> bool:
+    return any(start in jar for jar in use.catalog.dependencies)
+
+
 def _is_call_of_spark_3(use: _Use) -> bool:
-    return use.parsed.operation == "call" and any("iceberg-spark-runtime-3." in jar for jar in use.catalog.dependencies)
+    return use.parsed.operation == "call" and _has_jar(use, "iceberg-spark-runtime-3.")
+
+
+def _is_migrate(use: _Use) -> bool:
+    from glacierbase.sql.statement import Call  # Only what is read needs the names of statements.
+
+    return any(isinstance(part, Call) and part.procedure[-2:] == ("system", "migrate") for part in use.parsed.parts)
+
+
+def _sets(use: _Use, key: str, value: str = "") -> bool:
+    """Return whether the file mentions a setting, or a setting of the catalog file whose name ends so has a value.
+
+    Args:
+        value: the only one that counts; default any.
+    """
+    settings = (held.lower() for name, held in use.conf.items() if name.endswith(key))
+    return key in use.text or any(value in ("", held) for held in settings)
+
+
+def _columns(use: _Use) -> list[ColumnClause]:
+    from glacierbase.sql.statement import ColumnClause
+
+    return [part for part in use.parsed.parts if isinstance(part, ColumnClause)]
+
+
+def _creates_delta(use: _Use) -> bool:
+    """Return whether a statement creates a table of Delta; the session's catalog also holds tables of other formats."""
+    return use.parsed.operation in ("create_table", "replace_table") and use.parsed.options.using == "delta"
 
 
 def _has_defaults(use: _Use) -> bool:
-    from glacierbase.sql.statement import ColumnClause  # Only what is read needs the names of statements.
-
-    columns = (part for part in use.parsed.parts if isinstance(part, ColumnClause))
-    creates = use.parsed.operation in ("create_table", "replace_table")
-    return creates and _is_delta(use) and any(column.default is not None for column in columns)
+    return _creates_delta(use) and any(column.default is not None for column in _columns(use))
 
 
-def _allows_defaults(use: _Use) -> bool:
-    return _DEFAULTS in use.text or any(key.endswith(_DEFAULTS) for key in use.conf)
+def _has_other_names(use: _Use) -> bool:
+    """Return whether a new table has a column or a field with a character that files of Parquet do not have in names."""
+    is_new = _creates_delta(use) and use.parsed.operation == "create_table"
+    return is_new and any(not _NOT_IN_NAMES.isdisjoint(name) for column in _columns(use) for name in _names(column))
+
+
+def _names(column: ColumnClause) -> Iterator[str]:
+    yield from column.path
+    yield from (field.name for tree in _trees(column) for field in tree.fields)
+
+
+def _trees(column: ColumnClause) -> Iterator[TypeTree]:
+    """Yield the type of a column and all types inside; none where it has a form that is not supported."""
+    from glacierbase.sql.cursor import UnsupportedClause
+    from glacierbase.sql.type_trees import type_tree
+
+    trees = []
+    with suppress(UnsupportedClause):
+        trees.append(type_tree(column.type or ""))
+    while trees:
+        yield (tree := trees.pop())
+        trees += [field.type for field in tree.fields]
+
+
+def _has_variant(use: _Use) -> bool:
+    is_new = use.parsed.operation == "create_table" and _is_in(use, *_WITHOUT_SERVER)
+    return is_new and any(tree.name == "variant" for column in _columns(use) for tree in _trees(column))
+
+
+def _has_version_3(use: _Use) -> bool:
+    from glacierbase.sql.statement import Property
+
+    given = (part.value for part in use.parsed.parts if isinstance(part, Property) and part.key == "format-version")
+    chosen = (use.setting(f"table-{kind}.format-version") for kind in ("default", "override"))
+    return any(version not in (None, "", "1", "2") for version in (*given, *chosen))
+
+
+def _is_of_delta(use: _Use) -> bool:
+    is_read = use.parsed.operation == "other" and _READ_BY_DELTA.search(use.sql) is not None
+    return _is_delta(use) and (is_read or use.parsed.options.shallow or not use.operations.isdisjoint(_OF_DELTA))
 
 
 _NEEDS = (
@@ -175,16 +262,46 @@ _NEEDS = (
         "create the view in a catalog of another type, or as a temporary view",
     ),
     _Need(
-        lambda use: _is_delta(use) and not use.operations.isdisjoint(_OF_DELTA),
+        lambda use: _is_iceberg(use) and _is_migrate(use),
+        lambda use: use.conf.get("spark.sql.catalog.spark_catalog") == _SESSION_CATALOG,
+        "Iceberg's session catalog, in which `migrate` replaces a table",
+        f"set `spark.sql.catalog.spark_catalog` to `{_SESSION_CATALOG}`; or call `snapshot`, which creates another table",
+    ),
+    _Need(
+        _has_variant,
+        _has_version_3,
+        "format version 3, which has the type variant",
+        "write TBLPROPERTIES ('format-version' = '3'), or set `spark.sql.catalog.{name}.table-default.format-version`",
+    ),
+    _Need(
+        lambda use: use.parsed.operation == "script" and _has_jar(use, "iceberg-spark-runtime-4.0_"),
+        lambda use: _sets(use, _SCRIPTING, "true"),
+        "scripts, which Spark 4.0 has off by default",
+        f"set `{_SCRIPTING}` to `true`",
+    ),
+    _Need(
+        _is_of_delta,
         lambda use: use.extends(_DELTA),
         "Delta's SQL extension",
         f"add `{_DELTA}` to `{_EXTENSIONS}` of the catalog file",
     ),
     _Need(
         _has_defaults,
-        _allows_defaults,
+        lambda use: _sets(use, _DEFAULTS),
         f"the feature that allows defaults, `delta.{_DEFAULTS}`",
         f"write TBLPROPERTIES ('delta.{_DEFAULTS}' = 'supported')",
+    ),
+    _Need(
+        _has_other_names,
+        lambda use: _sets(use, _MAPPING),
+        "column mapping, for the characters in the name of a column",
+        f"write TBLPROPERTIES ('delta.{_MAPPING}' = 'name')",
+    ),
+    _Need(
+        lambda use: _is_hudi(use) and not use.operations.isdisjoint(_EVOLVING),
+        lambda use: _sets(use, _SCHEMA_ON_READ, "true"),
+        "schema on read, by which Hudi changes columns",
+        f"write SET {_SCHEMA_ON_READ}=true above the statement",
     ),
 )
 
@@ -221,7 +338,7 @@ def unmet(compiled: Compiled, catalog: Catalog, resumes_at: int = 1) -> Migratio
     for named in (compiled if compiled.catalog else replace(compiled, catalog=catalog)).named:
         for parsed, line, column, names in _statements(named) if named.statement.index >= resumes_at else ():
             for name in names & declared.keys():
-                use = _Use(parsed, catalog, name, compiled.text)
+                use = _Use(parsed, catalog, name, named.statement.text, compiled.text)
                 need = next((need for need in _NEEDS if need.of(use) and not need.is_met(use)), None)
                 if need:
                     return _error(compiled.migration.location, line, column, use, need)
@@ -235,12 +352,11 @@ def _may_need(compiled: Compiled, catalog: Catalog) -> bool:
 
 
 def _statements(named: Named) -> Iterator[tuple[ParsedStatement, int, int, set[str]]]:
-    """Yield a statement, or those of a script, each with line, column and the first parts of the names of what it changes."""
+    """Yield a statement, and those of a script, each with line, column and the first parts of the names of what it changes."""
     statement = named.statement
-    if not named.parsed.inner:
-        names = [name_parts(whole) for _, whole in named.names if whole]
-        firsts = {parts[0] for parts in names if len(parts) > 1}
-        yield named.parsed, statement.line, statement.column, _firsts(named.parsed) | firsts
+    names = [name_parts(whole) for _, whole in named.names if whole]
+    firsts = {parts[0] for parts in names if len(parts) > 1}
+    yield named.parsed, statement.line, statement.column, _firsts(named.parsed) | firsts
     for inner in named.parsed.inner:
         column = inner.place.column + (statement.column - 1 if inner.place.line == 1 else 0)
         yield inner.parsed, statement.line + inner.place.line - 1, column, _firsts(inner.parsed)
