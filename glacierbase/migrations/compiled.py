@@ -12,7 +12,7 @@ from glacierbase.migrations.allows import WORD, allows_of
 from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Key, Migration, Statement, checksum
-from glacierbase.secrets import resembles_secret
+from glacierbase.secrets import TooManySecrets, literal_secrets, register, resembles_secret
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.misread import misread
 from glacierbase.sql.tokens import Source
@@ -100,7 +100,32 @@ def compile_migration(migration: Migration, catalog: TemplateNames, dialect: str
     compiled = (
         _rendered_and_split(migration, catalog, dialect) if _is_template(migration) else split_file(migration, dialect)
     )
+    mask_secrets(migration.location, secrets_of(compiled))
     return replace(compiled, catalog=catalog) if isinstance(catalog, Catalog) else compiled
+
+
+def secrets_of(compiled: Compiled) -> list[str]:
+    """Return the literals in a file that look like secrets, and that no comment allows."""
+    return [
+        secret
+        for statement in compiled.statements
+        if _has_secret(statement)
+        for secret in literal_secrets(statement.text)
+    ]
+
+
+def mask_secrets(location: str, secrets: Iterable[str]) -> None:
+    """Mask these literals of a file in everything that the command prints, whether it refuses the file or not.
+
+    Raises:
+        MigrationFileError: there are too many of them.
+    """
+    try:
+        for secret in secrets:
+            register(secret)
+    except TooManySecrets as error:
+        what, hint = "more of it looks like secrets than can be masked", "remove them and revoke them"
+        raise MigrationFileError("SECRET_IN_SQL", f"{location}, line 1: {what}", hint, path=location, line=1) from error
 
 
 def _rendered_and_split(migration: Migration, catalog: TemplateNames, dialect: str) -> Compiled:
@@ -198,8 +223,7 @@ def refused_secret(compiled: Compiled, resumes_at: int = 1, or_else: str = "") -
         or_else: another way out, for the hint.
     """
     for statement in compiled.statements[resumes_at - 1 :]:
-        allowed = any(allow.code == "FL113" and allow.reason for allow in allows_of([statement]))
-        if resembles_secret(statement.text) and not allowed:
+        if _has_secret(statement):
             location, line = compiled.migration.location, statement.line
             return MigrationFileError(
                 "SECRET_IN_SQL",
@@ -209,6 +233,12 @@ def refused_secret(compiled: Compiled, resumes_at: int = 1, or_else: str = "") -
                 line=line,
             )
     return None
+
+
+def _has_secret(statement: Statement) -> bool:
+    """Return whether a statement has a literal that looks like a secret, and that no comment allows."""
+    is_allowed = any(allow.code == "FL113" and allow.reason for allow in allows_of([statement]))
+    return not is_allowed and resembles_secret(statement.text)
 
 
 def refused_misreading(

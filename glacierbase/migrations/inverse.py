@@ -12,6 +12,7 @@ from typing import TypeVar
 
 from glacierbase.declared.render import literal
 from glacierbase.migrations.statements import split_statements
+from glacierbase.secrets import MASK, resembles_secret
 from glacierbase.sql import read
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.statement import ColumnClause, ParsedStatement, Part, PartitionClause, Property, RenameColumn
@@ -159,7 +160,7 @@ def _parts(statement: _Written, kind: type[P]) -> list[P]:
 
 def _comment(statement: str, why: NotInverted) -> str:
     """Return a comment on one line with the beginning of the statement, in which template expressions are plain text."""
-    text = " ".join(statement.split())
+    text = MASK if resembles_secret(statement) else " ".join(statement.split())
     text = text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
     return _TEMPLATE_START.sub("{ ", f"-- not inverted: {text} ({' '.join(str(why).split())})")
 

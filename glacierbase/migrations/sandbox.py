@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, TypeVar
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, collected, raise_all
-from glacierbase.migrations.compiled import Compiled, TemplateNames
+from glacierbase.migrations.compiled import Compiled, TemplateNames, mask_secrets
 from glacierbase.migrations.worker import NO_MEMORY, Examiner, from_answer, to_line, to_request
 from glacierbase.model.command import scope_in_use
 from glacierbase.model.migration import Migration
@@ -145,7 +145,9 @@ class Sandbox:
         self.check_time(migration.location)
         answer = self._any_answer(migration, catalog, dialect, examiner)
         self._hold(sum(len(error["message"]) for error in answer.get("errors", ())), migration.location)
-        return _checked(answer)
+        checked = _checked(answer)
+        mask_secrets(migration.location, checked["secrets"])
+        return checked
 
     def _any_answer(
         self, migration: Migration, catalog: TemplateNames, dialect: str, examiner: Examiner | None

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.migrations.compiled import Compiled, MisreadText, compile_migration
+from glacierbase.migrations.compiled import Compiled, MisreadText, compile_migration, secrets_of
 from glacierbase.model.command import Scope
 from glacierbase.model.migration import Migration, Statement
 
@@ -100,12 +100,14 @@ def _compiled(request: Mapping[str, Any], names: _Names | None, kept: dict[str, 
     assert names
     migration = Migration(**{**request["migration"], "path": Path(request["migration"]["path"])})
     compiled = compile_migration(migration, names, request["dialect"])
+    secrets = {"secrets": secrets_of(compiled)}
     if examiner := request.get("examiner"):
         examine = _function(examiner["function"])
         own = kept.setdefault(examine.__module__, {})
-        return {"examined": examine(compiled, examiner["facts"], own)}
+        return {**secrets, "examined": examine(compiled, examiner["facts"], own)}
     marks = [astuple(mark) for mark in compiled.misread]
     return {
+        **secrets,
         "text": compiled.text,
         "checksum": compiled.checksum,
         "steps": [[astuple(statement) for statement in step] for step in compiled.steps],
