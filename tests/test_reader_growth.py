@@ -29,9 +29,8 @@ from glacierbase.migrations.headers import read_after, read_headers, read_squash
 from glacierbase.migrations.render import render
 from glacierbase.model.migration import Migration
 from glacierbase.sql import read
-from glacierbase.sql.column_types import fields_of, normalised, types_of
 from glacierbase.sql.cursor import UnsupportedClause
-from glacierbase.sql.type_trees import type_tree
+from glacierbase.sql.types import normalised, type_tree, types_of
 from tests.support.catalog_files import LAKE
 
 # How often a part is repeated in the shorter text, and in the longer one.
@@ -129,9 +128,8 @@ def types(text: str, _: Path) -> None:
         for read_type in (types_of, normalised):
             with suppress(UnsupportedClause):
                 read_type(text, dialect)
-    for read_tree in (type_tree, fields_of):
-        with suppress(UnsupportedClause):
-            read_tree(text)
+    with suppress(UnsupportedClause):
+        type_tree(text)
 
 
 def catalog(text: str, root: Path) -> object:

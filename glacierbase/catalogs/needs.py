@@ -25,7 +25,7 @@ from glacierbase.sql.operations import EXTENSIONS
 if TYPE_CHECKING:
     from glacierbase.sql.file import Named
     from glacierbase.sql.statement import ColumnClause, ParsedStatement
-    from glacierbase.sql.type_trees import TypeTree
+    from glacierbase.sql.types import TypeTree
 
 _EXTENSIONS = "spark.sql.extensions"
 _ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
@@ -202,7 +202,7 @@ def _names(column: ColumnClause) -> Iterator[str]:
 def _trees(column: ColumnClause) -> Iterator[TypeTree]:
     """Yield the type of a column and all types inside; none where it has a form that is not supported."""
     from glacierbase.sql.cursor import UnsupportedClause
-    from glacierbase.sql.type_trees import type_tree
+    from glacierbase.sql.types import type_tree
 
     trees = []
     with suppress(UnsupportedClause):

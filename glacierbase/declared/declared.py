@@ -9,12 +9,12 @@ from dataclasses import dataclass, field, replace
 from glacierbase.declared.known import KnownColumn, KnownColumns, KnownField, KnownTable, KnownTables, Path
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.sql.column_types import normalised, types_of
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
 from glacierbase.sql.file import Named
 from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import ICEBERG_TRANSFORMS, Name, ParsedStatement
+from glacierbase.sql.types import normalised, types_of
 
 # Returns the qualified names of what a statement changes, after these statements of its session.
 WholeNames = Callable[[ParsedStatement, Sequence[Named]], Sequence[Name]]

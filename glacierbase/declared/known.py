@@ -11,7 +11,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
-from glacierbase.sql.column_types import fields_of, types_of
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.operations import (
@@ -44,6 +43,7 @@ from glacierbase.sql.statement import (
     Transform,
     WriteOrder,
 )
+from glacierbase.sql.types import type_tree, types_of
 
 Path: TypeAlias = tuple[str, ...]
 _WORD = re.compile(r"\w+")
@@ -279,7 +279,8 @@ def _column(part: ColumnClause) -> KnownColumn:
 
 def _known(text: str | None, required: bool, comment: str | None, default: str | None = None) -> KnownColumn:
     try:
-        fields = {field.name: _known(*field[1:]) for field in fields_of(text or "")}
+        inside = type_tree(text).fields if text and "<" in text else ()
+        fields = {field.name.lower(): _known(field.text, field.required, field.comment) for field in inside}
     except UnsupportedClause:
         return KnownColumn(text, required, comment, default, None)
     return KnownColumn(text, required, comment, default, fields)

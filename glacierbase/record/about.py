@@ -19,7 +19,6 @@ from glacierbase.model.differences import Difference, partition_text, sort_text
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import MASK
-from glacierbase.sql.column_types import types_of
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.operations import ALTERS, CREATES_TABLE, PARTITIONS, REFERENCES, ROWS, UPKEEP
 from glacierbase.sql.statement import (
@@ -37,6 +36,7 @@ from glacierbase.sql.statement import (
     Transform,
     WriteOrder,
 )
+from glacierbase.sql.types import types_of
 
 _Path = tuple[str, ...]
 _P = TypeVar("_P", bound=Part)

@@ -27,7 +27,7 @@ What follows from statements:
 - `qualified`: the qualified name of a table.
 - `object_names`: the object that a CREATE or a DROP names.
 - `targets`: the tables of statements as the history records them.
-- `column_types`, `type_trees`: column types in one spelling; the types of Spark as trees.
+- `types`: column types as trees, and in one spelling.
 """
 
 from __future__ import annotations

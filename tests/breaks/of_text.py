@@ -367,7 +367,7 @@ BREAKS = (
     ),
     Break(
         "a map of three types is read",
-        "sql/column_types.py",
+        "sql/types.py",
         "        _check_form(words)\n    return cursor",
         "        pass\n    return cursor",
         "unit/sql/test_malformed_types.py::test_a_wrong_type_is_read_or_not_supported",

@@ -19,7 +19,7 @@ from glacierbase.sql.statement import (
     Property,
     Transform,
 )
-from glacierbase.sql.type_trees import TypeTree, type_tree
+from glacierbase.sql.types import TypeTree, type_tree
 
 # Properties that Spark refuses, or that clauses set.
 _RESERVED = frozenset(

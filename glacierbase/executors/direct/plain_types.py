@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from glacierbase.sql.cursor import UnsupportedClause
-from glacierbase.sql.type_trees import TypeTree, type_tree
+from glacierbase.sql.types import TypeTree, type_tree
 
 _SIMPLE = frozenset(
     {

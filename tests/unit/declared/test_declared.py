@@ -9,10 +9,10 @@ import pytest
 from glacierbase.declared.declared import Declared, DeclaredTables, declared_tables
 from glacierbase.declared.known import KnownColumn
 from glacierbase.migrations.statements import split_statements
-from glacierbase.sql.column_types import normalised, types_of
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.file import Named, named
 from glacierbase.sql.statement import Name, ParsedStatement
+from glacierbase.sql.types import normalised, types_of
 
 
 def declared(*files: str, dialect: str = "spark") -> DeclaredTables:

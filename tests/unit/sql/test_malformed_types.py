@@ -12,9 +12,8 @@ from glacierbase.declared.known import KnownTables, known_type
 from glacierbase.executors.direct.ddl.types import iceberg_type
 from glacierbase.executors.direct.plain_types import why_no_plain_type
 from glacierbase.sql import read
-from glacierbase.sql.column_types import fields_of, normalised, types_of
 from glacierbase.sql.cursor import UnsupportedClause
-from glacierbase.sql.type_trees import type_tree
+from glacierbase.sql.types import normalised, type_tree, types_of
 from tests.support.rules import FACTS_OF, codes, compiled
 
 _VALID = [
@@ -91,7 +90,6 @@ READERS: dict[str, Callable[[str], object]] = {
     "types_of, Snowflake": lambda text: types_of(text, "snowflake"),
     "normalised, Spark": lambda text: normalised(text, "spark"),
     "normalised, Snowflake": lambda text: normalised(text, "snowflake"),
-    "fields_of": fields_of,
     "type_tree": type_tree,
     "iceberg_type": _converted,
     "known_type": known_type,
@@ -115,7 +113,7 @@ def test_a_wrong_type_is_read_or_not_supported(reader: Callable[[str], object]) 
 @pytest.mark.parametrize(
     "text", ["map<int,string,int>", "map<int>", "array<int,int>", "array<>", "array<int", "int<int>"]
 )
-@pytest.mark.parametrize("reader", ["types_of, Spark", "normalised, Spark", "fields_of", "type_tree"])
+@pytest.mark.parametrize("reader", ["types_of, Spark", "normalised, Spark", "type_tree"])
 def test_a_type_with_another_number_of_types_inside_is_not_supported(reader: str, text: str) -> None:
     """An array has one, a map two, and only these and a struct have any."""
     with pytest.raises(UnsupportedClause):

@@ -9,10 +9,10 @@ from typing import Any, NamedTuple
 from glacierbase.capabilities.review.rule import File, Proof, Rule, RuleFinding, Step, of
 from glacierbase.capabilities.review.rules import texts
 from glacierbase.model.finding import Severity
-from glacierbase.sql.column_types import types_of
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Fields, Subject
+from glacierbase.sql.types import types_of
 
 _TEXTS = texts("snowflake")
 CheckSubject = Callable[[Subject, Step, File], Iterable[RuleFinding]]

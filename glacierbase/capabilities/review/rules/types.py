@@ -21,7 +21,6 @@ from glacierbase.capabilities.review.rules import texts
 from glacierbase.declared.known import KnownColumn, KnownTable, Path, altered, created, known_type
 from glacierbase.model.finding import Severity
 from glacierbase.model.text import counted
-from glacierbase.sql.column_types import fields_of
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import (
@@ -36,6 +35,7 @@ from glacierbase.sql.statement import (
     RenameColumn,
     WriteOrder,
 )
+from glacierbase.sql.types import type_tree
 
 _TEXTS = texts("types")
 # The types to which another type can be promoted; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
@@ -268,7 +268,7 @@ def _refused(text: str) -> tuple[str, str] | None:
     word, width, rest = match[1].lower(), match[2], match[3].strip()
     if _NESTED.match(text.lower().lstrip()):
         try:
-            inside = [_refused(field.type) for field in fields_of(text)]
+            inside = [_refused(field.text) for field in type_tree(text).fields]
         except UnsupportedClause:
             return None
         return next(filter(None, inside), None)

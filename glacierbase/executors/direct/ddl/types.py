@@ -26,7 +26,7 @@ from pyiceberg.types import (
     TimestamptzType,
 )
 
-from glacierbase.sql.type_trees import TypeTree, type_tree
+from glacierbase.sql.types import TypeTree, type_tree
 
 _SIMPLE: Mapping[str, Callable[[], IcebergType]] = {
     "boolean": BooleanType,
