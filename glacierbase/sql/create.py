@@ -335,6 +335,15 @@ def column(cursor: Cursor, operation: str) -> ColumnClause:
     )  # fmt: skip
 
 
+# The words of a type after its first one; UNSIGNED is MySQL's, which a rule of `lint` names.
+_IN_TYPES = frozenset(
+    {
+        "PRECISION", "VARYING", "WITH", "WITHOUT", "LOCAL", "TIME", "ZONE", "TO", "YEAR", "MONTH", "DAY", "HOUR", "MINUTE",
+        "SECOND", "UNSIGNED",
+    }
+)  # fmt: skip
+
+
 def column_type(cursor: Cursor) -> str:
     """Move past a type, and return its text."""
     start = cursor.position
@@ -343,8 +352,10 @@ def column_type(cursor: Cursor) -> str:
             cursor.parentheses()
         elif cursor.word() == "<":
             _angles(cursor)
-        else:
+        elif cursor.position == start or cursor.word() in _IN_TYPES or cursor.take("."):
             cursor.next()
+        else:
+            raise UnsupportedClause(f"{cursor.word()} after a type")
     return cursor.text_since(start)
 
 

@@ -2,7 +2,8 @@
 
 This reads tokens only, without the grammar of what is between them. A statement is expected inside another one after words such as
 AS and EXPLAIN, and where the outer one needs a query: `INSERT INTO t`, `CREATE TABLE t`. Anywhere else, two statements are joined.
-Queries that begin with VALUES, FROM, TABLE or a parenthesis are not found: these words continue other statements.
+VALUES, FROM, TABLE and a parenthesis continue most statements. A query that begins so is found only at the begin of a line, after
+one of the statements that have no such clause.
 """
 
 from __future__ import annotations
@@ -73,6 +74,23 @@ _SNOWFLAKE = {
     "PUT": "(?:'|FILE:)", "GET": "(?:@|') ", "LIST": "@ ", "LS": "@ ", "REMOVE": "@ ", "RM": "@ ",
 }  # fmt: skip
 _HEADS: Mapping[str, Mapping[str, str]] = {SPARK.name: {**_SHARED, **_SPARK}, SNOWFLAKE.name: {**_SHARED, **_SNOWFLAKE}}
+# The text after the first sign of a query that is no part of the statements in `_WITHOUT_QUERIES`.
+_QUERIES = {
+    "VALUES": r"(?:\(|['\d])",
+    "FROM": rf"{_NAME}(?:AS )?(?:{_NAME})?(?:SELECT|INSERT|WHERE|\| >)",
+    "TABLE": rf"{_NAME}(?:$|UNION|EXCEPT|INTERSECT|MINUS|ORDER|LIMIT)",
+    "(": r"(?:\( )*(?:SELECT|WITH|VALUES|FROM) ",
+}
+_WITHOUT_QUERIES = frozenset(
+    {
+        "USE", "SET", "RESET", "UNSET", "DROP", "UNDROP", "TRUNCATE", "COMMENT", "GRANT", "ALTER", "REFRESH", "UNCACHE", "CLEAR",
+        "MSCK", "ADD", "CALL", "COMMIT", "ROLLBACK",
+    }
+)  # fmt: skip
+# Words that end none of these statements, beside those that are listed below.
+_UNENDED = frozenset(
+    {"OF", "TO", "DEFAULT", "CHECK", "IF", "ALL", "FUTURE", "CALL", "KEY", "USING", "TYPE", "ADD", "DROP", "ALTER"}
+)
 # After these words, a statement is a part of the one around it.
 _BEFORE_STATEMENT = frozenset({"AS", "THEN", "ELSE", "DO", "ACTION", "RETURN", "FOR", ";", "BEGIN"})
 # After these, a word is a name or continues a clause.
@@ -185,6 +203,17 @@ class _Reader:
             return False
         return True
 
+    def begins_query(self, at: int) -> bool:
+        """Return whether a query begins at this position, outside of parentheses and on a new line, that is not a part."""
+        after, before = _QUERIES.get(self._words[at]), self._words[at - 1]
+        if after is None or self._in_script or self._outer.head not in _WITHOUT_QUERIES or at - self._outer.start < 2:
+            return False
+        if before in _BEFORE_NAME | _BEFORE_STATEMENT | _UNENDED or (
+            self._words[at] == "(" and self._words[0] == "CALL"
+        ):
+            return False
+        return bool(re.match(after, "".join(f"{word} " for word in self._words[at + 1 : at + 1 + _WINDOW])))
+
     def _note(self, outer: _Outer, word: str, at: int) -> None:
         outer.has_grantee = outer.has_grantee or word == ("TO" if outer.head == "GRANT" else "FROM")
         outer.has_set = outer.has_set or word == "SET"
@@ -229,6 +258,8 @@ def joined(dialect: Dialect, sql: str, code: Sequence[Token], *, only_at_lines: 
     reader, depth = _Reader(dialect, code), 0
     only_at_lines = only_at_lines or reader.is_any_text
     for at in range(1, len(code)):
+        if not depth and is_on_new_line(sql, code, at) and reader.begins_query(at):
+            return at
         depth += (code[at].word in _OPENS) - (code[at].word in _CLOSES)
         if depth and not reader.is_any_text:
             continue

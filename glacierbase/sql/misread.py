@@ -94,7 +94,10 @@ def _candidates(substituted: str, heads: tuple[str, ...]) -> re.Pattern[str]:
     if not heads:
         return re.compile(substituted)
     signs = r"^[^\S\r\n]*(?:[!/\\]|GO\b|DELIMITER\b|-- ?COMMAND -)"
-    return re.compile(rf"{substituted}|(?im:(?:[\r\n]|\*/)[^\S\r\n]*(?:{'|'.join(heads)})\b|{signs}|&[\w{{])")
+    queries = r"VALUES\b|FROM\b|TABLE\b|\("
+    return re.compile(
+        rf"{substituted}|(?im:(?:[\r\n]|\*/)[^\S\r\n]*(?:(?:{'|'.join(heads)})\b|{queries})|{signs}|&[\w{{])"
+    )
 
 
 def _substituted(dialect: Dialect, sql: str, code: Sequence[Token]) -> Iterator[Misread]:

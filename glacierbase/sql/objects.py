@@ -28,6 +28,8 @@ from glacierbase.sql.statement import (
 _QUALIFIERS = ("MATERIALIZED", "STREAMING", "LIVE", "DYNAMIC", "ICEBERG", "HYBRID", "EVENT", "EXTERNAL")
 _TEMPORARY = ("TEMPORARY", "TEMP", "VOLATILE")
 _PROPERTIES = ("PROPERTIES", "DBPROPERTIES")
+# Clauses of namespaces that no attribute holds.
+_OF_NAMESPACES = (*_PROPERTIES, "MANAGED", "OWNER", "UNSET")
 
 
 def create(cursor: Cursor) -> ParsedStatement:
@@ -103,9 +105,11 @@ def _namespace_clauses(cursor: Cursor, options: Options, operation: str) -> tupl
         elif word in _PROPERTIES and cursor.word() == "(":
             parts += properties(cursor, operation)
             word = _PROPERTIES[0]
-        else:
+        elif word in _OF_NAMESPACES:
             cursor.note(f"the clause {word}")
-            break
+            cursor.skip_to(";")
+        else:
+            raise UnsupportedClause(f"{word} in a statement on a namespace")
         clauses.append(word)
     cursor.skip_to(";")
     return options, tuple(parts)

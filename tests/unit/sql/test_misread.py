@@ -113,6 +113,70 @@ def test_no_statement_that_contains_another_is_understood(dialect: str, between:
     assert understood == []
 
 
+_QUERIES = [
+    "VALUES (1), (2)",
+    "FROM u SELECT a",
+    "FROM lake.a.u x WHERE a = 1",
+    "TABLE u",
+    "TABLE u ORDER BY a",
+    "(SELECT 1 AS a)",
+]
+_NO_QUERY = (
+    "USE",
+    "SET",
+    "RESET",
+    "DROP",
+    "UNDROP",
+    "TRUNCATE",
+    "COMMENT",
+    "GRANT",
+    "ALTER",
+    "UNCACHE",
+    "CLEAR",
+    "MSCK",
+    "CALL",
+)
+
+
+@pytest.mark.parametrize("dialect", _OWN)
+@pytest.mark.parametrize("between", ["\n", " -- a note\n", "\n\n  "])
+def test_a_query_after_a_statement_that_holds_none_is_found(dialect: str, between: str) -> None:
+    """VALUES, FROM, TABLE and a parenthesis begin a query where the statement before has no clause that begins so."""
+    missed = []
+    firsts = [sql for sql in _EVERY[dialect] if sql.split()[0] in _NO_QUERY and not sql.endswith(("=(", "AS a"))]
+    for first in firsts:
+        for query in _QUERIES:
+            mark = found(f"{first}{between}{query}", dialect)
+            if query.startswith("(") and first.startswith("CALL"):
+                continue  # More arguments.
+            if mark is None or (mark.code, mark.at, mark.text) != ("MISSING_SEMICOLON", len(first), query):
+                missed.append((first, query, mark))
+            if read(f"{first}{between}{query}", dialect).understood:
+                missed.append((first, query, "understood"))
+    assert len(firsts) > 12
+    assert missed == []
+
+
+@pytest.mark.parametrize(
+    ("sql", "dialect"),
+    [
+        ("INSERT INTO t\nVALUES (1)", "spark"), ("INSERT INTO t\n(SELECT 1)", "spark"), ("INSERT INTO t\nTABLE u", "spark"),
+        ("INSERT INTO t\nFROM u SELECT a", "spark"), ("CREATE VIEW v AS\nVALUES (1)", "spark"),
+        ("ALTER VIEW v AS\nTABLE u", "spark"), ("ALTER VIEW v AS\n(SELECT 1)", "spark"),
+        ("ALTER TABLE t ADD COLUMNS\n(values int)", "spark"),
+        ("DROP\nTABLE t", "spark"), ("GRANT SELECT ON\nTABLE t TO r", "spark"), ("SHOW TABLES\nFROM lake.a", "spark"),
+        ("REVOKE SELECT ON TABLE t\nFROM r", "spark"), ("DELETE\nFROM t\nWHERE a IN\n(SELECT 1)", "spark"),
+        ("MERGE INTO t USING u ON t.a = u.a WHEN NOT MATCHED THEN INSERT (a)\nVALUES (u.a)", "spark"),
+        ("SELECT a\nFROM u\nWHERE a IN\n(SELECT 1)", "spark"), ("SELECT * FROM\nVALUES (1)", "spark"),
+        ("SET x =\n(SELECT 1)", "snowflake"), ("CALL p\n('a')", "snowflake"), ("CREATE DATABASE d\nFROM SHARE s", "snowflake"),
+        ("ALTER TABLE t ADD CONSTRAINT c CHECK\n(a > 1)", "spark"), ("SET VAR x =\n(SELECT 1)", "spark"),
+    ],
+)  # fmt: skip
+def test_a_part_that_begins_as_a_query_does_is_no_statement(sql: str, dialect: str) -> None:
+    """A clause on a line of its own may begin with VALUES, FROM, TABLE or a parenthesis."""
+    assert found(sql, dialect) is None
+
+
 @pytest.mark.parametrize("sql", ["USE lake.a b", "USE SCHEMA a, b", "SET CATALOG c d"])
 def test_use_is_read_to_its_end(sql: str) -> None:
     """The engine refuses what follows the name, so that the namespace stays what it was."""
