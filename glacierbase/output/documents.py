@@ -50,13 +50,18 @@ def document_line(command: str, error: GlacierbaseError) -> str:
 
 
 def text_document(results: Sequence[Result], lines: Lines | None = None, show: Show = printable) -> str:
-    """Return the text of a command, a block per catalog.
+    """Return the text of a command, a block per catalog. In a script, the block of a catalog without one is a comment.
 
     Args:
         lines: returns the lines of a result; default its method `lines`.
     """
-    blocks = (result.as_text(lines, show) for result in results)
-    return "\n\n".join(block for block in blocks if block)
+    scripts = [result.script() is not None for result in results]
+    blocks = (
+        "\n".join(f"-- {line}" for line in block.splitlines()) if any(scripts) and not is_script else block
+        for result, is_script in zip(results, scripts, strict=True)
+        if (block := result.as_text(lines, show))
+    )
+    return "\n\n".join(blocks)
 
 
 def text_errors(errors: Sequence[GlacierbaseError], show: Show = printable) -> str:

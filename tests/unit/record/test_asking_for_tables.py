@@ -316,6 +316,22 @@ def test_sql_is_a_script_and_nothing_else(
     assert (caught.value.code, lines[0]) == (0, "CREATE TABLE lake.a.t (")
 
 
+def test_a_catalog_without_the_table_is_a_comment_of_the_script() -> None:
+    """Several catalogs are asked; the output can be run as it is."""
+    from glacierbase.capabilities.tables.schema import SchemaResult
+    from glacierbase.output.documents import text_document
+
+    found = SchemaResult("shop", "prod", table="lake.a.t", sql="CREATE TABLE lake.a.t (id INT);\n")
+    others = [
+        SchemaResult("web", "prod", warnings=("the history is old",)),
+        SchemaResult("old", "prod", skipped="no prod"),
+    ]
+    lines = text_document([found, *others]).splitlines()
+    assert [line for line in lines if line and not line.startswith("--")] == ["CREATE TABLE lake.a.t (id INT);"]
+    assert "--   no such table" in lines
+    assert "--" not in text_document(others)
+
+
 def test_hostile_names_and_values_are_text(tell: Callable[[Story], Project]) -> None:
     """Wherever a table, a file or a caller can put them."""
     from glacierbase.inspect.history import HistoryResult

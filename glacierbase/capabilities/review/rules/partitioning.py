@@ -140,21 +140,22 @@ _MOST_BUCKETS, _MOST_FIELDS, _MOST_BUCKETS_AN_HOUR = 1024, 3, 64
 def too_many_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find buckets in a number that helps no query, and combinations of fields that make very many partitions."""
     known = None if step.parsed.operation in CREATES else file.known(step)
-    before = [(field.transform, ".".join(field.source)) for field in (known and known.partitioning) or ()]
     added = list(_added(step))
+    replaced = [field for part in added if part.replaces and (field := field_of(part.replaces))]
+    fields = (known and known.partitioning) or ()
+    before = [field.transform for field in fields if not any(is_named(field, old) for old in replaced)]
     for part in added:
         buckets = _buckets(part.transform.text)
         if buckets == 1 or buckets > _MOST_BUCKETS:
             yield RuleFinding(f"{part.transform.text}: {buckets} buckets", step, part.place)
             return
-    texts_of_all = [*(transform for transform, _ in before), *(part.transform.text for part in added)]
+    texts_of_all = [*before, *(part.transform.text for part in added)]
     most = max(map(_buckets, texts_of_all), default=0)
     is_by_hour = any(re.match(r"(?i)hours?\b|date_hour\b", text) for text in texts_of_all)
-    replaced = sum(part.replaces is not None for part in added)
     if added and is_by_hour and most > _MOST_BUCKETS_AN_HOUR:
         yield RuleFinding(f"{24 * most} partitions a day", step, added[-1].place)
-    elif added and len(texts_of_all) - replaced > _MOST_FIELDS:
-        yield RuleFinding(f"{len(texts_of_all) - replaced} partition fields", step, added[-1].place)
+    elif added and len(texts_of_all) > _MOST_FIELDS:
+        yield RuleFinding(f"{len(texts_of_all)} partition fields", step, added[-1].place)
 
 
 def _buckets(text: str) -> int:

@@ -363,6 +363,19 @@ def test_more_than_three_partition_fields_or_64_buckets_an_hour_are_a_finding() 
     }
 
 
+@pytest.mark.parametrize("fields", ["hour(at), bucket(4, a)", "day(at), bucket(65, a)"])
+def test_the_buckets_and_hours_of_a_replaced_field_do_not_count(fields: str) -> None:
+    """After the statement, the table is not divided by both hours and many buckets."""
+    table = f"CREATE TABLE lake.a.t (a STRING, b STRING, at TIMESTAMP) USING iceberg PARTITIONED BY ({fields})"
+    clauses = {
+        "REPLACE PARTITION FIELD hour(at) WITH bucket(65, b)",
+        "REPLACE PARTITION FIELD bucket(65, a) WITH hour(at)",
+        "ADD PARTITION FIELD bucket(65, b)",
+    }
+    found = raising("PA108", "ALTER TABLE lake.a.t {}", clauses, table)
+    assert found == ({"ADD PARTITION FIELD bucket(65, b)"} if "hour" in fields else set())
+
+
 def test_a_partition_field_is_dropped_by_the_name_that_it_was_given() -> None:
     """The default name of the field is not its name, and the transform of another one not its transform."""
     table = "CREATE TABLE lake.a.t (id BIGINT) USING iceberg;\nALTER TABLE lake.a.t ADD PARTITION FIELD bucket(4, id) AS shard"
