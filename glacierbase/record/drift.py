@@ -6,11 +6,14 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from glacierbase.errors import EngineUnavailable
 from glacierbase.history.records import History
 from glacierbase.model.catalog import Catalog, DriftRule
+from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, compare
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape
+from glacierbase.model.text import counted, quoted
 from glacierbase.record.live import LiveTables, Reading
 from glacierbase.record.shapes import as_recorded
 from glacierbase.record.tables import FileTables
@@ -152,3 +155,13 @@ def _with_properties(drift: TableDrift, keys: Collection[str]) -> Shape:
     actual = drift.actual.properties if drift.actual else {}
     kept = {key: value for key, value in drift.recorded.properties.items() if key not in keys}
     return replace(drift.recorded, properties={**kept, **{key: actual[key] for key in keys if key in actual}})
+
+
+def not_read(catalog: str, unread: Sequence[tuple[str, str]], compared: int) -> EngineUnavailable:
+    """Return the error for tables that cannot be read, each with the reason: they must not count as recorded."""
+    what = (
+        f"catalog {catalog}: {len(unread)} of {counted(compared + len(unread), 'table')} not compared with the record"
+    )
+    hint = f"remove the cause, and run `{command('drift')}` again; --table chooses other tables"
+    table, why = unread[0]
+    return EngineUnavailable("TABLES_NOT_READ", (what, *quoted(f"{table}: {why}")), hint)

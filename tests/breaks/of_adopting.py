@@ -41,6 +41,13 @@ BREAKS = (
         "unit/errors/test_hints_lead_out.py::test_every_hint_leads_out",
     ),
     Break(
+        "drift is settled although a table cannot be read",
+        "capabilities/tables/drift_files.py",
+        "    if compared.unread:\n",
+        "    if False:\n",
+        "unit/capabilities/tables/test_drift.py::test_a_table_that_cannot_be_read_fails_whatever_the_others_are",
+    ),
+    Break(
         "a migration that follows another environment changes what variables decide",
         "capabilities/tables/match.py",
         "if why == {Cause.VARIABLES})",

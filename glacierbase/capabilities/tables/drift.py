@@ -10,7 +10,7 @@ from itertools import chain, takewhile
 from typing import ClassVar
 
 from glacierbase.capabilities.tables.logged import statement_that_made
-from glacierbase.errors import EngineUnavailable, GlacierbaseError
+from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.target import OpenCatalog, Target
@@ -20,8 +20,8 @@ from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import name_parts
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Past, StatementLog, Version
-from glacierbase.model.text import Line, counted, quoted, table, time_of
-from glacierbase.record.drift import TableDrift, compare_tables, drift_of, is_kept_by_engine
+from glacierbase.model.text import Line, counted, table, time_of
+from glacierbase.record.drift import TableDrift, compare_tables, drift_of, is_kept_by_engine, not_read
 from glacierbase.record.live import LiveTables
 from glacierbase.record.tables import FileTables, TableChoice, is_own_table, tables_of_others
 from glacierbase.record.timeline import Timeline, timelines
@@ -235,12 +235,7 @@ def _not_compared(result: DriftResult) -> GlacierbaseError | None:
     """Return the error for tables that cannot be read: a job that monitors them must not count them as recorded."""
     if not result.unread:
         return None
-    first, count = result.unread[0], len(result.unread)
-    what = (
-        f"catalog {result.catalog}: {count} of {counted(result.compared + count, 'table')} not compared with the record"
-    )
-    hint = f"remove the cause, and run `{command('drift')}` again; --table chooses other tables"
-    return EngineUnavailable("TABLES_NOT_READ", (what, *quoted(f"{first.table}: {first.why}")), hint)
+    return not_read(result.catalog, [(table.table, table.why) for table in result.unread], result.compared)
 
 
 def _drifts(whole: TableDrift, past: Past | None, rules: Sequence[DriftRule]) -> Iterator[tuple[Drift, Difference]]:

@@ -32,7 +32,7 @@ from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration
 from glacierbase.model.result import Result
 from glacierbase.model.text import Line, Verbatim, counted, quoted
-from glacierbase.record.drift import TableDrift, compare_tables, drift_of, without_ignored
+from glacierbase.record.drift import TableDrift, compare_tables, drift_of, not_read, without_ignored
 from glacierbase.record.live import LiveTables
 from glacierbase.record.shapes import TableRecord, to_document
 from glacierbase.record.tables import FileTables, TableChoice
@@ -268,7 +268,7 @@ def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], r
         tables: patterns of names; none for all tables that differ.
 
     Raises:
-        HistoryDisagrees: a table cannot be read.
+        EngineUnavailable: a table cannot be read.
     """
     with target.opened() as opened, LiveTables(target.catalog, opened.engine) as now:
         history = read_state(opened).history
@@ -439,15 +439,17 @@ def chosen_drifts(
 
     Raises:
         ConfigurationError: a pattern matches no table of the history.
-        HistoryDisagrees: a table cannot be read, or a file may have made its differences.
+        EngineUnavailable: `TABLES_NOT_READ`.
+        HistoryDisagrees: a file may have made the differences of a table.
     """
     choice = TableChoice(patterns)
     known = choice.check(choice.of(timelines(history)))
     managed = [timeline for timeline in known if why_unmanaged(catalog, timeline.table) is None]
     compared = compare_tables(managed, tables, FileTables.of(catalog, history))
     chosen = tuple(left for drift in compared.drifts if (left := without_ignored(drift, catalog.drift_rules)))
-    wrong = [f"{table}: not compared: {why}" for table, why in compared.unread]
-    wrong += [
+    if compared.unread:
+        raise not_read(catalog.name, compared.unread, compared.tables)
+    wrong = [
         f"{drift.table}: a file that changed it left no record, and may have made the change"
         for drift in chosen
         if not drift.is_certain

@@ -94,6 +94,11 @@ def test_a_table_that_cannot_be_read_fails_whatever_the_others_are(project: Proj
     assert shown.code == 5
     assert "as recorded" not in shown.stdout
     assert tables.run("drift", "--table", "lake.a.u").code == 7
+    for action in ("adopt", "revert", "ignore"):
+        more = () if action == "ignore" else ("--author", "me", "--yes")
+        done = tables.run("drift", action, "--reason", "why", *more, "--format", "json")
+        assert (done.code, done.document["error"]["code"]) == (5, "TABLES_NOT_READ"), done
+        assert sorted(path.name for path in (project.root / "migrations").rglob("*.*")) == ["1_make.sql", "2_more.sql"]
 
 
 def test_a_migration_file_that_is_broken_keeps_no_drift_from_being_found(tables: RecordedTables) -> None:
