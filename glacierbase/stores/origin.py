@@ -68,6 +68,11 @@ class TableOrigin:
         is_named = self.table is not None and properties.get(_CATALOG) == self.table
         return is_named and properties.get(_SERVER, self.server) == self.server
 
+    @staticmethod
+    def is_marked(properties: Mapping[str, str]) -> bool:
+        """Return whether a table with these properties is the history or the lock of some catalog."""
+        return _CATALOG in properties
+
     def may_delete(self, properties: Mapping[str, str]) -> bool:
         """Return whether files of a table with these properties may be deleted."""
         return self.is_own(properties) and properties.get(COLLECTS_GARBAGE, "true").lower() != "false"

@@ -48,6 +48,13 @@ BREAKS = (
         "unit/capabilities/tables/test_drift.py::test_a_table_that_cannot_be_read_fails_whatever_the_others_are",
     ),
     Break(
+        "the history of another project is a table to import",
+        "capabilities/adopt/listing.py",
+        "        del by_name[name]\n",
+        "        pass\n",
+        "unit/capabilities/adopt/test_others_history.py::test_the_tables_of_another_project_are_not_listed",
+    ),
+    Break(
         "a migration that follows another environment changes what variables decide",
         "capabilities/tables/match.py",
         "if why == {Cause.VARIABLES})",

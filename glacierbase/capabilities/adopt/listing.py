@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 
 from glacierbase.capabilities.adopt.table_results import LiveTable, Standing
 from glacierbase.executors import ListedTable
 from glacierbase.history.records import History
 from glacierbase.history.target import OpenCatalog
+from glacierbase.model.names import name_parts
 from glacierbase.record.live import Listing, LiveTables
 from glacierbase.record.tables import FileTables, TableChoice, is_own_table, tables_of_others
 from glacierbase.record.timeline import timelines
 from glacierbase.sql.qualified import name_key, why_unmanaged
+from glacierbase.stores.origin import TableOrigin
+from glacierbase.stores.tables import is_own_name
 
 _Key = tuple[str, ...]
 
@@ -60,12 +63,25 @@ def live_tables(
 ) -> tuple[Sequence[LiveTable], Listing]:
     """Return the chosen tables and views with their states, in order of name, and the listing that they are from.
 
-    History and lock tables are left out.
+    History and lock tables are left out, also those of other projects.
     """
     listing, catalog = live.listed(choice.may_match_in), opened.target.catalog
     by_name = {listed.name: listed for listed in listing.tables if not is_own_table(catalog, listed.name)}
+    for name in _of_other_projects(list(by_name), live):
+        del by_name[name]
     chosen = (by_name[name] for name in choice.among(sorted(by_name)))
     return tuple(_with_standing(opened, chosen, ManagedNames.of(opened, history))), listing
+
+
+def _of_other_projects(names: Sequence[str], live: LiveTables) -> Collection[str]:
+    """Return the histories and locks of other projects: those of the tables whose properties name a catalog of glacierbase.
+
+    Only tables with such a name are read; one that cannot be read is none.
+    """
+    readings = live.read(name for name in names if is_own_name(name_parts(name.casefold())[-1]))
+    return {
+        name for name, reading in readings.items() if reading.shape and TableOrigin.is_marked(reading.shape.properties)
+    }
 
 
 def _with_standing(opened: OpenCatalog, tables: Iterator[ListedTable], managed: ManagedNames) -> Iterator[LiveTable]:
