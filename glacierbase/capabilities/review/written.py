@@ -40,11 +40,11 @@ def check_written(root: Path, file: CatalogFile, new: Sequence[Migration], repla
     Raises:
         MigrationFileError: `NOT_WRITTEN`.
     """
-    found = _objections(root, file, new, replaced, {})
-    if found.errors or found.findings:
+    objections = _objections(root, file, new, replaced, {})
+    if objections.errors or objections.findings:
         what = "the file that it would write is refused by `validate` or `lint`; nothing was written"
         hint = f"write the change by hand: `{command('new', 'what it changes')}`"
-        raise _not_written(what, hint, _lines(found.errors, found.findings), _allowable(found))
+        raise _not_written(what, hint, _lines(objections.errors, objections.findings), _allowable(objections))
 
 
 def check_imported(
@@ -61,12 +61,12 @@ def check_imported(
     Raises:
         MigrationFileError: `NOT_WRITTEN`: `validate` would refuse a file.
     """
-    found = _objections(root, file, new, (), variables)
-    without_value = [error for error in found.errors if error.code == "UNDEFINED_VARIABLE"]
-    if refusals := _lines([error for error in found.errors if error not in without_value], ()):
+    objections = _objections(root, file, new, (), variables)
+    without_value = [error for error in objections.errors if error.code == "UNDEFINED_VARIABLE"]
+    if refusals := _lines([error for error in objections.errors if error not in without_value], ()):
         what = f"{counted(len(refusals), 'script')} would be refused by `validate` as migrations; nothing was written"
         raise _not_written(what, "correct the scripts in a copy of the project, and import the copy", refusals, {})
-    lines = _lines(without_value, found.findings)
+    lines = _lines(without_value, objections.findings)
     return tuple(f"{path}: {line}" for path, reasons in lines.items() for line in reasons)
 
 
@@ -130,12 +130,12 @@ def _lines(errors: Sequence[GlacierbaseError], findings: Sequence[Finding]) -> M
     return {path: tuple(distinct) for path, distinct in lines.items()}
 
 
-def _allowable(found: _Objections) -> Mapping[str, Mapping[int, Sequence[str]]]:
-    """Return the codes of findings by location and line, if comments can allow everything that was found."""
+def _allowable(objections: _Objections) -> Mapping[str, Mapping[int, Sequence[str]]]:
+    """Return the codes of findings by location and line, if comments can allow everything that was objections."""
     codes: dict[str, dict[int, dict[str, None]]] = {}
-    for finding in found.findings:
-        rule = found.rules[finding.code]
-        if found.errors or rule.family in _NO_EFFECTS or rule.refuses:
+    for finding in objections.findings:
+        rule = objections.rules[finding.code]
+        if objections.errors or rule.family in _NO_EFFECTS or rule.refuses:
             return {}
         codes.setdefault(finding.path, {}).setdefault(finding.line, {})[finding.code] = None
     return {path: {line: tuple(of_line) for line, of_line in lines.items()} for path, lines in codes.items()}

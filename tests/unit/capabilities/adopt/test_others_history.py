@@ -20,7 +20,7 @@ CREATE = "CREATE NAMESPACE IF NOT EXISTS lake.a;\nCREATE TABLE lake.a.{} (id BIG
 
 @pytest.mark.parametrize("arguments", [("--list",), ("--author", "me")], ids=["listed", "imported"])
 def test_the_tables_of_another_project_are_not_listed(arguments: tuple[str, ...], project: ProjectFolder) -> None:
-    """They are known by the property that names their catalog; a user's table with such a name is listed."""
+    """History and lock are known by the property that names their catalog; a user's table with such a name is listed."""
     other = ProjectFolder(project.root.with_name("other"))
     for each, namespace in ((project, "mine"), (other, "theirs")):
         each.catalog(CATALOG.replace("PLACE", str(project.root)).replace("NAMESPACE", namespace))
