@@ -64,8 +64,10 @@ _WITHOUT_SERVER = ("hadoop", "hive", "jdbc", "glue", "nessie")
 # A file without these words needs nothing but the types of its catalogs, and is not read.
 _MAY_NEED = re.compile(
     r"(?i)\b(?:PARTITION\s+FIELD|WRITE|IDENTIFIER|BRANCH|TAG|VIEW|CALL|INSERT|UPDATE|DELETE|MERGE|OPTIMIZE|VACUUM|RESTORE"
-    r"|CONSTRAINT|CLUSTER|DEFAULT|CLONE|CONVERT|REORG|GENERATE|FEATURE|SYNC|COLUMN|VARIANT|BEGIN)\b|`[^`]*[ ,;{}()\n\t=]"
+    r"|CONSTRAINT|CLUSTER|DEFAULT|CLONE|CONVERT|REORG|GENERATE|FEATURE|SYNC|VARIANT|BEGIN)\b|`[^`]*[ ,;{}()\n\t=]"
 )
+# The same for a catalog of Hudi; most files of any other have the word, and need nothing.
+_MAY_EVOLVE = re.compile(r"(?i)\b(?:COLUMNS?|CHANGE)\b")
 
 
 @dataclass(frozen=True, slots=True)
@@ -347,8 +349,10 @@ def unmet(compiled: Compiled, catalog: Catalog, resumes_at: int = 1) -> Migratio
 
 def _may_need(compiled: Compiled, catalog: Catalog) -> bool:
     """Return whether a statement may need something; what every statement needs of a catalog is known from the catalog file."""
-    has_types = all(_has_type(catalog, name) for name in formats(catalog))
-    return not has_types or _MAY_NEED.search(compiled.text) is not None
+    declared = formats(catalog)
+    if not all(_has_type(catalog, name) for name in declared) or _MAY_NEED.search(compiled.text):
+        return True
+    return "hudi" in declared.values() and _MAY_EVOLVE.search(compiled.text) is not None
 
 
 def _statements(named: Named) -> Iterator[tuple[ParsedStatement, int, int, set[str]]]:
