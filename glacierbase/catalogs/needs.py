@@ -1,8 +1,8 @@
 """What a statement needs of the catalog file: extensions of Spark's parser, catalogs with views, features that allow something.
 
-Each need was tested on Spark 4.1 with Iceberg 1.12 and Delta 4.4, Hudi's on Hudi 1.2, and that of scripts on Spark 4.0, without
-what it names: the statement fails, after those before it took effect. A server of Spark Connect has its own settings, so nothing is
-known there.
+The needs of Iceberg and Delta were tested on Spark 4.1 with Iceberg 1.12 and Delta 4.4, without what they name: the statement fails,
+after those before it took effect. Those of Hudi and of scripts follow from its documentation and from tests of Spark 4.0. A server of
+Spark Connect has its own settings, so nothing is known there.
 """
 
 from __future__ import annotations

@@ -99,7 +99,7 @@ def test_the_whole_secret_is_masked(sql: str) -> None:
 
 
 def test_a_secret_that_a_comment_allows_is_shown(project: ProjectFolder) -> None:
-    """Its author says that it is none."""
+    """The comment says that the text is no secret."""
     project.file("0003_c.sql", f"-- GLACIERBASE_ALLOW: FL113 an example\nINSERT INTO lake.a.t SELECT 'AKIA{'Q7' * 8}'")
     assert f"AKIA{'Q7' * 8}" in run_here(project, "show", "3").stdout
 
