@@ -1,8 +1,8 @@
 """What a statement needs of the catalog file: extensions of Spark's parser, catalogs with views, features that allow something.
 
-The needs of Iceberg and Delta were tested on Spark 4.1 with Iceberg 1.12 and Delta 4.4, without what they name: the statement fails,
-after those before it took effect. Those of Hudi and of scripts follow from its documentation and from tests of Spark 4.0. A server of
-Spark Connect has its own settings, so nothing is known there.
+The needs of Iceberg and Delta were tested on Spark 4.1 with Iceberg 1.12 and Delta 4.4, without what they name: the statement
+fails, after those before it took effect. Those of Hudi are from its documentation, that of scripts is from tests of Spark 4.0. A
+server of Spark Connect has its own settings, so nothing is known there.
 """
 
 from __future__ import annotations
