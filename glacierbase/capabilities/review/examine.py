@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -254,7 +255,8 @@ def examined(
     missing = {name for _, answer in answers for name in answer["missing"]}
     if missing and not sandbox.is_spent:
         files = [migration for migration, _ in answers]
-        needed = [migration for migration in migrations if migration in files or _may_name(migration, missing)]
+        names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(missing)))})(?!\w)")
+        needed = [migration for migration in migrations if migration in files or _may_name(migration, names)]
         wrong: list[GlacierbaseError] = []
         again: list[Answer] = []
         with collected(wrong):  # Errors of files that are not chosen belong to the base.
@@ -287,7 +289,7 @@ def _walk(
             yield migration, answer
 
 
-def _may_name(migration: Migration, tables: Collection[str]) -> bool:
+def _may_name(migration: Migration, names: re.Pattern[str]) -> bool:
     """Return whether a file may name one of the tables, by its last name."""
     text = migration.text.lower()
-    return any(mark in text for mark in _TEMPLATE) or any(name in text for name in tables)
+    return any(mark in text for mark in _TEMPLATE) or names.search(text) is not None

@@ -82,6 +82,14 @@ def test_after_a_file_that_does_not_compile_nothing_is_known(shop: ProjectFolder
     assert "TY102" not in [each["code"] for each in done.entry()["findings"]]
 
 
+def test_a_file_of_the_base_that_names_other_tables_is_not_read(shop: ProjectFolder) -> None:
+    """The name of its table only begins like that of the new file's table, so that its error does not matter."""
+    shop.file("2_b.sql", "ALTER TABLE lake.a.t_hourly SET TBLPROPERTIES ('a")
+    commit_all(shop.root)
+    shop.file("3_c.sql", ALTER)
+    assert found(shop, "--base", "main") == [("3_c.sql", "TY102", BOTH)]
+
+
 def test_an_error_in_a_file_of_the_base_does_not_turn_a_branch_red(shop: ProjectFolder) -> None:
     """`validate` reports it; here the tables of that catalog are not known."""
     shop.file("2_b.sql", "ALTER TABLE lake.a.t DROP COLUMN {{ variables.missing }}")
