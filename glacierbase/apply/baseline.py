@@ -205,7 +205,7 @@ def files_up_to(target: Target, to: int) -> Sequence[Compiled]:
 
 def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:
     here = resolve_squashes([compiled.migration for compiled in candidates], history)
-    raise_all(here.errors)
+    raise_all([*here.errors.values()])
     numbers = {migration.number for migration in here.migrations} - set(history.records)
     records = [history.records.get(compiled.migration.number) for compiled in candidates]
     unsettled = [record for record in records if record and record.state not in SETTLED]

@@ -15,9 +15,9 @@ from glacierbase.apply.failures import session_not_restored, settling
 from glacierbase.apply.results import PlanResult
 from glacierbase.catalogs.needs import refused
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
+from glacierbase.history.items import is_late, is_outdated, is_settled, newest_number
 from glacierbase.history.records import SETTLED, History, Record
 from glacierbase.history.squashes import resolve_squashes
-from glacierbase.history.status import is_late, is_outdated, is_settled, newest_number
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
@@ -145,7 +145,7 @@ def make_plan(
     reused = [pair for pair in edited if pair[1].is_withdrawn]
     free = max(newest_number(migrations), *history.records, 0) + 1  # Also above those that were withdrawn.
     raise_all([
-        *_unknown(history, selection, plans_only), *here.errors,
+        *_unknown(history, selection, plans_only), *here.errors.values(),
         *_changed([pair for pair in edited if pair not in reused], traces), *_reused(reused, free, untracked),
         *_missing(missing, traces),
     ])  # fmt: skip

@@ -24,9 +24,9 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry, environment_accepted
+from glacierbase.history.items import state_without_file, versions
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_state
-from glacierbase.history.status import make_status, state_without_file
 from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.migrations.statements import Step
 from glacierbase.model.arguments import check_not_empty, check_reason, key_given
@@ -191,7 +191,7 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
 
 def _cases(opened: OpenCatalog, history: History, keys: Collection[Key]) -> tuple[RepairCase, ...]:
     target = opened.target
-    states: dict[Key, State] = {status.number: status.state for status in make_status(target.migrations, history)}
+    states: dict[Key, State] = {item.number: item.state for item in versions(target.migrations, history)}
     files = {file.name for file in target.repeatables}
     states |= {
         name: record.state if name in files else state_without_file(record)

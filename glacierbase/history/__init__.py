@@ -5,8 +5,8 @@ From a store to values:
 - `state`: history and lock, read together and checked.
 - `records`: events to the record of each version; checks that the history is complete and the right one.
 - `details`: the content of the column `details`.
-- `status`: the state of each version of files and history.
 - `squashes`: resolve squashes of files and history.
+- `items`: file, record and state of each version and repeatable, joined.
 - `lockrow`: the row of the lock table.
 
 To a store:

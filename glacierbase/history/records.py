@@ -61,6 +61,20 @@ class Record(Identified):
     name: str = ""
 
     @property
+    def is_settled(self) -> bool:
+        """Whether it is applied or abandoned: its file must not change, and does not run again."""
+        return self.state in SETTLED
+
+    @property
+    def stopped_at(self) -> int | None:
+        """The statement that failed, is running, or has an unknown outcome; else None."""
+        if self.state not in (State.FAILED, State.RUNNING, State.UNKNOWN):
+            return None
+        # Inside a transaction, it is not the statement after the last completed one.
+        is_named = self.last.event in (EventType.FAILED, EventType.UNKNOWN)
+        return self.last.statement_index if is_named else self.statements_done + 1
+
+    @property
     def is_withdrawn(self) -> bool:
         """Whether `repair --as withdrawn` ended the version, which has had no effect."""
         return details_of(self.last).resolution == "withdrawn"

@@ -7,7 +7,7 @@ list of those files. Where all of them are applied, the squash is settled: nothi
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.records import SETTLED, History, Record
@@ -22,11 +22,13 @@ class ResolvedFiles:
     Attributes:
         migrations: in order. The files that a squash replaces are in its place if any of them was started. Of the files that a
             squash in the history replaced, the one of its version is left, with the recorded checksum.
-        errors: why nothing can run.
+        replaced_by: the version of the squash, by the number of each file that it replaces and that is left.
+        errors: why nothing can run, by the number of the version that it is about.
     """
 
     migrations: tuple[Migration, ...]
-    errors: tuple[HistoryDisagrees, ...] = ()
+    replaced_by: Mapping[int, str] = field(default_factory=dict)
+    errors: Mapping[int, HistoryDisagrees] = field(default_factory=dict)
 
 
 def resolve_squashes(migrations: Sequence[Migration], history: History) -> ResolvedFiles:
@@ -60,8 +62,9 @@ def _unsquashed(
         return ResolvedFiles(tuple(migrations))
     open_ = {squashed.version: why for squashed in replaced if (why := _why_open(squashed, history.records))}
     files = [_replaced(squashed, squash, history.records.get(squashed.number)) for squashed in replaced]
-    errors = (_partly(squash, open_),) if open_ else ()
-    return ResolvedFiles((*files, *(migration for migration in migrations if migration is not squash)), errors)
+    errors = {squash.number: _partly(squash, open_)} if open_ else {}
+    others = (migration for migration in migrations if migration is not squash)
+    return ResolvedFiles((*files, *others), dict.fromkeys((file.number for file in files), squash.version), errors)
 
 
 def _why_open(replaced: Squashed, records: Mapping[int, Record]) -> str | None:
@@ -108,21 +111,23 @@ def _squashed(origin: Record, migrations: Sequence[Migration]) -> ResolvedFiles:
     listed = {(squashed.number, squashed.checksum) for squashed in origin.squashes}
     versions = {number for number, _ in listed}
     left: list[Migration] = []
-    errors: list[HistoryDisagrees] = []
+    replaced_by: dict[int, str] = {}
+    errors: dict[int, HistoryDisagrees] = {}
     for migration in migrations:
         is_listed = (migration.number, migration.checksum) in listed
         if migration.number == origin.number and origin.state not in SETTLED:
             what = f"is {origin.state} here, started from a squash ({origin.started.path})"
-            errors.append(_other_file(migration, what))
+            errors[migration.number] = _other_file(migration, what)
         elif migration.number == origin.number and is_listed:
             migration = replace(migration, checksum=origin.last.checksum or "")
+            replaced_by[migration.number] = origin.version
         elif migration.number in versions and migration.number != origin.number and not is_listed:
             squash = f"{origin.started.path}, a squash that is {origin.state} here"
-            errors.append(_other_file(migration, f"differs from the file that was replaced by {squash}"))
+            errors[migration.number] = _other_file(migration, f"differs from the file that was replaced by {squash}")
         elif is_listed:
             continue
         left.append(migration)
-    return ResolvedFiles(tuple(left), tuple(errors))
+    return ResolvedFiles(tuple(left), replaced_by, errors)
 
 
 def _other_file(file: Migration, what: str) -> HistoryDisagrees:

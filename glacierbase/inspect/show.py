@@ -11,10 +11,9 @@ from glacierbase.executors.direct.files import FileEngine
 from glacierbase.history.details import details_of
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import current_state
-from glacierbase.history.status import statement_at_stop
 from glacierbase.history.target import Target
 from glacierbase.inspect.history import event_table
-from glacierbase.inspect.status import repeatable_statuses, statuses
+from glacierbase.inspect.status import statuses
 from glacierbase.migrations.allows import Allow, allows_of
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.arguments import unknown_version
@@ -158,11 +157,10 @@ class ShowResult(Result):
 def show(target: Target, result: ShowResult, key: Key) -> ShowResult:
     """Return the details of one version or repeatable; `migration` stays None if there is none."""
     state = current_state(target)
-    known = repeatable_statuses if isinstance(key, str) else statuses
-    status = next((status for status in known(target, state) if status.key == key), None)
-    if status is None:
+    shown = next((pair for pair in statuses(target, state.history) if pair[0].key == key), None)
+    if shown is None:
         return replace(result, warnings=state.warnings)
-    record = state.history.record(key)
+    record, status = shown[0].record, shown[1]
     # Of a repeatable that changed since it ran, those that are to run.
     statements, allows = statements_of(target, key, None if status.state is State.PENDING else record)
     engine = _engine(target, key) if status.state in _LEFT else None
@@ -266,7 +264,7 @@ def _state_of(index: int, record: Record | None) -> str:
         return State.PENDING.value
     if index <= record.statements_done:
         return "done"
-    return record.state.value if index == statement_at_stop(record) else State.PENDING.value
+    return record.state.value if index == record.stopped_at else State.PENDING.value
 
 
 @dataclass(frozen=True, slots=True)

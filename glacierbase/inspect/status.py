@@ -2,74 +2,112 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from glacierbase.errors import GlacierbaseError
+from glacierbase.history.details import details_of
+from glacierbase.history.items import Item, items
 from glacierbase.history.lockrow import lock_holder
-from glacierbase.history.records import History, Record
-from glacierbase.history.squashes import resolve_squashes
-from glacierbase.history.state import CatalogState, current_state
-from glacierbase.history.status import make_repeatable_status, make_status
+from glacierbase.history.records import History
+from glacierbase.history.state import current_state
 from glacierbase.history.target import Target
 from glacierbase.inspect.results import StatusResult
 from glacierbase.migrations.compiled import rendered_checksum
-from glacierbase.model.migration import Migration, State
-from glacierbase.model.result import Status
+from glacierbase.model.migration import Event, EventType, Migration, Squashed, State
+from glacierbase.model.result import RecordedRepair, Status
 
 
 def status(target: Target, result: StatusResult) -> StatusResult:
     """Return the state of every version and repeatable, and the lock holder."""
     state = current_state(target)
-    errors = resolve_squashes(target.migrations, state.history).errors
+    known = list(statuses(target, state.history))
     return replace(
         result,
-        migrations=statuses(target, state),
+        migrations=tuple(status for item, status in known if not item.is_repeatable),
         lock=lock_holder(state.lock),
-        repeatables=repeatable_statuses(target, state),
-        warnings=(*state.warnings, *(error.message for error in errors)),
+        repeatables=tuple(status for item, status in known if item.is_repeatable),
+        warnings=(*state.warnings, *(item.error.message for item, _ in known if item.error)),
     )
 
 
-def statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
-    """Return the status of every version, with a note where it was repaired, or would render differently today."""
-    files = {migration.number: migration for migration in target.migrations}
-    known = make_status(target.migrations, state.history)
-    return tuple(_with_note(status, files.get(status.number), state.history, target) for status in known)
-
-
-def repeatable_statuses(target: Target, state: CatalogState) -> tuple[Status, ...]:
-    """Return the status of every repeatable, with a note where it was repaired, or does not render."""
+def statuses(target: Target, history: History) -> Iterator[tuple[Item, Status]]:
+    """Yield every item with its status, whose note says that it was repaired, or would render differently or not at all."""
     rendered: list[tuple[Migration, str | None]] = []
-    broken: dict[str, str] = {}
+    notes: dict[str, str] = {}
     for file in target.repeatables:
         try:
             rendered.append((file, rendered_checksum(file, target.catalog, target.dialect)))
         except GlacierbaseError as error:
             rendered.append((file, None))
-            broken[file.name] = _unrendered(error)
-    known = make_repeatable_status(rendered, state.history)
-    return tuple(replace(status, note=_note(status, broken.get(status.label, ""))) for status in known)
+            notes[file.name] = _unrendered(error)
+    for item in items(target.migrations, rendered, history).values():
+        yield item, _status(item, notes.get(item.label) or _rendering_note(item, target))
 
 
-def _with_note(status: Status, migration: Migration | None, history: History, target: Target) -> Status:
-    record = history.records.get(status.number)
-    rendering = _rendering_note(migration, record, target) if status.state is State.APPLIED else ""
-    return replace(status, note=_note(status, rendering))
+def _status(item: Item, note: str) -> Status:
+    """Args:
+    note: about its rendering; empty where there is none.
+    """
+    record, source = item.record, item.source
+    status = Status(
+        version=item.version,
+        name=item.name,
+        description=source.description,
+        author=source.author,
+        path=item.path,
+        state=item.state,
+        headers=dict(source.headers if isinstance(source, Migration) else details_of(source).headers),
+        note=note or None,
+        replaces=_replaced(item.squashes),
+    )
+    if record is None:
+        return status
+    repaired = _repaired(record.repair) if record.repair else None
+    return replace(
+        status,
+        # The statements of a repeatable that is to run again are those of its former text.
+        statements_done=0 if item.state is State.PENDING else record.statements_done,
+        statements_total=None if item.state is State.PENDING else record.statements_total,
+        applied_at=record.applied_at,
+        run_id=record.outcome.run_id,
+        engine=None if record.outcome.event == EventType.BASELINED else record.outcome.engine,
+        error_message=record.last.error_message,
+        applied_by=record.applied_by,
+        repaired=repaired,
+        stopped_at=record.stopped_at,
+        note="; ".join(filter(None, (repaired.line() if repaired else "", note))) or None,
+    )
 
 
-def _note(status: Status, rendering: str) -> str | None:
-    repaired = status.repaired.line() if status.repaired else ""
-    return "; ".join(filter(None, (repaired, rendering))) or None
+def _replaced(squashes: Sequence[Squashed]) -> tuple[str, ...]:
+    """Return the versions below a squash that it replaces."""
+    return tuple(dict.fromkeys(squashed.version for squashed in squashes))[:-1]
 
 
-def _rendering_note(migration: Migration | None, record: Record | None, target: Target) -> str:
-    # In place of files with other checksums, a squash runs nowhere.
-    if migration is None or record is None or migration.checksum != record.last.checksum:
+def _repaired(event: Event) -> RecordedRepair:
+    details = details_of(event)
+    return RecordedRepair(
+        resolution=details.resolution,
+        at=event.recorded_at,
+        run_id=event.run_id,
+        os_user=event.os_user,
+        host=event.host,
+        principal=event.principal,
+        ci_actor=details.ci_actor,
+        reason=event.reason,
+    )
+
+
+def _rendering_note(item: Item, target: Target) -> str:
+    # What a squash replaced, and the squash, are other texts.
+    if item.is_repeatable or item.state is not State.APPLIED or item.replaced_by or not (item.file and item.record):
         return ""
     try:
-        if record.last.rendered_checksum in (None, rendered_checksum(migration, target.catalog, target.dialect)):
+        now = rendered_checksum(item.file, target.catalog, target.dialect)
+        if item.record.last.rendered_checksum in (None, now):
             return ""
-        target.compile([migration])
+        target.compile([item.file])
     except GlacierbaseError as error:
         return _unrendered(error)
     return "a variable changed since: it would render differently today"

@@ -17,14 +17,14 @@ BREAKS = (
     ),
     Break(
         "a changed repeatable does not run again",
-        "history/status.py",
+        "history/items.py",
         "is_other = rendered is not None and record.last.rendered_checksum != rendered",
         "is_other = False",
         f"{_APPLY}test_what_changed_runs_again",
     ),
     Break(
         "a repeatable that returned is taken for applied",
-        "history/status.py",
+        "history/items.py",
         "(is_other or record.is_removed)",
         "is_other",
         f"{_APPLY}test_a_file_that_returns_after_its_removal_was_accepted_runs",
@@ -122,17 +122,24 @@ BREAKS = (
     ),
     Break(
         "a deleted repeatable hides its unknown outcome",
-        "history/status.py",
+        "history/items.py",
         "    is_open = record.state in (State.UNKNOWN, State.RUNNING)\n",
         "    is_open = False\n",
         f"{_APPLY}test_an_unknown_outcome_is_settled_before_a_deleted_file_is_accepted",
     ),
     Break(
         "a failed repeatable that was edited is shown as pending",
-        "history/status.py",
+        "history/items.py",
         "record.state in SETTLED and (is_other",
         "(is_other",
         f"{_APPLY}test_a_failed_one_that_was_edited_begins_again",
+    ),
+    Break(
+        "a version without a file is no item",
+        "history/items.py",
+        "sorted({*by_number, *history.records})",
+        "sorted(by_number)",
+        "unit/history/test_items.py::test_items_are_in_the_order_in_which_they_run",
     ),
     Break(
         "compare leaves out what a repeatable changed after the last version",

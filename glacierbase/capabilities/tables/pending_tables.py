@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from glacierbase.errors import ConfigurationError, EngineError
 from glacierbase.executors.direct.plain import why_not_plain
+from glacierbase.history.items import is_settled
 from glacierbase.history.records import History
 from glacierbase.history.squashes import resolve_squashes
-from glacierbase.history.status import is_settled
 from glacierbase.history.target import Target
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command

@@ -11,8 +11,8 @@ import pytest
 
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.errors import GlacierbaseError, SeveralErrors
+from glacierbase.history.items import versions
 from glacierbase.history.records import History, fold
-from glacierbase.history.status import make_status
 from glacierbase.model.migration import Event, Migration
 
 NOW = datetime(2026, 11, 20, 10, 30, tzinfo=timezone.utc)
@@ -53,7 +53,7 @@ def errors(migrations: Sequence[Migration], history: History, **selection: objec
 
 
 def states(migrations: Sequence[Migration], history: History) -> list[tuple[str, str]]:
-    return [(status.version, str(status.state)) for status in make_status(migrations, history)]
+    return [(item.version or "", str(item.state)) for item in versions(migrations, history)]
 
 
 def test_what_is_not_applied_is_pending_in_the_order_of_numbers() -> None:

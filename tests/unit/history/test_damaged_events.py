@@ -54,7 +54,7 @@ def commands(world: World) -> dict[str, Callable[[], Any]]:
     target = world.target()
     return {
         "plan": lambda: Migrator(target).plan(Selection()),
-        "status": lambda: statuses(target, current_state(target)),
+        "status": lambda: list(statuses(target, current_state(target).history)),
         "blame": lambda: timelines(current_state(target).history),
         "doctor": lambda: next(each.error for each in examine(target) if each.name == "history"),
         "unlock": lambda: (held_lock(target), unlock(target, None)),

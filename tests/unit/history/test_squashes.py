@@ -88,7 +88,7 @@ def pending(world: World) -> list[str]:
 
 
 def states(world: World) -> dict[str, str]:
-    return {each.version: each.state.value for each in statuses(world.target(), world.state)}
+    return {item.version or "": item.state.value for item, _ in statuses(world.target(), world.state.history)}
 
 
 def refused(world: World, selection: Selection = Selection()) -> GlacierbaseError:  # noqa: B008 (frozen)
@@ -116,7 +116,7 @@ def test_where_all_of_it_is_applied_nothing_runs_and_nothing_is_recorded(world: 
     assert states(world) == {"0001": "applied", "0002": "applied", "0003": "applied"}
     world.migrate()
     assert world.events == before
-    assert [each.note for each in statuses(world.target(), world.state)] == [None, None, None]
+    assert [status.note for _, status in statuses(world.target(), world.state.history)] == [None, None, None]
 
 
 def test_where_nothing_is_applied_only_the_squash_runs(world: World) -> None:

@@ -23,16 +23,16 @@ def test_a_variable_that_changed_since_is_a_note_and_no_error(world: World) -> N
     """The file is the one that was applied; today it would render differently, or not at all."""
     world.file("1_a.sql", "CREATE TABLE t (a INT); INSERT INTO t VALUES ({{ variables.size }})")
     world.migrate()
-    [status] = statuses(world.target(), world.state)
+    [(_, status)] = statuses(world.target(), world.state.history)
     assert (str(status.state), status.note) == ("applied", None)
     world.variables = "variables: {size: 5}\n"
-    [status] = statuses(world.target(), world.state)
+    [(_, status)] = statuses(world.target(), world.state.history)
     assert (str(status.state), status.note) == (
         "applied",
         "a variable changed since: it would render differently today",
     )
     world.variables = ""
-    [status] = statuses(world.target(), world.state)
+    [(_, status)] = statuses(world.target(), world.state.history)
     assert str(status.state) == "applied"
     assert "no longer renders" in (status.note or "")
 
@@ -46,17 +46,17 @@ def test_a_failed_file_is_shown_statement_by_statement_with_the_next_step(world:
     shown, _ = statements_of(world.target(), 1, world.state.history.record(1))
     assert [each.state for each in shown] == ["done", "done", "failed", "pending", "pending"]
     assert shown[2].sql == "INSERT INTO nowhere VALUES (2)"
-    [status] = statuses(world.target(), world.state)
+    [(_, status)] = statuses(world.target(), world.state.history)
     assert "migrate" in next_step(status)
 
 
 def test_a_pending_file_has_no_number_of_completed_statements(world: World) -> None:
     """The number of its statements is recorded when it runs; until then `show` has no such row."""
     world.file("1_a.sql", "SELECT 1")
-    [status] = statuses(world.target(), world.state)
+    [(_, status)] = statuses(world.target(), world.state.history)
     assert "done" not in ShowResult("shop", "dev", migration=status).as_text()
     world.migrate()
-    [status] = statuses(world.target(), world.state)
+    [(_, status)] = statuses(world.target(), world.state.history)
     assert "1/1 statements" in ShowResult("shop", "dev", migration=status).as_text()
 
 
@@ -66,7 +66,8 @@ def test_status_is_a_table_with_the_engines_message(world: World) -> None:
     world.file("2_b.sql", "SELECT 1")
     with pytest.raises(MigrationFailed):
         world.migrate()
-    result = StatusResult("shop", "dev", migrations=statuses(world.target(), world.state))
+    known = statuses(world.target(), world.state.history)
+    result = StatusResult("shop", "dev", migrations=tuple(status for _, status in known))
     text = text_document([result]).splitlines()
     assert text[0] == "shop (dev)"
     assert text[1].split() == ["version", "state", "done", "applied", "at", "author", "description"]
@@ -105,7 +106,7 @@ def test_what_a_file_allows_is_recorded_when_it_starts_and_shown(world: World) -
     file.write_text(file.read_text().replace("no readers", "nobody"))
     assert statements_of(world.target(), 1, world.state.history.record(1))[1] == (allow,)
     assert details_of(world.events[0]).allows == (allow,)
-    [status] = statuses(world.target(), world.state)
+    [(_, status)] = statuses(world.target(), world.state.history)
     table = ShowResult("shop", "dev", allows=(allow,), migration=status).lines()[1]
     assert isinstance(table, Table)
     assert ("allows DS103", "at statement 2: no readers (#912)") in table.rows

@@ -29,10 +29,10 @@ from glacierbase.capabilities.authoring.squash.source import (
     tables_of,
 )
 from glacierbase.declared.render import table_name
+from glacierbase.history.items import newest_number
 from glacierbase.history.records import SETTLED, History
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import read_state
-from glacierbase.history.status import newest_number
 from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.folder import as_migration

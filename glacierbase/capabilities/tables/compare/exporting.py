@@ -21,16 +21,15 @@ from glacierbase.capabilities.tables.compare.state import (
 )
 from glacierbase.capabilities.tables.compare.tables import differences
 from glacierbase.errors import MigrationFileError
+from glacierbase.history.items import Item
 from glacierbase.history.records import History, Record
-from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.status import make_status
 from glacierbase.history.target import Target
-from glacierbase.inspect.status import repeatable_statuses
+from glacierbase.inspect.status import statuses
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
-from glacierbase.model.migration import EventType, Migration, Squashed, State
+from glacierbase.model.migration import EventType, Squashed, State
 from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
 from glacierbase.record.about import COLUMN_FACTS, subjects_of
@@ -88,65 +87,56 @@ def export(target: Target, result: StateResult) -> StateResult:
 
 def _completed(target: Target, result: StateResult, read: _Read) -> StateResult:
     state = read.state
-    files = resolve_squashes(target.migrations, state.history)
+    known = list(statuses(target, state.history))
     return replace(
         result,
-        warnings=(*state.warnings, *(error.message for error in files.errors)),
+        warnings=(*state.warnings, *(item.error.message for item, _ in known if item.error)),
         read_at=datetime.now(timezone.utc),
         tool_version=glacierbase.__version__,
-        versions=tuple(_versions(target, files.migrations, read)),
-        repeatables=tuple(_repeatables(target, state)),
+        versions=tuple(_versions(known, read.files)),
+        repeatables=tuple(_row(item, status, ()) for item, status in known if item.is_repeatable),
         tables=tuple(read.tables),
     )
 
 
-def _versions(target: Target, migrations: Sequence[Migration], read: _Read) -> Iterator[VersionState]:
+def _versions(known: Sequence[tuple[Item, Status]], files: Mapping[int, tuple[str, ...]]) -> Iterator[VersionState]:
     """Yield the versions; with a squash, also the versions that it replaced, unless they have records or files."""
-    history = read.state.history
-    statuses = {status.number: status for status in make_status(target.migrations, history)}
-    files = {migration.number: migration for migration in migrations}
+    versions = {item.number: (item, status) for item, status in known if not item.is_repeatable}
     rows: dict[int, VersionState] = {}
-    for number, status in statuses.items():
-        record, file = history.records.get(number), files.get(number)
-        squashed = (record.squashes if record else ()) or (file.squashes if file else ())
-        row = _version(status, record, file, read.files.get(number, ()))
-        rows[number] = replace(row, checksums=(*row.checksums, *_checksums(squashed, number)))
-        for other in {old.number: old for old in squashed if old.number not in statuses}.values():
+    for number, (item, status) in versions.items():
+        row = _row(item, status, files.get(number, ()))
+        rows[number] = replace(row, checksums=(*row.checksums, *_checksums(item.squashes, number)))
+        for other in {old.number: old for old in item.squashes if old.number not in versions}.values():
             rows[other.number] = replace(
-                row, version=other.version, checksums=_checksums(squashed, other.number), rendered_checksum=None,
-                squash=status.version, tables=(),
+                row, version=other.version, checksums=_checksums(item.squashes, other.number), rendered_checksum=None,
+                squash=item.version, tables=(),
             )  # fmt: skip
     yield from (rows[number] for number in sorted(rows))
-
-
-def _repeatables(target: Target, state: CatalogState) -> Iterator[VersionState]:
-    """Yield the repeatables. One that is to run has no checksum: its file is not what was applied."""
-    files = {file.name: file for file in target.repeatables}
-    for status in repeatable_statuses(target, state):
-        record = state.history.repeatables.get(status.label)
-        row = _version(status, record, files.get(status.label), ())
-        yield replace(row, checksums=(), rendered_checksum=None) if status.state is State.PENDING else row
 
 
 def _checksums(squashed: Iterable[Squashed], number: int) -> tuple[str, ...]:
     return tuple(old.checksum for old in squashed if old.number == number)
 
 
-def _version(status: Status, record: Record | None, file: Migration | None, tables: tuple[str, ...]) -> VersionState:
-    checksum = record.last.checksum if record else file.checksum if file else None
+def _row(item: Item, status: Status, tables: tuple[str, ...]) -> VersionState:
+    """Return the state of a version or repeatable. A repeatable that is to run has no checksum: its file was not applied."""
+    record, checksum, rendered = item.record, None, None
+    if not (item.is_repeatable and item.state is State.PENDING):
+        checksum = record.last.checksum if record else item.file.checksum if item.file else None
+        rendered = record.last.rendered_checksum if record else None
     return VersionState(
-        version=status.version,
-        name=status.name,
+        version=item.version,
+        name=item.name,
         description=status.description,
-        state=status.state,
+        state=item.state,
         applied_at=status.applied_at,
         applied_by=status.applied_by,
         statements_done=status.statements_done,
         statements_total=status.statements_total,
         stopped_at=status.stopped_at,
         checksums=(checksum,) if checksum else (),
-        rendered_checksum=record.last.rendered_checksum if record else None,
-        has_file=file is not None,
+        rendered_checksum=rendered,
+        has_file=item.file is not None,
         squash=None,
         tables=tables,
     )

@@ -18,12 +18,12 @@ from glacierbase.capabilities.tables.report.results import (
     UnmanagedTable,
 )
 from glacierbase.errors import GlacierbaseError
-from glacierbase.history.records import History
+from glacierbase.history.items import Item
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.inspect.history import ci_actors, statement_of
 from glacierbase.inspect.show import MadeChange, made_by_version, next_step, shown_run, statements_of
-from glacierbase.inspect.status import repeatable_statuses, statuses
+from glacierbase.inspect.status import statuses
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, Key, State
 from glacierbase.model.result import Status, user_of
@@ -44,15 +44,14 @@ def page_of(target: Target, result: PageResult) -> PageResult:
         known = timelines(state.history)
         result = _with_drift(opened, state, known, result)
     # The page shows the name of a repeatable where it shows a version.
-    others = (replace(status, version=status.label) for status in repeatable_statuses(target, state))
-    known_versions = (*statuses(target, state), *others)
+    known_items = [(item, replace(status, version=status.label)) for item, status in statuses(target, state.history)]
     return replace(
         result,
         warnings=(*state.warnings, *result.warnings),
         read_at=datetime.now(timezone.utc),
-        migrations=tuple(_migrations(target, state, known, known_versions)),
+        migrations=tuple(_migrations(target, state, known, known_items)),
         tables=tuple(sorted(_tables(known), key=lambda table: table.name)),
-        pending=tuple(status.label for status in known_versions if status.state not in _SETTLED),
+        pending=tuple(item.label for item, _ in known_items if item.state not in _SETTLED),
     )
 
 
@@ -87,27 +86,24 @@ def _not_compared(unread: Iterable[Unread]) -> Iterator[str]:
 
 
 def _migrations(
-    target: Target, state: CatalogState, known: Sequence[Timeline], versions: Iterable[Status]
+    target: Target, state: CatalogState, known: Sequence[Timeline], known_items: Iterable[tuple[Item, Status]]
 ) -> Iterator[ReportedMigration]:
     made = made_by_version(state.history, known)
     events: dict[Key | None, list[Event]] = {}
     for event in state.history.events:
         events.setdefault(event.key, []).append(event)
     actors = ci_actors(state.history.events)
-    for status in versions:
-        key = status.name or status.number
-        reported_events = tuple(_event(event, actors) for event in events.get(key, ()))
-        yield _migration(target, state.history, status, reported_events, made.get(key, ()))
+    for item, status in known_items:
+        reported_events = tuple(_event(event, actors) for event in events.get(item.key, ()))
+        yield _migration(target, item, status, reported_events, made.get(item.key, ()))
 
 
 def _migration(
-    target: Target, history: History, status: Status, events: tuple[ReportedEvent, ...], made: tuple[MadeChange, ...]
+    target: Target, item: Item, status: Status, events: tuple[ReportedEvent, ...], made: tuple[MadeChange, ...]
 ) -> ReportedMigration:
-    key = status.name or status.number
-    record = history.record(key)
-    run = shown_run(record) if record else None
+    run = shown_run(item.record) if item.record else None
     try:
-        statements, allows = statements_of(target, key, record)
+        statements, allows = statements_of(target, item.key, item.record)
     except GlacierbaseError as error:  # A file that does not render has no statements.
         status = replace(status, note="; ".join(filter(None, (status.note, error.message))))
         statements, allows = (), ()

@@ -1,0 +1,146 @@
+"""Join files and history: one item for each version and each repeatable, with its file, its record and its state. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from glacierbase.errors import HistoryDisagrees
+from glacierbase.history.records import SETTLED, History, Record
+from glacierbase.history.squashes import resolve_squashes
+from glacierbase.model.migration import Event, Identified, Key, Migration, Squashed, State
+
+
+@dataclass(frozen=True, slots=True)
+class Item(Identified):
+    """One version, or one repeatable.
+
+    Attributes:
+        version: None for a repeatable, which has a name.
+        file: None where it is gone. Where a squash replaces it, without text, or with the text from before the squash.
+        record: None where it was never started.
+        state: as `status` shows it.
+        replaced_by: the version of the squash that replaces the file, here or in the history; empty where none does.
+        error: why nothing can run: the squash of the files and that of the history do not agree on it.
+    """
+
+    version: str | None
+    name: str | None
+    file: Migration | None
+    record: Record | None
+    state: State
+    replaced_by: str = ""
+    error: HistoryDisagrees | None = None
+
+    @property
+    def source(self) -> Migration | Event:
+        """What describes it: its file; without one, the event of its last start."""
+        return self.file or self.recorded.started
+
+    @property
+    def path(self) -> str | None:
+        """The path of its file relative to the project, now or at its last start."""
+        return self.file.location if self.file else self.recorded.started.path
+
+    @property
+    def recorded(self) -> Record:
+        """Its record, where it is known to have one: without a file, it does."""
+        assert self.record is not None
+        return self.record
+
+    @property
+    def squashes(self) -> tuple[Squashed, ...]:
+        """The files that it replaces, where it is a squash."""
+        source = self.record or self.file
+        return source.squashes if source else ()
+
+
+def items(
+    files: Sequence[Migration], repeatables: Sequence[tuple[Migration, str | None]], history: History
+) -> Mapping[Key, Item]:
+    """Return all items by key, in the order in which they run; repeatables without a file come last.
+
+    Args:
+        files: those with a version.
+        repeatables: in their order, each with the checksum of its rendered text; None where it does not render.
+    """
+    known: dict[Key, Item] = {item.number: item for item in versions(files, history)}
+    for file, rendered in repeatables:
+        record = history.repeatables.get(file.name)
+        is_due = record is None or is_outdated(rendered, record)
+        known[file.name] = _item(file, record, State.PENDING if record is None or is_due else record.state)
+    for name in sorted(history.repeatables.keys() - known.keys()):
+        record = history.repeatables[name]
+        known[name] = _item(None, record, state_without_file(record))
+    return known
+
+
+def versions(files: Sequence[Migration], history: History) -> tuple[Item, ...]:
+    """Return the items of the versions, in their order."""
+    here = resolve_squashes(files, history)
+    by_number = {file.number: file for file in here.migrations}
+    newest = newest_number(here.migrations)
+    known = []
+    for number in sorted({*by_number, *history.records}):
+        file, record = by_number.get(number), history.records.get(number)
+        state = _state(file, record, newest, history)
+        known.append(_item(file, record, state, here.replaced_by.get(number, ""), here.errors.get(number)))
+    return tuple(known)
+
+
+def _item(
+    file: Migration | None,
+    record: Record | None,
+    state: State,
+    replaced_by: str = "",
+    error: HistoryDisagrees | None = None,
+) -> Item:
+    source = file or record
+    assert source is not None
+    return Item(source.version or None, source.identity.get("name"), file, record, state, replaced_by, error)
+
+
+def _state(file: Migration | None, record: Record | None, newest: int, history: History) -> State:
+    """Return the state of a version.
+
+    Args:
+        newest: the highest version of the files.
+    """
+    if record is None:
+        return State.OUT_OF_ORDER if file and is_late(file, history) else State.PENDING
+    if file is None:
+        state = state_without_file(record)
+        return State.AHEAD if state is State.MISSING and record.number > newest else state
+    return State.CHANGED if record.state in SETTLED and record.last.checksum != file.checksum else record.state
+
+
+def state_without_file(record: Record) -> State:
+    """Return the state of a version or repeatable whose file is gone."""
+    is_open = record.state in (State.UNKNOWN, State.RUNNING)
+    return record.state if is_open or record.is_removed else State.MISSING
+
+
+def is_outdated(rendered: str | None, record: Record) -> bool:
+    """Return whether a repeatable is to run again although it is applied or was abandoned, by the checksum of its rendered text.
+
+    What was made may be gone where its file had been deleted on purpose.
+    """
+    is_other = rendered is not None and record.last.rendered_checksum != rendered
+    return record.state in SETTLED and (is_other or record.is_removed)
+
+
+def is_late(migration: Migration, history: History) -> bool:
+    """Return whether the file was never started nor jumped over, and is below a version that was started."""
+    was_started = migration.number in history.records or migration.number in history.jumped_over
+    return not was_started and migration.number < history.newest
+
+
+def is_settled(migration: Migration, history: History) -> bool:
+    """Return whether the version is applied or abandoned."""
+    record = history.records.get(migration.number)
+    return record is not None and record.state in SETTLED
+
+
+def newest_number(migrations: Sequence[Migration]) -> int:
+    """Return the highest version number of the files; -1 without files."""
+    return migrations[-1].number if migrations else -1
