@@ -6,7 +6,7 @@ do (`model.command`).
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
@@ -15,9 +15,8 @@ from glacierbase.apply.failures import session_not_restored, settling
 from glacierbase.apply.results import PlanResult
 from glacierbase.catalogs.needs import refused
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
-from glacierbase.history.items import is_late, is_outdated, is_settled, newest_number
-from glacierbase.history.records import SETTLED, History, Record
-from glacierbase.history.squashes import resolve_squashes
+from glacierbase.history.items import Item, items
+from glacierbase.history.records import History, Record
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
@@ -134,56 +133,40 @@ def make_plan(
             is out of order; all of them at once.
         ConfigurationError: the selection names a version that does not exist.
     """
-    here = resolve_squashes(migrations, history)
-    migrations = here.migrations
-    _check_selection(migrations, selection)
-    missing, ahead = _without_file(migrations, history)
-    left = _left_behind(repeatables, history)
-    edited = [(m, r) for m in migrations if (r := _settled(m, history)) and r.last.checksum != m.checksum]
+    known = items(migrations, [(file.migration, file.checksum) for file in repeatables], history)
+    versions = [item for item in known.values() if not item.is_repeatable]
+    files = [file for item in versions if (file := item.file)]
+    _check_selection(files, selection)
+    newest = max((file.number for file in files), default=-1)
+    edited = [(file, item.recorded) for item in versions if (file := item.file) and item.state is State.CHANGED]
+    # Also those whose outcome is unknown.
+    missing = [item.recorded for item in versions if item.is_lost and item.number <= newest]
+    ahead = [item.recorded for item in versions if item.state is State.AHEAD]
+    left = [item.recorded for item in known.values() if item.is_repeatable and item.state is State.MISSING]
     lost = [*map(_lost, (*missing, *ahead, *left)), *(_lost(record, file.location) for file, record in edited)]
     traces = find(tuple(lost)) if lost else {}
     reused = [pair for pair in edited if pair[1].is_withdrawn]
-    free = max(newest_number(migrations), *history.records, 0) + 1  # Also above those that were withdrawn.
+    free = max((item.number for item in versions), default=0) + 1  # Also above those that were withdrawn.
     raise_all([
-        *_unknown(history, selection, plans_only), *here.errors.values(),
+        *_unknown(known.values(), selection, plans_only), *(item.error for item in versions if item.error),
         *_changed([pair for pair in edited if pair not in reused], traces), *_reused(reused, free, untracked),
         *_missing(missing, traces),
     ])  # fmt: skip
-    unsettled = [m for m in migrations if not is_settled(m, history)]
-    chosen = [m for m in unsettled if _is_chosen(m, selection)]
+    unsettled = [item for item in versions if item.file and not item.is_settled]
+    chosen = [item for item in unsettled if _is_chosen(item, selection)]
     raise_all(_out_of_order(chosen, history, selection, free, untracked))
-    jumped_over = [m.version for m in unsettled if selection.only and m.number < int(selection.only)]
+    jumped_over = [item.label for item in unsettled if selection.only and item.number < int(selection.only)]
     last = repeatables if len(chosen) == len(unsettled) and not selection.only else ()
     return Plan(
         pending=(
-            *(_planned(migration, history) for migration in chosen),
-            *(planned for file in last if (planned := _planned_repeatable(file, history))),
+            *(Planned(file, item.resumes_at, item.record) for item in chosen if (file := item.file)),
+            *(planned for file in last if (planned := _planned_repeatable(file, known[file.migration.name]))),
         ),
         jumped_over=tuple(jumped_over) if chosen else (),
         warnings=(*_ahead(ahead, traces), *_warned(left, traces)),
         history=history,
         selection=selection,
     )
-
-
-def _without_file(migrations: Sequence[Migration], history: History) -> tuple[list[Record], list[Record]]:
-    """Return the records without a file: those at or below the newest file, and those above."""
-    files, newest = {migration.number for migration in migrations}, newest_number(migrations)
-    without = [
-        record
-        for number, record in sorted(history.records.items())
-        # A run that is applying a version has its file.
-        if number not in files and not record.is_removed and record.state is not State.RUNNING
-    ]
-    missing = [record for record in without if record.number <= newest]
-    return missing, [record for record in without if record.number > newest]
-
-
-def _left_behind(repeatables: Sequence[Compiled], history: History) -> list[Record]:
-    """Return the records of repeatables whose file is gone."""
-    files = {file.migration.name for file in repeatables}
-    without = (record for name, record in sorted(history.repeatables.items()) if name not in files)
-    return [record for record in without if not record.is_removed and record.state is not State.RUNNING]
 
 
 def _warned(left: Sequence[Record], traces: Traces) -> Iterator[str]:
@@ -271,9 +254,9 @@ def _check_selection(migrations: Sequence[Migration], selection: Selection) -> N
         raise ConfigurationError("CONFLICTING_OPTIONS", "--to and --only exclude each other", "use one of them")
 
 
-def _unknown(history: History, selection: Selection, plans_only: bool) -> list[GlacierbaseError]:
+def _unknown(known: Iterable[Item], selection: Selection, plans_only: bool) -> list[GlacierbaseError]:
     has_file = plans_only or selection.has_file
-    unknown = (record for record in history.all_records if record.state is State.UNKNOWN)
+    unknown = (item.recorded for item in known if item.state is State.UNKNOWN)
     return [_outcome_unknown(record, may_settle=record.before is not None and not has_file) for record in unknown]
 
 
@@ -300,11 +283,6 @@ def _outcome_unknown(record: Record, *, may_settle: bool) -> NeedsRepair:
         query_tag=tag,
         query_id=query_id,
     )
-
-
-def _settled(migration: Migration, history: History) -> Record | None:
-    """Return the record of a version that is applied or abandoned."""
-    return history.records[migration.number] if is_settled(migration, history) else None
 
 
 def _changed(edited: Sequence[tuple[Migration, Record]], traces: Traces) -> list[GlacierbaseError]:
@@ -402,7 +380,7 @@ def _lost(record: Record, path: str | None = None) -> LostFile:
 
 
 def _out_of_order(
-    chosen: Sequence[Migration], history: History, selection: Selection, free: int, untracked: FindUntracked
+    chosen: Sequence[Item], history: History, selection: Selection, free: int, untracked: FindUntracked
 ) -> list[GlacierbaseError]:
     """Args:
     free: a version above all others.
@@ -410,7 +388,11 @@ def _out_of_order(
     if selection.out_of_order is None:
         return []
     allowed = {int(version) for version in selection.out_of_order}
-    late = [migration for migration in chosen if is_late(migration, history) and migration.number not in allowed]
+    late = [
+        file
+        for item in chosen
+        if (file := item.file) and item.state is State.OUT_OF_ORDER and item.number not in allowed
+    ]
     return [
         _late(migration, history, renaming)
         for migration, renaming in zip(late, _renaming(late, free, untracked), strict=True)
@@ -439,27 +421,22 @@ def _late(migration: Migration, history: History, renaming: str) -> HistoryDisag
     )
 
 
-def _is_chosen(migration: Migration, selection: Selection) -> bool:
+def _is_chosen(item: Item, selection: Selection) -> bool:
     if selection.only:
-        return migration.number == int(selection.only)
-    return not selection.to or migration.number <= int(selection.to)
+        return item.number == int(selection.only)
+    return not selection.to or item.number <= int(selection.to)
 
 
-def _planned(migration: Migration, history: History) -> Planned:
-    record = history.records.get(migration.number)
-    return Planned(migration, record.statements_done + 1 if record else 1, record)
-
-
-def _planned_repeatable(file: Compiled, history: History) -> Planned | None:
+def _planned_repeatable(file: Compiled, item: Item) -> Planned | None:
     """Return a repeatable as it would run; None where it is applied as it is.
 
     One that failed resumes where it renders as it did, and its session can be set again; else it begins again.
     """
-    record = history.repeatables.get(file.migration.name)
-    if record is None or record.state in SETTLED:
-        is_due = record is None or is_outdated(file.checksum, record)
-        return Planned(file.migration, 1, record) if is_due else None
-    planned = Planned(file.migration, record.statements_done + 1, record)
+    record, planned = item.record, Planned(file.migration, item.resumes_at, item.record)
+    if item.state is State.PENDING:
+        return planned
+    if record is None or record.is_settled:
+        return None
     may_resume = record.last.rendered_checksum == file.checksum and not any(_not_resumed(planned, file))
     return planned if may_resume else replace(planned, resumes_at=1)
 

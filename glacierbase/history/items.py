@@ -49,6 +49,21 @@ class Item(Identified):
         return self.record
 
     @property
+    def is_settled(self) -> bool:
+        """Whether it is applied or abandoned, with whatever file."""
+        return self.record is not None and self.record.is_settled
+
+    @property
+    def is_lost(self) -> bool:
+        """Whether its file is gone, no person accepted that, and no run is applying it."""
+        return self.file is None and not self.recorded.is_removed and self.state is not State.RUNNING
+
+    @property
+    def resumes_at(self) -> int:
+        """The statement, from 1, at which a run begins it or continues it."""
+        return 1 if self.record is None or self.state is State.PENDING else self.record.statements_done + 1
+
+    @property
     def squashes(self) -> tuple[Squashed, ...]:
         """The files that it replaces, where it is a squash."""
         source = self.record or self.file

@@ -497,15 +497,15 @@ BREAKS = (
     Break(
         "an unknown outcome does not stop a run",
         "apply/plan.py",
-        "if record.state is State.UNKNOWN)",
+        "if item.state is State.UNKNOWN)",
         "if False)",
         "unit/apply/test_plan.py::test_an_unknown_outcome_comes_before_everything",
     ),
     Break(
         "an edited file is not noticed",
         "apply/plan.py",
-        "if (r := _settled(m, history)) and r.last.checksum != m.checksum]",
-        "if (r := _settled(m, history)) and False]",
+        "if (file := item.file) and item.state is State.CHANGED]",
+        "if (file := item.file) and False]",
         "unit/apply/test_plan.py::test_an_edited_file_is_refused_with_both_checksums",
     ),
     Break(
