@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 from glacierbase.apply.evidence import (
     Decision,
@@ -24,7 +23,7 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, NeedsRepair
 from glacierbase.executors import Evidence, InFlight
 from glacierbase.history.details import details_of
 from glacierbase.history.entries import Entry, environment_accepted
-from glacierbase.history.items import state_without_file, versions
+from glacierbase.history.items import Item, items
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_state
 from glacierbase.history.target import OpenCatalog, Target
@@ -35,10 +34,6 @@ from glacierbase.model.migration import EventType, Key, State
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 from glacierbase.sql.targets import logged_tables
-
-if TYPE_CHECKING:
-    pass
-
 
 # The states of versions that need a decision.
 _UNDECIDED = (State.UNKNOWN, State.FAILED, State.CHANGED, State.MISSING)
@@ -157,7 +152,7 @@ def _entries(held: LockedCatalog, cases: Sequence[RepairCase], decision: Decisio
 
     target, tables, entries = held.target, TableRecords(held.target.catalog, held.engine, held.state.history), []
     for case in reversed(cases):
-        record = held.state.history.record(int(case.version) if case.version else case.label)
+        record = held.state.history.record(case.key)
         assert record is not None
         entry = resolution_entry(target, case.state, record, decision)
         entries.append(entry.with_tables(tables.settled(read_statements(target, record))))
@@ -191,23 +186,20 @@ def accept_environment(target: Target, was: str, reason: str, lock_timeout: floa
 
 def _cases(opened: OpenCatalog, history: History, keys: Collection[Key]) -> tuple[RepairCase, ...]:
     target = opened.target
-    states: dict[Key, State] = {item.number: item.state for item in versions(target.migrations, history)}
-    files = {file.name for file in target.repeatables}
-    states |= {
-        name: record.state if name in files else state_without_file(record)
-        for name, record in history.repeatables.items()
-    }
-    records = {record.key: record for record in history.all_records}
-    unknown = [key for key in keys if key not in records]
+    known = items(target.migrations, [(file, None) for file in target.repeatables], history)
+    recorded = {key: item for key, item in known.items() if item.record}
+    unknown = [key for key in keys if key not in recorded]
     if unknown:
         kind = "repeatable" if isinstance(unknown[0], str) else "version"
         raise not_repairable(f"the history of {target.catalog.name} has no {kind} {unknown[0]}")
-    wanted = [key for key in records if (key in keys if keys else states[key] in _UNDECIDED)]
-    in_order = sorted(wanted, key=lambda key: (isinstance(key, str), key))
-    return tuple(_case(opened, records[key], states[key]) for key in in_order)
+    chosen = (item for key, item in recorded.items() if (key in keys if keys else item.state in _UNDECIDED))
+    return tuple(_case(opened, item) for item in chosen)
 
 
-def _case(opened: OpenCatalog, record: Record, state: State) -> RepairCase:
+def _case(opened: OpenCatalog, item: Item) -> RepairCase:
+    record = item.recorded
+    # Nothing about a repeatable that is to run again is in question.
+    state = record.state if item.state is State.PENDING else item.state
     step = step_at_stop(opened.target, record) if state in (State.UNKNOWN, State.FAILED) else None
     first = step[0] if step else None
     run = record.outcome

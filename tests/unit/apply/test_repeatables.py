@@ -148,6 +148,8 @@ def test_a_file_that_returns_after_its_removal_was_accepted_runs(applied: World)
     repair(applied.target(), ["v"], Decision(Resolution.REMOVED, "no reader"))
     path.write_text(text)
     assert labels(applied) == ["v"]
+    [case] = repair_cases(applied.target(), ["v"])
+    assert (case.state, case.choices) == (State.APPLIED, ())
     applied.migrate()
     assert (labels(applied), states(applied)) == ([], {"v": "applied"})
 
