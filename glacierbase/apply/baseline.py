@@ -14,8 +14,8 @@ from glacierbase.errors import ConfigurationError, EngineError, HistoryDisagrees
 from glacierbase.executors import Session
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import Entry, baselined
-from glacierbase.history.records import SETTLED, History
-from glacierbase.history.squashes import resolve_squashes
+from glacierbase.history.items import versions
+from glacierbase.history.records import History
 from glacierbase.history.state import read_state
 from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.migrations.compiled import Compiled, refused_secret
@@ -204,20 +204,18 @@ def files_up_to(target: Target, to: int) -> Sequence[Compiled]:
 
 
 def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:
-    here = resolve_squashes([compiled.migration for compiled in candidates], history)
-    raise_all([*here.errors.values()])
-    numbers = {migration.number for migration in here.migrations} - set(history.records)
-    records = [history.records.get(compiled.migration.number) for compiled in candidates]
-    unsettled = [record for record in records if record and record.state not in SETTLED]
-    if unsettled:
-        first = unsettled[0]
+    known = versions([compiled.migration for compiled in candidates], history)
+    raise_all([item.error for item in known if item.error])
+    first = next((item.record for item in known if item.file and item.record and not item.is_settled), None)
+    if first:
         raise HistoryDisagrees(
             "BASELINE_REFUSED",
             f"{first.started.path}: version {first.version} was started here and is {first.state}; nothing was recorded",
             f"`{command('repair', first.version)}` shows how to settle it",
             version=first.version,
         )
-    return tuple(compiled for compiled in candidates if compiled.migration.number in numbers)
+    unstarted = {item.number for item in known if item.record is None}
+    return tuple(compiled for compiled in candidates if compiled.migration.number in unstarted)
 
 
 def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequence[Compiled]) -> _Comparisons:
