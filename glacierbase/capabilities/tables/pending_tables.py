@@ -7,9 +7,8 @@ from dataclasses import dataclass
 
 from glacierbase.errors import ConfigurationError, EngineError
 from glacierbase.executors.direct.plain import why_not_plain
-from glacierbase.history.items import is_settled
+from glacierbase.history.items import versions
 from glacierbase.history.records import History
-from glacierbase.history.squashes import resolve_squashes
 from glacierbase.history.target import Target
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
@@ -46,8 +45,8 @@ class PendingTables:
     def __init__(self, target: Target, history: History) -> None:
         """Raises as `Target.compile` does."""
         self._target, self._history = target, history
-        here = resolve_squashes(target.migrations, history).migrations
-        files = target.compile([file for file in here if not is_settled(file, history)])
+        known = versions(target.migrations, history)
+        files = target.compile([file for item in known if (file := item.file) and not item.is_settled])
         self._statements = tuple(_statements(files, history))
         self._shapes: Mapping[str, Shape] | None = None
 
