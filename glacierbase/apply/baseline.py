@@ -14,7 +14,7 @@ from glacierbase.errors import ConfigurationError, EngineError, HistoryDisagrees
 from glacierbase.executors import Session
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import Entry, baselined
-from glacierbase.history.items import versions
+from glacierbase.history.items import version_items
 from glacierbase.history.records import History
 from glacierbase.history.state import read_state
 from glacierbase.history.target import OpenCatalog, Target
@@ -204,7 +204,7 @@ def files_up_to(target: Target, to: int) -> Sequence[Compiled]:
 
 
 def _not_started(candidates: Sequence[Compiled], history: History) -> tuple[Compiled, ...]:
-    known = versions([compiled.migration for compiled in candidates], history)
+    known = version_items([compiled.migration for compiled in candidates], history)
     raise_all([item.error for item in known if item.error])
     first = next((item.record for item in known if item.file and item.record and not item.is_settled), None)
     if first:

@@ -79,7 +79,7 @@ def items(
         files: those with a version.
         repeatables: in their order, each with the checksum of its rendered text; None where it does not render.
     """
-    known: dict[Key, Item] = {item.number: item for item in versions(files, history)}
+    known: dict[Key, Item] = {item.number: item for item in version_items(files, history)}
     for file, rendered in repeatables:
         record = history.repeatables.get(file.name)
         is_due = record is None or is_outdated(rendered, record)
@@ -90,7 +90,7 @@ def items(
     return known
 
 
-def versions(files: Sequence[Migration], history: History) -> tuple[Item, ...]:
+def version_items(files: Sequence[Migration], history: History) -> tuple[Item, ...]:
     """Return the items of the versions, in their order."""
     here = resolve_squashes(files, history)
     by_number = {file.number: file for file in here.migrations}

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from glacierbase.errors import ConfigurationError, EngineError
 from glacierbase.executors.direct.plain import why_not_plain
-from glacierbase.history.items import versions
+from glacierbase.history.items import version_items
 from glacierbase.history.records import History
 from glacierbase.history.target import Target
 from glacierbase.migrations.compiled import Compiled
@@ -45,7 +45,7 @@ class PendingTables:
     def __init__(self, target: Target, history: History) -> None:
         """Raises as `Target.compile` does."""
         self._target, self._history = target, history
-        known = versions(target.migrations, history)
+        known = version_items(target.migrations, history)
         files = target.compile([file for item in known if (file := item.file) and not item.is_settled])
         self._statements = tuple(_statements(files, history))
         self._shapes: Mapping[str, Shape] | None = None

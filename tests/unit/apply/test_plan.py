@@ -11,7 +11,7 @@ import pytest
 
 from glacierbase.apply.plan import Selection, make_plan
 from glacierbase.errors import GlacierbaseError, SeveralErrors
-from glacierbase.history.items import versions
+from glacierbase.history.items import version_items
 from glacierbase.history.records import History, fold
 from glacierbase.model.migration import Event, Migration
 
@@ -53,7 +53,7 @@ def errors(migrations: Sequence[Migration], history: History, **selection: objec
 
 
 def states(migrations: Sequence[Migration], history: History) -> list[tuple[str, str]]:
-    return [(item.version or "", str(item.state)) for item in versions(migrations, history)]
+    return [(item.version or "", str(item.state)) for item in version_items(migrations, history)]
 
 
 def test_what_is_not_applied_is_pending_in_the_order_of_numbers() -> None:

@@ -16,7 +16,7 @@ from glacierbase.apply.repair import repair
 from glacierbase.apply.transitions import Resolution, choices, table
 from glacierbase.cli import apply as commands
 from glacierbase.errors import ConfigurationError, GlacierbaseError
-from glacierbase.history.items import versions
+from glacierbase.history.items import version_items
 from glacierbase.model.migration import State
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder
@@ -178,7 +178,7 @@ def state_of(world: World) -> str:
     """Return the state of version 2, after a check that `pending` agrees with it."""
     history = world.state.history
     state = next(
-        (str(each.state) for each in versions(world.target().migrations, history) if each.version == "2"), "none"
+        (str(each.state) for each in version_items(world.target().migrations, history) if each.version == "2"), "none"
     )
     if state in REFUSED:
         with pytest.raises(GlacierbaseError) as caught:
