@@ -27,7 +27,7 @@ from glacierbase.errors import (
     Stopped,
     raise_all,
 )
-from glacierbase.history.squashes import resolve_squashes
+from glacierbase.history.items import version_items
 from glacierbase.history.state import current_state, read_state
 from glacierbase.history.target import Target
 from glacierbase.migrations.folder import load_migrations
@@ -247,9 +247,8 @@ def _pending(target: Target, result: ImportTablesResult) -> tuple[Sequence[Migra
     history, catalog = current_state(target).history, target.catalog
     adopted = (table.table for table in result.tables if table.state in (Standing.NEW, Standing.DECLARED))
     chosen = {name_key(catalog, table) for table in adopted}
-    files = [
-        file for file in resolve_squashes(target.migrations, history).migrations if file.number not in history.records
-    ]
+    known = version_items(target.migrations, history)
+    files = [file for item in known if (file := item.file) and item.record is None]
 
     def keys(file: Migration) -> set[tuple[str, ...]]:
         names = (whole for named in target.compile([file])[0].named for _, whole in named.names if whole)
