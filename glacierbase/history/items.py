@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from glacierbase.errors import HistoryDisagrees
-from glacierbase.history.records import SETTLED, History, Record
+from glacierbase.history.records import History, Record
 from glacierbase.history.squashes import resolve_squashes
 from glacierbase.model.migration import Event, Identified, Key, Migration, Squashed, State
 
@@ -82,11 +82,10 @@ def items(
     known: dict[Key, Item] = {item.number: item for item in version_items(files, history)}
     for file, rendered in repeatables:
         record = history.repeatables.get(file.name)
-        is_due = record is None or is_outdated(rendered, record)
-        known[file.name] = _item(file, record, State.PENDING if record is None or is_due else record.state)
+        known[file.name] = _item(file, record, _repeatable_state(record, rendered))
     for name in sorted(history.repeatables.keys() - known.keys()):
         record = history.repeatables[name]
-        known[name] = _item(None, record, state_without_file(record))
+        known[name] = _item(None, record, _state_without_file(record))
     return known
 
 
@@ -94,7 +93,7 @@ def version_items(files: Sequence[Migration], history: History) -> tuple[Item, .
     """Return the items of the versions, in their order."""
     here = resolve_squashes(files, history)
     by_number = {file.number: file for file in here.migrations}
-    newest = newest_number(here.migrations)
+    newest = max(by_number, default=-1)
     known = []
     for number in sorted({*by_number, *history.records}):
         file, record = by_number.get(number), history.records.get(number)
@@ -122,40 +121,25 @@ def _state(file: Migration | None, record: Record | None, newest: int, history: 
         newest: the highest version of the files.
     """
     if record is None:
-        return State.OUT_OF_ORDER if file and is_late(file, history) else State.PENDING
+        assert file is not None
+        is_late = file.number < history.newest and file.number not in history.jumped_over
+        return State.OUT_OF_ORDER if is_late else State.PENDING
     if file is None:
-        state = state_without_file(record)
+        state = _state_without_file(record)
         return State.AHEAD if state is State.MISSING and record.number > newest else state
-    return State.CHANGED if record.state in SETTLED and record.last.checksum != file.checksum else record.state
+    return State.CHANGED if record.is_settled and record.last.checksum != file.checksum else record.state
 
 
-def state_without_file(record: Record) -> State:
+def _repeatable_state(record: Record | None, rendered: str | None) -> State:
+    """Return the state of a repeatable, by the checksum of its rendered text: applied or abandoned, it may have to run again."""
+    if record is None:
+        return State.PENDING
+    is_other = rendered is not None and record.last.rendered_checksum != rendered
+    # What was made may be gone where its file had been deleted on purpose.
+    return State.PENDING if record.is_settled and (is_other or record.is_removed) else record.state
+
+
+def _state_without_file(record: Record) -> State:
     """Return the state of a version or repeatable whose file is gone."""
     is_open = record.state in (State.UNKNOWN, State.RUNNING)
     return record.state if is_open or record.is_removed else State.MISSING
-
-
-def is_outdated(rendered: str | None, record: Record) -> bool:
-    """Return whether a repeatable is to run again although it is applied or was abandoned, by the checksum of its rendered text.
-
-    What was made may be gone where its file had been deleted on purpose.
-    """
-    is_other = rendered is not None and record.last.rendered_checksum != rendered
-    return record.state in SETTLED and (is_other or record.is_removed)
-
-
-def is_late(migration: Migration, history: History) -> bool:
-    """Return whether the file was never started nor jumped over, and is below a version that was started."""
-    was_started = migration.number in history.records or migration.number in history.jumped_over
-    return not was_started and migration.number < history.newest
-
-
-def is_settled(migration: Migration, history: History) -> bool:
-    """Return whether the version is applied or abandoned."""
-    record = history.records.get(migration.number)
-    return record is not None and record.state in SETTLED
-
-
-def newest_number(migrations: Sequence[Migration]) -> int:
-    """Return the highest version number of the files; -1 without files."""
-    return migrations[-1].number if migrations else -1

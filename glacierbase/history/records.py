@@ -12,8 +12,6 @@ from glacierbase.model.migration import AppliedBy, Event, EventType, Identified,
 from glacierbase.model.session import RecordedSession
 from glacierbase.model.shape import TableVersion
 
-# The file of a version in one of these states must not change, and does not run again.
-SETTLED = frozenset({State.APPLIED, State.ABANDONED})
 # What a record of a table mentions, with kinds: the name in the file, and names and ids of the table before and after.
 Mention = frozenset[tuple[str, str]]
 
@@ -63,7 +61,7 @@ class Record(Identified):
     @property
     def is_settled(self) -> bool:
         """Whether it is applied or abandoned: its file must not change, and does not run again."""
-        return self.state in SETTLED
+        return self.state in (State.APPLIED, State.ABANDONED)
 
     @property
     def stopped_at(self) -> int | None:

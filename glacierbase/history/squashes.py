@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from glacierbase.errors import HistoryDisagrees
-from glacierbase.history.records import SETTLED, History, Record
+from glacierbase.history.records import History, Record
 from glacierbase.model.command import command, git_command
 from glacierbase.model.migration import Migration, Squashed
 
@@ -72,7 +72,7 @@ def _why_open(replaced: Squashed, records: Mapping[int, Record]) -> str | None:
     record = records.get(replaced.number)
     if record is None:
         return "never started"
-    if record.state not in SETTLED:
+    if not record.is_settled:
         return record.state.value
     return None if record.last.checksum == replaced.checksum else "applied from a file with another checksum"
 
@@ -115,7 +115,7 @@ def _squashed(origin: Record, migrations: Sequence[Migration]) -> ResolvedFiles:
     errors: dict[int, HistoryDisagrees] = {}
     for migration in migrations:
         is_listed = (migration.number, migration.checksum) in listed
-        if migration.number == origin.number and origin.state not in SETTLED:
+        if migration.number == origin.number and not origin.is_settled:
             what = f"is {origin.state} here, started from a squash ({origin.started.path})"
             errors[migration.number] = _other_file(migration, what)
         elif migration.number == origin.number and is_listed:

@@ -130,7 +130,7 @@ BREAKS = (
     Break(
         "a failed repeatable that was edited is shown as pending",
         "history/items.py",
-        "record.state in SETTLED and (is_other",
+        "record.is_settled and (is_other",
         "(is_other",
         f"{_APPLY}test_a_failed_one_that_was_edited_begins_again",
     ),

@@ -29,9 +29,8 @@ from glacierbase.capabilities.authoring.squash.source import (
     tables_of,
 )
 from glacierbase.declared.render import table_name
-from glacierbase.history.items import newest_number
-from glacierbase.history.records import SETTLED, History
-from glacierbase.history.squashes import resolve_squashes
+from glacierbase.history.items import version_items
+from glacierbase.history.records import History
 from glacierbase.history.state import read_state
 from glacierbase.history.target import OpenCatalog, Target
 from glacierbase.migrations.compiled import compile_migration
@@ -146,7 +145,7 @@ class _Source:
 def _files(migrations: Sequence[Migration], to: int, root: Path) -> tuple[Migration, ...]:
     """Return the files to replace."""
     files = tuple(migration for migration in migrations if migration.number <= to)
-    if newest_number(files) != to:
+    if not files or files[-1].number != to:
         raise unknown_version(f"there is no migration with version {to}")
     if len(files) == 1 and files[0].squashes:
         raise refused(f"{files[0].location} is a squash already, the only file up to it", "name a later --to")
@@ -188,16 +187,14 @@ def _at_version(opened: OpenCatalog, last: Migration, again: Sequence[str]) -> H
     migrations, history = opened.target.migrations, read_state(opened).history
     plans_only = opened.target.catalog.plan_required
     make_plan(migrations, history, Selection(out_of_order=None), plans_only=plans_only)  # Raises what `migrate` would.
-    records = history.records
+    known = version_items(migrations, history)
     where = f"environment {opened.target.catalog.environment}"
-    here = [
-        migration for migration in resolve_squashes(migrations, history).migrations if migration.number <= last.number
-    ]
-    is_settled = {number: record.state in SETTLED for number, record in records.items()}
-    if unsettled := [migration.version for migration in here if not is_settled.get(migration.number)]:
+    here = [item for item in known if item.file and item.number <= last.number]
+    if unsettled := [item.label for item in here if not item.is_settled]:
         hint = f"`{command('migrate', '--to', last.version)}`, or squash to a lower version"
         raise refused(f"{where} has not applied {', '.join(unsettled)}", hint, versions=unsettled)
-    above = [record for number, record in sorted(records.items()) if number > last.number and not record.is_removed]
+    records = [item.record for item in known if item.record and item.number > last.number]
+    above = [record for record in records if not record.is_removed]
     if above:
         what = f"{where} is past {last.version}: {', '.join(f'{record.version} is {record.state}' for record in above)}"
         hint = f"squash where {last.version} is the last one, or `{command(*again, above[-1].version)}`"
