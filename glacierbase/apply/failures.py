@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from glacierbase.errors import EngineError, Interrupted, MigrationFailed, NeedsRepair
+from glacierbase.history.items import UNTIL_SETTLED, after_failure, after_interrupt, after_lost_answer
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.statements import Step
-from glacierbase.model.command import command, repair_as
+from glacierbase.model.command import repair_as
 from glacierbase.model.migration import Statement
 from glacierbase.model.text import numbered, quoted
 from glacierbase.secrets import mask
@@ -41,23 +42,10 @@ def _ways_out(compiled: Compiled, first: int, rest: str) -> str:
     from glacierbase.migrations.sessions import unrepeatable  # Imports the grammar.
 
     migration = compiled.migration
-    if migration.is_repeatable:
-        return (
-            f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or correct the file,"
-            f" which then runs from its beginning; or `{repair_as(migration.name, 'abandoned')}` (it runs again once it changes)"
-        )
-    version = migration.version
-    if reason := unrepeatable(compiled, first - 1):
-        return f"{_ending(version, rest)}: statement {reason[0].index} {reason[1]}, so that this file cannot continue"
-    withdrawn = (
-        f" `{repair_as(version, 'withdrawn')}` (if no environment has applied any of it: it ends in all of them); or"
-    )
-    return (
-        f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}; or"
-        f" `{repair_as(version, 'done')}` (somebody completed it by hand); or{withdrawn if first == 1 else ''}"
-        f" `{repair_as(version, 'abandoned')}` (the file ends here, the fix is a new one); or correct {rest}"
-        " where no other environment has applied the file"
-    )
+    if not migration.is_repeatable and (reason := unrepeatable(compiled, first - 1)):
+        ending = _ending(migration.version, rest)
+        return f"{ending}: statement {reason[0].index} {reason[1]}, so that this file cannot continue"
+    return after_failure(migration, first, len(compiled.statements))
 
 
 def _ending(version: str, rest: str) -> str:
@@ -71,21 +59,8 @@ def _again(name: str) -> str:
     return f"edit the file, if only a comment: the repeatable {name} then runs from its beginning"
 
 
-def settling(label: str, *, may_settle: bool) -> str:
-    """Return the next step for a statement whose outcome is unknown.
-
-    Args:
-        may_settle: whether `migrate` may settle it, because its table may prove the outcome.
-    """
-    shown = f"`{command('repair', label)}` shows the statement, the evidence of the engine, and the choices"
-    if not may_settle:
-        return shown
-    again = f"run `{command('migrate', '--yes')}` again: it reads the table, and continues where"
-    return f"{again} that proves the outcome; else {shown}"
-
-
 def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError, *, may_settle: bool) -> NeedsRepair:
-    """Return the error for a statement that may have taken effect; `may_settle` as for `settling`."""
+    """Return the error for a statement that may have taken effect; `may_settle` as for `after_lost_answer`."""
     return NeedsRepair(
         "OUTCOME_UNKNOWN",
         (
@@ -94,7 +69,7 @@ def outcome_unknown(compiled: Compiled, statement: Statement, error: EngineError
             *_first_lines(statement.text),
             "whether it took effect is unknown",
         ),
-        f"{settling(compiled.migration.label, may_settle=may_settle)}; nothing runs on this catalog until that is settled",
+        f"{after_lost_answer(compiled.migration.label, may_settle=may_settle)}; {UNTIL_SETTLED}",
         **_place(compiled, statement),
         error_class=error.error_class,
     )
@@ -134,7 +109,7 @@ def stopped_before(what: str, result: str = "what ran before is recorded") -> In
     return Interrupted(
         "INTERRUPTED",
         f"stopped before {what}; {result}",
-        f"run `{command('migrate')}` again: it continues where this run stopped",
+        after_interrupt(),
     )
 
 

@@ -11,17 +11,17 @@ from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import TypeAlias
 
-from glacierbase.apply.failures import session_not_restored, settling
+from glacierbase.apply.failures import session_not_restored
 from glacierbase.apply.results import PlanResult
 from glacierbase.catalogs.needs import refused
 from glacierbase.errors import ConfigurationError, GlacierbaseError, HistoryDisagrees, NeedsRepair, raise_all
-from glacierbase.history.items import Item, items
+from glacierbase.history.items import Item, after_edit, after_lost_answer, items, out_of_order, without_file
 from glacierbase.history.records import History, Record
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.command import command, git_command, move_command, repair_as
+from glacierbase.model.command import command, git_command, move_command
 from glacierbase.model.migration import EventType, Migration, State, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
@@ -173,7 +173,7 @@ def _warned(left: Sequence[Record], traces: Traces) -> Iterator[str]:
     for record in left:
         yield (
             f"repeatable {record.name} is {record.state}, but its file is gone; what it made is still there:"
-            f" {_way_back(record, traces)}; a file that was deleted on purpose is accepted by `{repair_as(record.name, 'removed')}`"
+            f" {without_file(record.name, _way_back(record, traces))}"
         )
 
 
@@ -275,7 +275,7 @@ def _outcome_unknown(record: Record, *, may_settle: bool) -> NeedsRepair:
         "OUTCOME_UNKNOWN",
         f"{record.started.path}: run {last.run_id} of {last.os_user} on {last.host} ended inside statement {index} of"
         f" {record.statements_total}{named}; whether it took effect is unknown; nothing ran",
-        settling(record.label, may_settle=may_settle),
+        after_lost_answer(record.label, may_settle=may_settle),
         **record.identity,
         path=record.started.path,
         statement_index=index,
@@ -291,8 +291,7 @@ def _changed(edited: Sequence[tuple[Migration, Record]], traces: Traces) -> list
             "CHECKSUM_MISMATCH",
             f"{migration.location}: edited since it was {record.state} ({_when(record)}): recorded {record.last.checksum},"
             f" the file has {migration.checksum}; nothing ran",
-            f"{_restoring(migration.location, traces)}; put the change into a new migration; an edit that is intended is"
-            f" accepted by `{repair_as(migration.version, 'edited')}`",
+            after_edit(migration.version, _restoring(migration.location, traces)),
             version=migration.version,
             path=migration.location,
             recorded_checksum=record.last.checksum,
@@ -336,8 +335,7 @@ def _missing(lost: Sequence[Record], traces: Traces) -> list[GlacierbaseError]:
             "MIGRATION_MISSING",
             f"{record.started.path}: version {record.version} is {record.state} ({_when(record)}), but its file is gone;"
             " nothing ran",
-            f"{_way_back(record, traces)}; a file that was deleted on purpose is accepted by"
-            f" `{repair_as(record.version, 'removed')}`",
+            without_file(record.version, _way_back(record, traces)),
             version=record.version,
             path=record.started.path,
         )
@@ -413,8 +411,7 @@ def _late(migration: Migration, history: History, renaming: str) -> HistoryDisag
     return HistoryDisagrees(
         "OUT_OF_ORDER",
         f"{migration.location}: version {migration.version} came after version {newest.version} was {newest.state}; nothing ran",
-        f"give it a version above that one: `{renaming}`, or run it as it is:"
-        f" `{command('migrate', '--allow-out-of-order', migration.version)}`",
+        out_of_order(migration.version, f"give it a version above that one: `{renaming}`"),
         version=migration.version,
         path=migration.location,
         newest=newest.version,

@@ -1,4 +1,8 @@
-"""Join files and history: one item for each version and each repeatable, with its file, its record and its state. Pure."""
+"""Join files and history: one item for each version and each repeatable, with its file, its record and its state. Pure.
+
+The next steps for each state are written here, for `show` and for the hints of errors. What an error knows beyond the item, such as
+the command that restores a file, is an argument.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +12,12 @@ from dataclasses import dataclass
 from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.records import History, Record
 from glacierbase.history.squashes import resolve_squashes
+from glacierbase.model.command import command, git_command, repair_as
 from glacierbase.model.migration import Event, Identified, Key, Migration, Squashed, State
+from glacierbase.model.text import numbered
+
+# The last words about a statement whose outcome is unknown.
+UNTIL_SETTLED = "nothing runs on this catalog until that is settled"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,3 +152,80 @@ def _state_without_file(record: Record) -> State:
     """Return the state of a version or repeatable whose file is gone."""
     is_open = record.state in (State.UNKNOWN, State.RUNNING)
     return record.state if is_open or record.is_removed else State.MISSING
+
+
+def next_step(item: Item) -> str:
+    """Return the next steps for an item; empty where there is nothing to do."""
+    label, pending = item.label, f"`{command('pending')}`"
+    is_withdrawn = item.record is not None and item.record.is_withdrawn
+    if item.state is State.FAILED:
+        return after_failure(item, item.resumes_at, item.recorded.statements_total)
+    if item.state in (State.MISSING, State.AHEAD):
+        shown = git_command("log", "--all", "--", item.path or "")
+        return without_file(label, f"restore the file (`{shown}` shows who had it)")
+    if is_withdrawn and item.state is State.CHANGED:
+        return f"{pending} prints the command that gives the file a newer version"
+    steps = {
+        State.PENDING: f"`{command('migrate')}` applies it",
+        State.RUNNING: "a run is applying it",
+        State.ABANDONED: "delete the file if it is still here" if is_withdrawn else "",
+        State.INTERRUPTED: after_interrupt(),
+        State.UNKNOWN: f"{after_lost_answer(label)}; {UNTIL_SETTLED}",
+        State.CHANGED: after_edit(label, "restore the file"),
+        State.OUT_OF_ORDER: out_of_order(label, f"{pending} prints the command that gives it a newer version"),
+    }
+    return steps.get(item.state, "")
+
+
+def after_failure(what: Identified, first: int, total: int) -> str:
+    """Return the next steps for a file whose statement failed.
+
+    Args:
+        first: the first statement that is not done, of `total`.
+    """
+    again = f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}"
+    abandoned = f"`{repair_as(what.label, 'abandoned')}`"
+    if what.is_repeatable:
+        return f"{again}; or correct the file, which then runs from its beginning; or {abandoned} (it runs again once it changes)"
+    withdrawn = (
+        f" `{repair_as(what.label, 'withdrawn')}` (if no environment has applied any of it: it ends in all of them); or"
+    )
+    return (
+        f"{again}; or `{repair_as(what.label, 'done')}` (somebody completed it by hand); or{withdrawn if first == 1 else ''}"
+        f" {abandoned} (the file ends here, the fix is a new one); or correct {numbered('statement', first, total)}"
+        " where no other environment has applied the file"
+    )
+
+
+def after_lost_answer(label: str, *, may_settle: bool = False) -> str:
+    """Return the next steps for a statement whose outcome is unknown.
+
+    Args:
+        may_settle: whether `migrate` may settle it, because its table may prove the outcome.
+    """
+    shown = f"`{command('repair', label)}` shows the statement, the evidence of the engine, and the choices"
+    if not may_settle:
+        return shown
+    again = f"run `{command('migrate', '--yes')}` again: it reads the table, and continues where"
+    return f"{again} that proves the outcome; else {shown}"
+
+
+def after_interrupt() -> str:
+    """Return the next step for a run that stopped between two statements."""
+    return f"run `{command('migrate')}` again: it continues where this run stopped"
+
+
+def after_edit(label: str, restoring: str) -> str:
+    """Return the next steps for an edited file; the first one restores it."""
+    edited = f"an edit that is intended is accepted by `{repair_as(label, 'edited')}`"
+    return f"{restoring}; put the change into a new migration; {edited}"
+
+
+def without_file(label: str, restoring: str) -> str:
+    """Return the next steps for a file that is gone; the first one restores it."""
+    return f"{restoring}; a file that was deleted on purpose is accepted by `{repair_as(label, 'removed')}`"
+
+
+def out_of_order(label: str, renaming: str) -> str:
+    """Return the next steps for a file below a version that was started; the first one renames it."""
+    return f"{renaming}, or run it as it is: `{command('migrate', '--allow-out-of-order', label)}`"

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors.direct.files import FileEngine
 from glacierbase.history.details import details_of
+from glacierbase.history.items import next_step
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import current_state
 from glacierbase.history.target import Target
@@ -17,7 +18,6 @@ from glacierbase.inspect.status import statuses
 from glacierbase.migrations.allows import Allow, allows_of
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.arguments import unknown_version
-from glacierbase.model.command import command, git_command, repair_as
 from glacierbase.model.differences import Change, Difference, compare
 from glacierbase.model.migration import Event, Key, OriginalRun, State, Statement
 from glacierbase.model.result import Result, Status, user_of
@@ -26,27 +26,6 @@ from glacierbase.record.points import place_of
 from glacierbase.record.shapes import ChangeOrigin
 from glacierbase.record.timeline import Moment, Timeline, records_in, timelines
 
-# By state, the next step for a version.
-_NEXT: Mapping[State, Callable[[str], str]] = {
-    State.PENDING: lambda _: f"`{command('migrate')}` applies it",
-    State.RUNNING: lambda _: "a run is applying it",
-    State.FAILED: lambda version: (
-        f"remove the cause and run `{command('migrate')}` again; or `{repair_as(version, 'done')}`"
-        f" (somebody completed the statement by hand); or `{repair_as(version, 'abandoned')}`"
-        " (the file ends here, the fix is a new one); or correct the statements that are not done"
-    ),
-    State.INTERRUPTED: lambda _: f"run `{command('migrate')}` again: it continues where the run stopped",
-    State.UNKNOWN: lambda version: (
-        f"`{command('repair', version)}` shows the evidence of the engine; nothing runs until that is settled"
-    ),
-    State.CHANGED: lambda version: (
-        f"restore the file, and put the change into a new migration; or `{repair_as(version, 'edited')}`"
-    ),
-    State.OUT_OF_ORDER: lambda version: (
-        f"`{command('pending')}` prints the command that gives it a newer version; or run it as it is:"
-        f" `{command('migrate', '--allow-out-of-order', version)}`"
-    ),
-}
 # What would run, or go on.
 _LEFT = (State.PENDING, State.OUT_OF_ORDER, State.FAILED, State.INTERRUPTED)
 _ORIGINS = {
@@ -160,20 +139,20 @@ def show(target: Target, result: ShowResult, key: Key) -> ShowResult:
     shown = next((pair for pair in statuses(target, state.history) if pair[0].key == key), None)
     if shown is None:
         return replace(result, warnings=state.warnings)
-    record, status = shown[0].record, shown[1]
+    item, status = shown
     # Of a repeatable that changed since it ran, those that are to run.
-    statements, allows = statements_of(target, key, None if status.state is State.PENDING else record)
-    engine = _engine(target, key) if status.state in _LEFT else None
+    statements, allows = statements_of(target, key, None if item.state is State.PENDING else item.record)
+    engine = _engine(target, key) if item.state in _LEFT else None
     return replace(
         result,
         migration=status,
-        run=shown_run(record) if record else None,
+        run=shown_run(item.record) if item.record else None,
         statements=statements,
         allows=allows,
         events=tuple(event for event in state.history.events if event.key == key),
-        next=next_step(status),
+        next=next_step(item),
         tables=made_by(state.history, key),
-        original=details_of(record.started).original if record else None,
+        original=details_of(item.record.started).original if item.record else None,
         engine=engine.name if engine else None,
         needs_engine=engine.why if engine else None,
     )
@@ -196,29 +175,6 @@ def check_known(results: tuple[ShowResult, ...], version: str) -> tuple[ShowResu
     if not any(result.migration for result in results):
         raise unknown_version(f"no catalog has a version {version}")
     return results
-
-
-def next_step(status: Status) -> str:
-    """Return the next step for a version or repeatable in this state; empty when there is nothing to do."""
-    if status.is_repeatable and status.state is State.FAILED:
-        return f"remove the cause and run `{command('migrate')}` again; or correct the file, which then runs from its beginning"
-    is_withdrawn = status.repaired is not None and status.repaired.resolution == "withdrawn"
-    if status.state is State.CHANGED and is_withdrawn:
-        return f"`{command('pending')}` prints the command that gives the file a newer version"
-    if status.state_name == "withdrawn":
-        return "delete the file if it is still here" if status.path else ""
-    if status.state is State.FAILED and not status.statements_done:
-        withdrawn = (
-            f"or `{repair_as(status.label, 'withdrawn')}` (no environment has applied anything of it: it ends in all)"
-        )
-        return f"{_NEXT[State.FAILED](status.label)}; {withdrawn}"
-    if status.state in (State.MISSING, State.AHEAD):
-        removed = f"a file that was deleted on purpose is accepted by `{repair_as(status.label, 'removed')}`"
-        return (
-            f"restore the file (`{git_command('log', '--all', '--', status.path or '')}` shows who had it); {removed}"
-        )
-    next_of = _NEXT.get(status.state)
-    return next_of(status.label) if next_of else ""
 
 
 def shown_run(record: Record) -> ShownRun:

@@ -14,10 +14,10 @@ import pytest
 
 from glacierbase.cli.group import cli
 from glacierbase.errors import GlacierbaseError
-from glacierbase.inspect.show import next_step
+from glacierbase.history.items import Item, next_step
+from glacierbase.history.records import fold
 from glacierbase.model.command import Scope
-from glacierbase.model.migration import State
-from glacierbase.model.result import Status
+from glacierbase.model.migration import Event, State
 from glacierbase.output.documents import text_errors
 from tests.support.fakes import lost_answer
 from tests.support.lakes import Lakes, printed_commands
@@ -81,9 +81,12 @@ def test_the_commands_in_an_error_of_the_files_can_be_parsed(
 @pytest.mark.parametrize("state", State)
 def test_the_next_step_of_every_state_can_be_run(state: State) -> None:
     """Each command repeats what the caller chose."""
-    status = Status("0007", None, None, None, state, 0, None, None, None, None)
+    started = Event(
+        1, 1, "run", "analytics", "prod", "started", "running", "0007", statement_index=1, statement_total=3
+    )
+    item = Item("0007", None, None, fold([started]).records[7], state)
     with Scope("../lake", "prod", "analytics").in_use():
-        text = next_step(status)
+        text = next_step(item)
     lines = printed_commands(text)
     assert bool(lines) == (state not in (State.RUNNING, State.APPLIED, State.ABANDONED))
     for line in lines:

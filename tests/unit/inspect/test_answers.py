@@ -9,7 +9,7 @@ import pytest
 from glacierbase.errors import GlacierbaseError, MigrationFailed
 from glacierbase.history.details import details_of
 from glacierbase.inspect.results import StatusResult
-from glacierbase.inspect.show import ShowResult, next_step, statements_of
+from glacierbase.inspect.show import ShowResult, show, statements_of
 from glacierbase.inspect.status import statuses
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.result import WrittenResult
@@ -37,7 +37,7 @@ def test_a_variable_that_changed_since_is_a_note_and_no_error(world: World) -> N
     assert "no longer renders" in (status.note or "")
 
 
-def test_a_failed_file_is_shown_statement_by_statement_with_the_next_step(world: World) -> None:
+def test_a_failed_file_is_shown_statement_by_statement(world: World) -> None:
     """The statements are those of the run, also where the file was edited since."""
     file = world.file("1_a.sql", FIVE.format("nowhere"))
     with pytest.raises(MigrationFailed):
@@ -46,8 +46,18 @@ def test_a_failed_file_is_shown_statement_by_statement_with_the_next_step(world:
     shown, _ = statements_of(world.target(), 1, world.state.history.record(1))
     assert [each.state for each in shown] == ["done", "done", "failed", "pending", "pending"]
     assert shown[2].sql == "INSERT INTO nowhere VALUES (2)"
-    [(_, status)] = statuses(world.target(), world.state.history)
-    assert "migrate" in next_step(status)
+
+
+@pytest.mark.parametrize("name", ["1_a.sql", "repeatable/a.sql"])
+@pytest.mark.parametrize("sql", [FIVE.format("nowhere"), "INSERT INTO nowhere VALUES (1)"])
+def test_a_failed_file_has_the_same_next_steps_in_the_error_and_in_show(name: str, sql: str, world: World) -> None:
+    """Both name the statement at which the file continues, and the decisions that `repair` can record."""
+    world.file(name, sql)
+    with pytest.raises(MigrationFailed) as caught:
+        world.migrate()
+    [(item, _)] = statuses(world.target(), world.state.history)
+    assert show(world.target(), ShowResult("shop", "dev"), item.key).next == caught.value.hint
+    assert "it continues at statement" in caught.value.hint
 
 
 def test_a_pending_file_has_no_number_of_completed_statements(world: World) -> None:
