@@ -213,21 +213,11 @@ def _case(opened: OpenCatalog, item: Item) -> RepairCase:
     if state in (State.FAILED, State.INTERRUPTED) and not record.is_repeatable and not why_not_withdrawn(record):
         possible = (*possible, WITHDRAWN)
     suggested = Resolution.DONE if evidence.took_effect else Resolution.NOT_DONE
-    return RepairCase(
-        version=record.version or None,
-        name=record.name or None,
-        state=state,
-        path=record.started.path,
+    return replace(
+        recorded_case(record, state),
         statement_index=first.index if first else None,
-        statements_total=record.statements_total,
         line=first.line if first else None,
         sql=";\n".join(statement.text for statement in step) if step else None,
-        error_message=run.error_message,
-        run_id=run.run_id,
-        os_user=run.os_user,
-        host=run.host,
-        ci_url=run.ci_url,
-        since=record.announced_at,
         query_id=run.query_id if run.event in (EventType.UNKNOWN, EventType.FAILED) else None,
         query_tag=tag if step and record.has_query_tags else None,
         evidence=evidence.facts,
@@ -236,6 +226,24 @@ def _case(opened: OpenCatalog, item: Item) -> RepairCase:
         engine=_engine_state(record, may_run) if state is State.UNKNOWN else "",
         choices=possible,
         commands=tuple(repair_as(record.label, choice) for choice in possible),
+    )
+
+
+def recorded_case(record: Record, state: State) -> RepairCase:
+    """Return the facts of a record, without those of a statement."""
+    run = record.outcome
+    return RepairCase(
+        version=record.version or None,
+        name=record.name or None,
+        state=state,
+        path=record.started.path,
+        statements_total=record.statements_total,
+        error_message=run.error_message,
+        run_id=run.run_id,
+        os_user=run.os_user,
+        host=run.host,
+        ci_url=run.ci_url,
+        since=record.announced_at,
     )
 
 

@@ -279,24 +279,24 @@ class RepairCase(Identified):
     version: str | None
     state: State
     path: str | None
-    statement_index: int | None
-    statements_total: int
-    line: int | None
-    sql: str | None
-    error_message: str | None
-    run_id: str
-    os_user: str | None
-    host: str | None
-    ci_url: str | None
-    since: datetime | None
-    query_id: str | None
-    query_tag: str | None
-    evidence: tuple[str, ...]
-    suggests: str | None
-    may_run: bool
-    engine: str
-    choices: tuple[str, ...]
-    commands: tuple[str, ...]
+    statement_index: int | None = None
+    statements_total: int = 0
+    line: int | None = None
+    sql: str | None = None
+    error_message: str | None = None
+    run_id: str = ""
+    os_user: str | None = None
+    host: str | None = None
+    ci_url: str | None = None
+    since: datetime | None = None
+    query_id: str | None = None
+    query_tag: str | None = None
+    evidence: tuple[str, ...] = ()
+    suggests: str | None = None
+    may_run: bool = False
+    engine: str = ""
+    choices: tuple[str, ...] = ()
+    commands: tuple[str, ...] = ()
     repaired_as: str | None = None
     name: str | None = None
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from glacierbase.apply.evidence import recorded_file
 from glacierbase.apply.locked import Recording, locked, recording
-from glacierbase.apply.repair import not_repairable
+from glacierbase.apply.repair import not_repairable, recorded_case
 from glacierbase.apply.results import RepairCase, RepairResult
 from glacierbase.apply.transitions import WITHDRAWN, why_not_withdrawn
 from glacierbase.errors import ConfigurationError, GlacierbaseError, distinct, joined
@@ -227,29 +227,8 @@ def _columns(file: FileColumns, record: Record | None) -> FileColumns:
 
 
 def _case(file: FileColumns, record: Record | None, target: Target) -> RepairCase:
-    return RepairCase(
-        version=file.version,
-        state=record.state if record else State.PENDING,
-        path=file.path,
-        statement_index=None,
-        statements_total=record.statements_total if record else 0,
-        line=None,
-        sql=None,
-        error_message=record.outcome.error_message if record else None,
-        run_id=record.outcome.run_id if record else "",
-        os_user=record.outcome.os_user if record else None,
-        host=record.outcome.host if record else None,
-        ci_url=record.outcome.ci_url if record else None,
-        since=record.announced_at if record else None,
-        query_id=None,
-        query_tag=None,
-        evidence=(),
-        suggests=None,
-        may_run=False,
-        engine="",
-        choices=(),
-        commands=tuple(_removals(file, target)),
-    )
+    case = recorded_case(record, record.state) if record else RepairCase(file.version, State.PENDING, file.path)
+    return replace(case, version=file.version, path=file.path, commands=tuple(_removals(file, target)))
 
 
 def _removals(file: FileColumns, target: Target) -> Iterator[str]:
