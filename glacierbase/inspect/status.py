@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from glacierbase.errors import GlacierbaseError
@@ -14,7 +14,7 @@ from glacierbase.history.state import current_state
 from glacierbase.history.target import Target
 from glacierbase.inspect.results import StatusResult
 from glacierbase.migrations.compiled import rendered_checksum
-from glacierbase.model.migration import Event, EventType, Migration, Squashed, State
+from glacierbase.model.migration import Event, EventType, Migration, State
 from glacierbase.model.result import RecordedRepair, Status
 
 
@@ -59,7 +59,8 @@ def _status(item: Item, note: str) -> Status:
         state=item.state,
         headers=dict(source.headers if isinstance(source, Migration) else details_of(source).headers),
         note=note or None,
-        replaces=_replaced(item.squashes),
+        # The last one is its own.
+        replaces=tuple(dict.fromkeys(squashed.version for squashed in item.squashes))[:-1],
     )
     if record is None:
         return status
@@ -78,11 +79,6 @@ def _status(item: Item, note: str) -> Status:
         stopped_at=record.stopped_at,
         note="; ".join(filter(None, (repaired.line() if repaired else "", note))) or None,
     )
-
-
-def _replaced(squashes: Sequence[Squashed]) -> tuple[str, ...]:
-    """Return the versions below a squash that it replaces."""
-    return tuple(dict.fromkeys(squashed.version for squashed in squashes))[:-1]
 
 
 def _repaired(event: Event) -> RecordedRepair:
