@@ -115,7 +115,7 @@ def test_changes_that_no_migration_made_are_refused(project: ProjectFolder) -> N
 @pytest.mark.parametrize(
     "sql",
     [
-        "CALL lake.system.migrate('a.x')",
+        "CALL lake.system.register_table('a.x', '/m.json')",
         "ALTER TABLE t ADD COLUMN c int",
         "USE lake.a;\nALTER TABLE a.t ADD COLUMN c int",
         "ALTER TABLE unknown.a.t ADD COLUMN c int",
