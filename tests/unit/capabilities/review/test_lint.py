@@ -395,7 +395,7 @@ def test_values_of_a_hostile_file_are_shown_as_escapes(shop: ProjectFolder) -> N
 
 
 PLUGIN = """\
-from glacierbase.review.rule import RuleFinding, Proof, statement_rule
+from glacierbase.capabilities.review.rule import RuleFinding, Proof, statement_rule
 from glacierbase.model.finding import Severity
 
 @statement_rule(
