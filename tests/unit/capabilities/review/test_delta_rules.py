@@ -57,6 +57,12 @@ def test_reorg_of_a_whole_table_is_named() -> None:
     assert (finding.code, finding.message) == ("DL115", "REORG of the whole table")
 
 
+def test_a_conversion_to_delta_in_a_catalog_of_iceberg_is_a_finding() -> None:
+    """The statement makes a table of Delta, whatever the tables of its catalog are."""
+    assert codes("CONVERT TO DELTA lake.a.t") == ["DL116"]
+    assert codes(f"CONVERT TO DELTA {T}", facts=DELTA) == ["DL116"]
+
+
 def test_a_deep_clone_is_independent_of_its_source() -> None:
     """Only a shallow clone reads the files of its source."""
     assert codes(f"CREATE TABLE {T}2 DEEP CLONE {T}", facts=DELTA) == []
