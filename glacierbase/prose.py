@@ -17,6 +17,6 @@ def sections(path: Path) -> Iterator[tuple[str, list[str]]]:
 
     A block is the text of a fenced block, unchanged, or that of a paragraph or a numbered item, on one line and without the number.
     """
-    for section in path.read_text("utf-8").split("\n## ")[1:]:
+    for section in f"\n{path.read_text('utf-8')}".split("\n## ")[1:]:
         heading, _, body = section.partition("\n")
         yield heading, [block["code"] or " ".join(block["text"].split()) for block in _BLOCK.finditer(body)]

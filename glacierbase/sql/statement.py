@@ -38,11 +38,26 @@ class Part:
 
 
 @dataclass(frozen=True, slots=True)
-class ColumnClause(Part):
-    """A column that is declared: by `add_column`, `replace_columns`, `create_table` and the like.
+class OfColumn(Part):
+    """A clause about one column.
 
     Attributes:
         path: several names for a nested field.
+    """
+
+    path: tuple[str, ...]
+
+    @property
+    def column(self) -> str:
+        """The path with points: `address.city`."""
+        return ".".join(self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnClause(OfColumn):
+    """A column that is declared: by `add_column`, `replace_columns`, `create_table` and the like.
+
+    Attributes:
         key: the path as the engine compares it, here and in the classes below.
         type: None where the statement declares none, as in a view.
         nullable: False for NOT NULL.
@@ -52,7 +67,6 @@ class ColumnClause(Part):
         primary_key: PRIMARY KEY among its options.
     """
 
-    path: tuple[str, ...]
     type: str | None
     nullable: bool = True
     default: str | None = None
@@ -64,25 +78,23 @@ class ColumnClause(Part):
 
 
 @dataclass(frozen=True, slots=True)
-class DropColumn(Part):
+class DropColumn(OfColumn):
     """A column that is dropped."""
 
-    path: tuple[str, ...]
     key: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class RenameColumn(Part):
+class RenameColumn(OfColumn):
     """A column that is renamed."""
 
-    path: tuple[str, ...]
     new: str
     key: tuple[str, ...] = ()
     new_key: str = ""
 
 
 @dataclass(frozen=True, slots=True)
-class AlterColumn(Part):
+class AlterColumn(OfColumn):
     """One change of a column. The operation determines which attribute holds it; the others are None.
 
     Attributes:
@@ -93,7 +105,6 @@ class AlterColumn(Part):
         default: of `alter_column_default`; None for DROP DEFAULT.
     """
 
-    path: tuple[str, ...]
     type: str | None = None
     nullable: bool | None = None
     comment: str | None = None

@@ -16,7 +16,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent.parent
 DOCS = REPOSITORY / "docs"
 PAGES = [REPOSITORY / name for name in ("README.md", "CONTRIBUTING.md", "SECURITY.md")] + sorted(DOCS.rglob("*.md"))
 
-_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>[a-z]*)\n(?P<text>.*?)^(?P=indent)```$", re.DOTALL | re.MULTILINE)
+_FENCE = re.compile(
+    r"^(?P<indent> *)(?P<fence>```+)(?P<language>[a-z]*)\n(?P<text>.*?)^(?P=indent)(?P=fence)$",
+    re.DOTALL | re.MULTILINE,
+)
 
 
 def _load_build() -> ModuleType:

@@ -21,7 +21,7 @@ import glacierbase
 from glacierbase.model.migration import Event
 from tests.docs.pages import PAGES, REPOSITORY, Block, all_blocks, blocks, build
 
-LANGUAGES = {"sh", "sql", "yaml", "json", "python", "text", "mermaid", "dockerfile"}
+LANGUAGES = {"sh", "sql", "yaml", "json", "python", "text", "mermaid", "dockerfile", "markdown"}
 _HEREDOC = re.compile(r"<<'?(\w+)'?([^\n]*)\n.*?^\1$", re.DOTALL | re.MULTILINE)
 _CATALOG_KEYS = {
     "migrationExecutor",

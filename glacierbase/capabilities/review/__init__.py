@@ -6,6 +6,7 @@ No catalog is contacted. `lint` reads the statements; `review` also runs them, o
 - `written`: the check of the files that other commands are about to write.
 - `examine`: apply the rules to one file after another, in the worker process of a sandbox.
 - `rule`: the definition of a rule, and its arguments.
+- `family`: the rules of a module: their descriptions from the Markdown file beside it, and rows for the simple ones.
 - `catalogue`: all rules: those of `rules/`, a module and a Markdown file for each family, and those of installed packages.
 - `table_properties`: the properties that the table formats define, from `table_properties.json`.
 - `review`: the command: group the environments that render equally, replay, and add the findings of the rules.

@@ -32,15 +32,15 @@ GROUP = "glacierbase.rules"
 FAMILIES: Mapping[str, tuple[str, tuple[Rule, ...]]] = MappingProxyType(
     {
         "FL": ("Files, names and allows", (*files.RULES, *allows.RULES)),
-        "DS": ("Destructive changes", destructive.RULES),
-        "BC": ("Changes that break readers and writers", breaking.RULES),
-        "TY": ("Changes that the engine refuses", types.RULES),
-        "PA": ("Partitioning", partitioning.RULES),
-        "PR": ("Table properties", properties.RULES),
-        "KL": ("Object keys", layout.RULES),
-        "MT": ("Maintenance and changes of data", maintenance.RULES),
-        "DL": ("Delta", delta.RULES),
-        "HU": ("Hudi", hudi.RULES),
+        "DS": ("Destructive changes", tuple(destructive.RULES)),
+        "BC": ("Changes that break readers and writers", tuple(breaking.RULES)),
+        "TY": ("Changes that the engine refuses", tuple(types.RULES)),
+        "PA": ("Partitioning", tuple(partitioning.RULES)),
+        "PR": ("Table properties", tuple(properties.RULES)),
+        "KL": ("Object keys", tuple(layout.RULES)),
+        "MT": ("Maintenance and changes of data", tuple(maintenance.RULES)),
+        "DL": ("Delta", tuple(delta.RULES)),
+        "HU": ("Hudi", tuple(hudi.RULES)),
         "SF": ("Snowflake", (*snowflake.RULES, *snowflake_access.RULES, *snowflake_loads.RULES)),
     }
 )

@@ -85,8 +85,8 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
         "added": [
             [list(step.target.key), list(part.key)]
             for step in steps
-            for part in of(step, "add_column")
-            if step.target and isinstance(part, ColumnClause)
+            for part in of(step, ColumnClause, "add_column")
+            if step.target
         ],
         "not_understood": [
             [_place(RuleFinding("", step))[0], step.statement.text[:_LONGEST_TEXT]]

@@ -1,7 +1,7 @@
 """The definition of a rule, and its argument: one migration as one environment renders it.
 
-A rule is a small function with its description. Packages add rules by the entry point group `glacierbase.rules`; an entry point
-names an object that `statement_rule` or `file_rule` returns, or a list of such objects.
+A rule is a small function with its description, which `family` reads from a Markdown file. Packages add rules by the entry point
+group `glacierbase.rules`; an entry point names a `Family`, or what `statement_rule` or `file_rule` returns, or a list of that.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from glacierbase.sql.object_names import NamedObject, named_object
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place, Subject
 
 _Result = TypeVar("_Result")
+_Clause = TypeVar("_Clause", bound=Part)
 # The operations that create a table.
 CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
 # The operations after which a view of the table may fail.
@@ -74,6 +75,11 @@ class Step:
     def target(self) -> Name | None:
         """The first table or view that the statement changes."""
         return next(iter(self.parsed.targets), None)
+
+    @property
+    def verb(self) -> str:
+        """The operation in words: `INSERT OVERWRITE`."""
+        return self.parsed.operation.replace("_", " ").upper()
 
     @property
     def catalog(self) -> str:
@@ -345,7 +351,7 @@ def statement_rule(
     """Make a rule of a function that checks single statements.
 
     Args:
-        operations: the operations of the statements, or of one of their clauses.
+        operations: the operations of the statements, or of one of their clauses; default all.
         formats: the formats of the tables that the statements change; default all.
         description: the other attributes of `Rule`.
     """
@@ -354,7 +360,8 @@ def statement_rule(
     def decorate(function: CheckStatement) -> Rule:
         def check(file: File) -> Iterator[RuleFinding]:
             for step in file.steps:
-                if not wanted.isdisjoint(step.operations) and (not of_formats or file.format_of(step) in of_formats):
+                is_wanted = not wanted or not wanted.isdisjoint(step.operations)
+                if is_wanted and (not of_formats or file.format_of(step) in of_formats):
                     yield from function(step, file)
 
         return Rule(check=check, formats=of_formats, **description)
@@ -362,15 +369,20 @@ def statement_rule(
     return decorate
 
 
-def file_rule(**description: Any) -> Callable[[Check], Rule]:
+def file_rule(*, formats: Iterable[str] = (), **description: Any) -> Callable[[Check], Rule]:
     """Make a rule of a function that checks a whole file.
 
     Args:
+        formats: the formats that the rule is about; the function itself decides where it applies.
         description: the other attributes of `Rule`.
     """
-    return lambda function: Rule(check=function, **description)
+    return lambda function: Rule(check=function, formats=frozenset(formats), **description)
 
 
-def of(step: Step, operation: str) -> Iterator[Part]:
-    """Yield the clauses of a statement with an operation."""
-    return (part for part in step.parsed.parts if part.operation == operation)
+def of(step: Step, kind: type[_Clause], *operations: str) -> Iterator[_Clause]:
+    """Yield the clauses of a statement of a kind; with one of the operations, if any are given."""
+    return (
+        part
+        for part in step.parsed.parts
+        if isinstance(part, kind) and (not operations or part.operation in operations)
+    )

@@ -4,28 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Collection, Iterator
 
-from glacierbase.capabilities.review.rule import (
-    BREAKS_READERS,
-    CREATES,
-    File,
-    Proof,
-    Rule,
-    RuleFinding,
-    Step,
-    of,
-    statement_rule,
-)
-from glacierbase.capabilities.review.rules import texts
-from glacierbase.model.finding import Severity
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import BREAKS_READERS, CREATES, File, RuleFinding, Step, of
 from glacierbase.model.text import first_of
 from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Query, RenameColumn
 
-_TEXTS = texts("breaking")
+RULES = Family(__file__)
 # Operations after which a view or a table is defined by its new statement, or is no more.
 _DEFINES = CREATES | {"create_view", "replace_view", "alter_view", "drop_view", "drop_table", "rename_view"}
 
 
-@statement_rule(*BREAKS_READERS, severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["BC106"])
+@RULES.check("BC106", *BREAKS_READERS)
 def view_still_reads(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped and renamed tables and columns that a declared view reads, unless the file goes on to define it anew."""
     views = broken_views(step, file)
@@ -66,38 +55,22 @@ def _lost(step: Step) -> str:
     return f"{', '.join(columns)} of {step.target}" if columns else str(step.target)
 
 
-@statement_rule(
-    "rename_column",
-    formats=("iceberg", "delta", "snowflake"),
-    severity=Severity.WARNING,
-    streaming=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["BC101"],
-)
+@RULES.check("BC101", "rename_column")
 def rename_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed columns, except those of BC106."""
-    for part in of(step, "rename_column") if not broken_views(step, file) else ():
+    for part in of(step, RenameColumn) if not broken_views(step, file) else ():
         if isinstance(part, RenameColumn):
-            yield RuleFinding(f"RENAME COLUMN {'.'.join(part.path)} TO {part.new}", step, part.place)
+            yield RuleFinding(f"RENAME COLUMN {part.column} TO {part.new}", step, part.place)
 
 
-@statement_rule(
-    "rename_table",
-    "rename_view",
-    severity=Severity.WARNING,
-    streaming=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["BC102"],
-)
+@RULES.check("BC102", "rename_table", "rename_view")
 def rename_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed tables and views whose new name the engine accepts, except those of BC106."""
     if not _repeats_catalog(step, file) and not broken_views(step, file):
         yield RuleFinding(f"RENAME TO {step.parsed.targets[-1]}", step)
 
 
-@statement_rule("rename_table", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["BC103"])
+@RULES.check("BC103", "rename_table")
 def rename_repeats_the_catalog(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new names that begin with the catalog of the old one."""
     if _repeats_catalog(step, file):
@@ -110,18 +83,10 @@ def _repeats_catalog(step: Step, file: File) -> bool:
     return is_catalog and len(new.parts) > 2 and file.format_of(step) == "iceberg"
 
 
-@statement_rule(
-    "add_column",
-    formats=("iceberg",),
-    severity=Severity.ERROR,
-    streaming_only=True,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["BC104"],
-)
+@RULES.check("BC104", "add_column")
 def add_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find added top-level columns at the end of the table."""
-    for part in of(step, "add_column"):
+    for part in of(step, ColumnClause, "add_column"):
         is_last = isinstance(part, ColumnClause) and len(part.path) == 1 and not part.position
         if (
             isinstance(part, ColumnClause)
@@ -139,20 +104,11 @@ def _is_accepted(part: ColumnClause, step: Step) -> bool:
 
 def _is_added_again(part: ColumnClause, step: Step, file: File) -> bool:
     """Return whether an earlier statement drops the column, which is another finding."""
-    drops = (drop for other in file.before(step) for drop in of(other, "drop_column"))
+    drops = (drop for other in file.before(step) for drop in of(other, DropColumn))
     return any(getattr(drop, "path", ()) == part.path for drop in drops)
 
 
-@statement_rule(
-    "add_column",
-    "alter_column_position",
-    formats=("iceberg",),
-    severity=Severity.WARNING,
-    streaming=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["BC105"],
-)
+@RULES.check("BC105", "add_column", "alter_column_position")
 def column_order(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find columns that are moved, or added before others."""
     for part in step.parsed.parts:
@@ -162,8 +118,3 @@ def column_order(step: Step, _file: File) -> Iterator[RuleFinding]:
                 step,
                 part.place,
             )
-
-
-RULES: tuple[Rule, ...] = (
-    rename_column, rename_table, rename_repeats_the_catalog, add_column, column_order, view_still_reads,
-)  # fmt: skip

@@ -5,20 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glacierbase.capabilities.review.rule import (
-    CREATES,
-    File,
-    Proof,
-    Rule,
-    RuleFinding,
-    Step,
-    file_rule,
-    of,
-    statement_rule,
-)
-from glacierbase.capabilities.review.rules import texts
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
 from glacierbase.declared.known import VIEW, known_type
-from glacierbase.model.finding import Severity
 from glacierbase.model.text import first_of
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import (
@@ -35,54 +24,37 @@ from glacierbase.sql.statement import (
 )
 from glacierbase.sql.tokens import words
 
-_TEXTS = texts("delta")
+RULES = Family(__file__)
 # For Delta, a longer string is not another type.
 _WIDENED = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal|date")
 _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDeletionVectors", "delta.enableRowTracking",
              "delta.enableTypeWidening", "delta.enableInCommitTimestamps", "delta.enableVariantShredding")  # fmt: skip
 
 
-@statement_rule(
-    "rename_column", "drop_column",
-    formats=("delta",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["DL101"],
-)  # fmt: skip
+@RULES.check("DL101", "rename_column", "drop_column")
 def column_mapping_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed and dropped columns of tables that are known to have no column mapping."""
     if _value("delta.columnMapping.mode", step, file) in ("", "none"):
         for part in step.parsed.parts:
             if isinstance(part, RenameColumn):
-                yield RuleFinding(f"RENAME COLUMN {'.'.join(part.path)} TO {part.new}", step, part.place)
+                yield RuleFinding(f"RENAME COLUMN {part.column} TO {part.new}", step, part.place)
             elif isinstance(part, DropColumn):
-                yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}", step, part.place)
+                yield RuleFinding(f"DROP COLUMN {part.column}", step, part.place)
 
 
-@statement_rule(
-    "set_properties",
-    formats=("delta",),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["DL102"],
-)
+@RULES.check("DL102", "set_properties")
 def enable_column_mapping(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find `delta.columnMapping.mode` in ALTER TABLE."""
-    for part in of(step, "set_properties"):
-        if isinstance(part, Property) and part.key == "delta.columnMapping.mode" and part.value != "none":
+    for part in of(step, Property, "set_properties"):
+        if part.key == "delta.columnMapping.mode" and part.value != "none":
             yield RuleFinding(f"column mapping by {part.value}", step, part.place)
 
 
-@statement_rule(
-    "set_properties",
-    formats=("delta",),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["DL103"],
-)
+@RULES.check("DL103", "set_properties")
 def protocol_upgrade(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find properties that raise the protocol."""
-    for part in of(step, "set_properties"):
-        if isinstance(part, Property) and _upgrades(part) and (part.value or "").lower() != "false":
+    for part in of(step, Property, "set_properties"):
+        if _upgrades(part) and (part.value or "").lower() != "false":
             yield RuleFinding(f"{part.key} = {part.value}", step, part.place)
 
 
@@ -90,17 +62,17 @@ def _upgrades(part: Property) -> bool:
     return part.key in _UPGRADES or part.key.startswith("delta.feature.")
 
 
-@statement_rule("alter_column_type", formats=("delta",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["DL104"])
+@RULES.check("DL104", "alter_column_type")
 def type_widening_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new types of numbers and dates of tables that are known to have no type widening."""
     known = file.known(step) if _value("delta.enableTypeWidening", step, file) in ("", "false") else None
-    for part in of(step, "alter_column_type") if known else ():
+    for part in of(step, AlterColumn, "alter_column_type") if known else ():
         column = known.column(part.key) if known and isinstance(part, AlterColumn) else None
         if column and isinstance(part, AlterColumn) and _WIDENED.match(column.type or ""):
             new = known_type(part.type)
             if new not in (None, column.type):
                 change = f"from {column.type} to {new}"
-                yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}, {change}", step, part.place)
+                yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}, {change}", step, part.place)
 
 
 def _value(key: str, step: Step, file: File) -> str | None:
@@ -111,22 +83,15 @@ def _value(key: str, step: Step, file: File) -> str | None:
     return known.properties.get(key, file.facts.defaults.get(key, "")).lower()
 
 
-@statement_rule(
-    "add_constraint",
-    formats=("delta",),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["DL105"],
-)
+@RULES.check("DL105", "add_constraint")
 def check_reads_the_table(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD CONSTRAINT … CHECK."""
-    for part in of(step, "add_constraint"):
-        if isinstance(part, Constraint) and part.text.upper().startswith("CHECK"):
+    for part in of(step, Constraint, "add_constraint"):
+        if part.text.upper().startswith("CHECK"):
             yield RuleFinding(f"ADD CONSTRAINT {part.name}", step, part.place)
 
 
-@statement_rule("other", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL106"])
+@RULES.check("DL106", "other")
 def truncate_history(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP FEATURE … TRUNCATE HISTORY."""
     for part in step.parsed.parts:
@@ -149,9 +114,7 @@ _WEEK = 168
 _RETENTIONS = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
 
 
-@statement_rule(
-    "set_properties", *CREATES, formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL107"]
-)
+@RULES.check("DL107", "set_properties", *CREATES)
 def short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find retentions of files and log shorter than a week, and values that are no interval."""
     for part in step.parsed.parts:
@@ -191,34 +154,26 @@ _MEANING = {
 
 def _switched(code: str, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties of an existing table whose new value has a meaning for the rule of this code."""
-    for part in of(step, "set_properties"):
+    for part in of(step, Property, "set_properties"):
         if isinstance(part, Property):
             value = (part.value or "").lower()
             of_code, consequence = _MEANING.get((part.key, value), ("", ""))
             if of_code == code and _value(part.key, step, file) != value:
                 yield RuleFinding(f"{part.key} = {part.value}: {consequence}", step, part.place)
-    for part in of(step, "unset_properties"):
+    for part in of(step, Property, "unset_properties"):
         # A property that is not set is false.
         of_code, consequence = _MEANING.get((getattr(part, "key", ""), "false"), ("", ""))
         if isinstance(part, Property) and of_code == code and _value(part.key, step, file) == "true":
             yield RuleFinding(f"UNSET {part.key}: {consequence}", step, part.place)
 
 
-@statement_rule(
-    "set_properties",
-    "unset_properties",
-    formats=("delta",),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.CITED,
-    **_TEXTS["DL109"],
-)
+@RULES.check("DL109", "set_properties", "unset_properties")
 def append_only_changed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find `delta.appendOnly` in ALTER TABLE."""
     yield from _switched("DL109", step, file)
 
 
-@statement_rule("cluster_by", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL110"])
+@RULES.check("DL110", "cluster_by")
 def cluster_partitioned_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CLUSTER BY of a partitioned table."""
     if clustered := _clustered(step):
@@ -230,14 +185,7 @@ def cluster_partitioned_table(step: Step, file: File) -> Iterator[RuleFinding]:
             )
 
 
-@statement_rule(
-    "cluster_by",
-    formats=("delta",),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.CITED,
-    **_TEXTS["DL111"],
-)
+@RULES.check("DL111", "cluster_by")
 def cluster_existing_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CLUSTER BY of an existing table, unless it is partitioned."""
     known = file.known(step)
@@ -247,26 +195,19 @@ def cluster_existing_table(step: Step, file: File) -> Iterator[RuleFinding]:
 
 
 def _clustered(step: Step) -> Fields | None:
-    return next((part for part in of(step, "cluster_by") if isinstance(part, Fields)), None)
+    return next((part for part in of(step, Fields, "cluster_by") if isinstance(part, Fields)), None)
 
 
-@statement_rule("restore", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL112"])
+@RULES.check("DL112", "restore")
 def restore_table(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find RESTORE TABLE."""
     yield RuleFinding("RESTORE TABLE", step)
 
 
-@statement_rule(
-    "drop_constraint",
-    formats=("delta",),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.CITED,
-    **_TEXTS["DL113"],
-)
+@RULES.check("DL113", "drop_constraint")
 def constraint_dropped(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP CONSTRAINT."""
-    for part in of(step, "drop_constraint"):
+    for part in of(step, Constraint, "drop_constraint"):
         if isinstance(part, Constraint):
             yield RuleFinding(f"DROP CONSTRAINT {part.name}", step, part.place)
 
@@ -274,15 +215,7 @@ def constraint_dropped(step: Step, _file: File) -> Iterator[RuleFinding]:
 _OF_FEED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 
 
-@statement_rule(
-    "add_column",
-    "rename_column",
-    *CREATES,
-    formats=("delta",),
-    severity=Severity.ERROR,
-    proof=Proof.CITED,
-    **_TEXTS["DL114"],
-)
+@RULES.check("DL114", "add_column", "rename_column", *CREATES)
 def column_of_change_feed(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find columns with names that the change data feed uses."""
     for part in step.parsed.parts:
@@ -291,14 +224,14 @@ def column_of_change_feed(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"the column {name}", step, part.place)
 
 
-@statement_rule("optimize", formats=("delta",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DL115"])
+@RULES.check("DL115", "optimize")
 def rewrite_of_a_whole_table(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find OPTIMIZE and REORG TABLE without a filter."""
     if not step.parsed.options.where:
         yield RuleFinding(f"{step.statement.text.split()[0].upper()} of the whole table", step)
 
 
-@file_rule(formats=frozenset({"delta"}), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DL116"])
+@RULES.check_file("DL116")
 def convert_to_delta(file: File) -> Iterator[RuleFinding]:
     """Find CONVERT TO DELTA."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -306,7 +239,7 @@ def convert_to_delta(file: File) -> Iterator[RuleFinding]:
             yield RuleFinding("CONVERT TO DELTA", step)
 
 
-@statement_rule(*CREATES, formats=("delta",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DL117"])
+@RULES.check("DL117", *CREATES)
 def shallow_clone(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find SHALLOW CLONE."""
     sources = step.parsed.sources
@@ -318,42 +251,22 @@ def _words(step: Step) -> tuple[str, ...]:
     return words(step.statement.text, SPARK.name)
 
 
-@statement_rule(
-    "set_properties",
-    "unset_properties",
-    formats=("delta",),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.CITED,
-    **_TEXTS["DL118"],
-)
+@RULES.check("DL118", "set_properties", "unset_properties")
 def change_feed_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find `delta.enableChangeDataFeed` = false, and UNSET, in ALTER TABLE."""
     yield from _switched("DL118", step, file)
 
 
-@statement_rule(
-    "drop_column", formats=("delta",), severity=Severity.ERROR, refuses=True, proof=Proof.CITED, **_TEXTS["DL119"]
-)
+@RULES.check("DL119", "drop_column")
 def drop_clustering_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns by which the table is clustered."""
     known = file.known(step)
-    for part in of(step, "drop_column"):
+    for part in of(step, DropColumn):
         if known and isinstance(part, DropColumn) and part.key[-1].upper() in known.clustering:
-            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: the table is clustered by it", step, part.place)
+            yield RuleFinding(f"DROP COLUMN {part.column}: the table is clustered by it", step, part.place)
 
 
-@statement_rule(
-    "update",
-    "delete",
-    "merge",
-    "insert_overwrite",
-    "truncate",
-    formats=("delta",),
-    severity=Severity.ERROR,
-    proof=Proof.CITED,
-    **_TEXTS["DL108"],
-)
+@RULES.check("DL108", "update", "delete", "merge", "insert_overwrite", "truncate")
 def rows_of_append_only_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find changes of existing rows of a table that is known to be append-only; a MERGE that only inserts is none."""
     actions = {part.action for part in step.parsed.parts if isinstance(part, MergeClause)}
@@ -361,17 +274,9 @@ def rows_of_append_only_table(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"{step.parsed.operation.replace('_', ' ').upper()} of an append-only table is refused", step)
 
 
-@statement_rule("vacuum", formats=("delta",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DL120"])
+@RULES.check("DL120", "vacuum")
 def vacuum_under_a_clone(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find VACUUM of the source of a declared shallow clone."""
     clones = [".".join(name) for name, table in file.tables.readers(step) if table.using != VIEW]
     if clones and not step.parsed.options.dry_run:
         yield RuleFinding(f"VACUUM of the source of the shallow clone {first_of(clones, 3)}", step)
-
-
-RULES: tuple[Rule, ...] = (
-    column_mapping_is_off, enable_column_mapping, protocol_upgrade, type_widening_is_off, check_reads_the_table, truncate_history,
-    short_retention, append_only_changed, cluster_partitioned_table, cluster_existing_table, restore_table,
-    constraint_dropped, column_of_change_feed, rewrite_of_a_whole_table, convert_to_delta, shallow_clone, change_feed_off,
-    drop_clustering_column, rows_of_append_only_table, vacuum_under_a_clone,
-)  # fmt: skip

@@ -6,16 +6,25 @@ import re
 from collections.abc import Iterator
 from itertools import pairwise
 
-from glacierbase.capabilities.review.rule import File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
-from glacierbase.capabilities.review.rules import texts
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
 from glacierbase.capabilities.review.rules.breaking import broken_views
 from glacierbase.declared.known import VIEW, view_columns
-from glacierbase.model.finding import Severity
 from glacierbase.model.text import first_of
-from glacierbase.sql.statement import Call, ColumnClause, Condition, DropColumn, MergeClause, Part, Reference, Subquery
+from glacierbase.sql.statement import (
+    Call,
+    ColumnClause,
+    Condition,
+    DropColumn,
+    Fields,
+    MergeClause,
+    Part,
+    Reference,
+    Subquery,
+)
 from glacierbase.sql.tokens import words
 
-_TEXTS = texts("destructive")
+RULES = Family(__file__)
 _ROLLBACKS = frozenset({"rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot"})
 _PUBLISHES = frozenset({"fast_forward", "cherrypick_snapshot", "publish_changes"})
 _COMMENT = re.compile(r"(?m)--.*$|/\*[\s\S]*?(?:\*/|\Z)")
@@ -27,7 +36,7 @@ _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _OVERWRITE_MODE = "spark.sql.sources.partitionoverwritemode"
 
 
-@statement_rule("drop_table", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS101"])
+@RULES.check("DS101", "drop_table")
 def drop_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP TABLE without PURGE."""
     if not step.parsed.options.purge:
@@ -48,62 +57,41 @@ def _undrop(step: Step, file: File) -> str:
     return f"; UNDROP {subject.kind} restores it within its retention, {f'{days} days' if days else 'a day by default'}"
 
 
-@statement_rule("drop_table", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS102"])
+@RULES.check("DS102", "drop_table")
 def drop_table_purge(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP TABLE … PURGE."""
     if step.parsed.options.purge:
         yield RuleFinding("DROP TABLE … PURGE", step)
 
 
-@statement_rule("drop_column", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS103"])
+@RULES.check("DS103", "drop_column")
 def drop_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that the file neither adds before nor adds again."""
     for part in _dropped(step):
         if not _added(part, step, file.before(step)) and not _added(part, step, file.after(step)):
-            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}", step, part.place, values_of=(part.key,))
+            yield RuleFinding(f"DROP COLUMN {part.column}", step, part.place, values_of=(part.key,))
 
 
-@statement_rule(
-    "replace_columns",
-    formats=("iceberg",),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["DS104"],
-)
+@RULES.check("DS104", "replace_columns")
 def replace_columns(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find REPLACE COLUMNS."""
     yield RuleFinding("REPLACE COLUMNS", step)
 
 
-@statement_rule(
-    "drop_column",
-    formats=("iceberg", "delta", "snowflake"),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["DS105"],
-)
+@RULES.check("DS105", "drop_column")
 def drop_and_add_again(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that the file adds again, and not before."""
     for part in _dropped(step):
         if _added(part, step, file.after(step)) and not _added(part, step, file.before(step)):
             yield RuleFinding(
-                f"DROP COLUMN {'.'.join(part.path)}, which a later statement adds again",
+                f"DROP COLUMN {part.column}, which a later statement adds again",
                 step,
                 part.place,
                 values_of=(part.key,),
             )
 
 
-@statement_rule(
-    "replace_table",
-    formats=("iceberg", "delta"),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["DS106"],
-)
+@RULES.check("DS106", "replace_table")
 def create_or_replace_table(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE TABLE whose query does not return all present rows."""
     query = step.parsed.query
@@ -113,15 +101,7 @@ def create_or_replace_table(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("CREATE OR REPLACE TABLE", step)
 
 
-@statement_rule(
-    "truncate",
-    "delete",
-    "insert_overwrite",
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["DS107"],
-)
+@RULES.check("DS107", "truncate", "delete", "insert_overwrite")
 def delete_all_rows(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find TRUNCATE and DELETE of all rows, and INSERT OVERWRITE of the whole table."""
     options, operation = step.parsed.options, step.parsed.operation
@@ -148,30 +128,14 @@ def _replaces_partitions(step: Step, file: File) -> bool:
     return mode
 
 
-@statement_rule(
-    "drop_namespace",
-    formats=("iceberg", "delta", "hudi"),
-    severity=Severity.ERROR,
-    proof=Proof.CITED,
-    **_TEXTS["DS108"],
-)
+@RULES.check("DS108", "drop_namespace")
 def drop_namespace_cascade(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP SCHEMA … CASCADE."""
     if step.parsed.options.cascade:
         yield RuleFinding("DROP SCHEMA … CASCADE", step)
 
 
-@statement_rule(
-    "create_branch",
-    "create_tag",
-    "drop_branch",
-    "drop_tag",
-    "call",
-    formats=("iceberg",),
-    severity=Severity.WARNING,
-    proof=Proof.RUN,
-    **_TEXTS["DS109"],
-)
+@RULES.check("DS109", "create_branch", "create_tag", "drop_branch", "drop_tag", "call")
 def commits_discarded(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped and replaced branches and tags, and procedures that set the current snapshot."""
     for part in step.parsed.parts:
@@ -206,17 +170,17 @@ def _written(part: Reference, step: Step, file: File) -> str:
 
 
 def _calls(step: Step) -> Iterator[Call]:
-    return (part for part in of(step, "call") if isinstance(part, Call))
+    return (part for part in of(step, Call) if isinstance(part, Call))
 
 
-@statement_rule("update", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS110"])
+@RULES.check("DS110", "update")
 def update_all_rows(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find UPDATE of all rows, unless the file adds the columns that it sets."""
     added = {
         part.key[-1]
         for other in file.before(step)
         if _same_table(other, step)
-        for part in of(other, "add_column")
+        for part in of(other, ColumnClause, "add_column")
         if isinstance(part, ColumnClause)
     }
     columns = step.parsed.options.columns
@@ -224,7 +188,7 @@ def update_all_rows(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"UPDATE {how}", step, values_of=tuple((column,) for column in columns))
 
 
-@statement_rule("merge", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS111"])
+@RULES.check("DS111", "merge")
 def merge_without_key(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find MERGE whose condition does not compare a row of the table with a row of the source."""
     options = step.parsed.options
@@ -235,7 +199,7 @@ def merge_without_key(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"MERGE ON a condition that names columns of {options.alias} only", step)
 
 
-@statement_rule("merge", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS112"])
+@RULES.check("DS112", "merge")
 def merge_by_source(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find WHEN NOT MATCHED BY SOURCE that deletes or updates all such rows."""
     clauses = (part for part in step.parsed.parts if isinstance(part, MergeClause))
@@ -245,7 +209,7 @@ def merge_by_source(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"WHEN NOT MATCHED BY SOURCE THEN {part.action.upper()}", step, part.place)
 
 
-@statement_rule("insert", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS113"])
+@RULES.check("DS113", "insert")
 def insert_into_itself(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT of rows that only the table itself provides."""
     query = step.parsed.query
@@ -255,15 +219,7 @@ def insert_into_itself(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("INSERT of rows of the table into the table", step)
 
 
-@statement_rule(
-    "drop_partition",
-    "truncate",
-    formats=("iceberg", "delta", "hudi"),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["DS114"],
-)
+@RULES.check("DS114", "drop_partition", "truncate")
 def partition_dropped(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP PARTITION and TRUNCATE … PARTITION."""
     if step.parsed.options.partition:
@@ -272,21 +228,14 @@ def partition_dropped(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"{verb} {step.parsed.options.partition} {effect}", step)
 
 
-@statement_rule(
-    "drop_identifier_fields",
-    formats=("iceberg",),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.CITED,
-    **_TEXTS["DS115"],
-)
+@RULES.check("DS115", "drop_identifier_fields")
 def drop_identifier_fields(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DROP IDENTIFIER FIELDS."""
-    for part in of(step, "drop_identifier_fields"):
+    for part in of(step, Fields, "drop_identifier_fields"):
         yield RuleFinding("DROP IDENTIFIER FIELDS", step, part.place)
 
 
-@statement_rule("drop_view", severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["DS116"])
+@RULES.check("DS116", "drop_view")
 def drop_view(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP VIEW, unless the file creates the view, before or after, or BC106 names what fails."""
     makes = ("create_view", "replace_view")
@@ -296,9 +245,7 @@ def drop_view(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("DROP VIEW", step)
 
 
-@statement_rule(
-    "create_view", "replace_view", "alter_view", severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["DS117"]
-)
+@RULES.check("DS117", "create_view", "replace_view", "alter_view")
 def view_loses_a_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find views that an earlier statement declares with a column that the new definition lacks."""
     view, columns = file.tables.before(step), view_columns(step.parsed)
@@ -308,7 +255,7 @@ def view_loses_a_column(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"the new definition of the view lacks {', '.join(lost)}", step)
 
 
-@statement_rule("set_location", severity=Severity.ERROR, spares_new_tables=True, proof=Proof.RUN, **_TEXTS["DS118"])
+@RULES.check("DS118", "set_location")
 def set_location(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find SET LOCATION."""
     if file.format_of(step) == "iceberg":
@@ -317,13 +264,7 @@ def set_location(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("SET LOCATION makes the table read other files; its rows are left behind", step)
 
 
-@statement_rule(
-    "drop_namespace",
-    formats=("iceberg", "delta", "hudi"),
-    severity=Severity.ERROR,
-    proof=Proof.CITED,
-    **_TEXTS["DS119"],
-)
+@RULES.check("DS119", "drop_namespace")
 def drop_namespace_with_tables(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP SCHEMA without CASCADE of a namespace in which earlier statements create tables and views."""
     names = file.tables.inside(step)
@@ -331,19 +272,7 @@ def drop_namespace_with_tables(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"DROP SCHEMA of a namespace with {first_of(names, 3)}", step)
 
 
-@statement_rule(
-    "update",
-    "delete",
-    "merge",
-    "insert_overwrite",
-    "truncate",
-    formats=("iceberg", "delta"),
-    severity=Severity.ERROR,
-    streaming_only=True,
-    spares_new_tables=True,
-    proof=Proof.CITED,
-    **_TEXTS["DS120"],
-)
+@RULES.check("DS120", "update", "delete", "merge", "insert_overwrite", "truncate")
 def rows_change_under_a_stream(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find changes of existing rows; a MERGE that only inserts is none."""
     actions = {part.action for part in step.parsed.parts if isinstance(part, MergeClause)}
@@ -351,9 +280,7 @@ def rows_change_under_a_stream(step: Step, _file: File) -> Iterator[RuleFinding]
         yield RuleFinding(f"{step.parsed.operation.replace('_', ' ').upper()} on a table that streams read", step)
 
 
-@statement_rule(
-    "insert", formats=("iceberg", "delta", "snowflake"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["DS122"]
-)
+@RULES.check("DS122", "insert")
 def insert_out_of_order(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT by position whose query names the columns of the table in another order."""
     table, options, query = file.known(step), step.parsed.options, step.parsed.query
@@ -368,7 +295,7 @@ def insert_out_of_order(step: Step, file: File) -> Iterator[RuleFinding]:
 _DESTROYS = re.compile(r"(?i)'\s*((?:drop|truncate)\s+\w+|delete\s+from|create\s+or\s+replace\s+table)\b")
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DS124"])
+@RULES.check_file("DS124")
 def unreviewed_text(file: File) -> Iterator[RuleFinding]:
     """Find EXECUTE IMMEDIATE of a file, and of computed text where a string of the script begins a destructive statement."""
     for step in file.steps:
@@ -387,21 +314,14 @@ def unreviewed_text(file: File) -> Iterator[RuleFinding]:
             return
 
 
-@statement_rule(
-    "replace_view",
-    "alter_view",
-    formats=("iceberg", "delta", "hudi"),
-    severity=Severity.ERROR,
-    proof=Proof.RUN,
-    **_TEXTS["DS123"],
-)
+@RULES.check("DS123", "replace_view", "alter_view")
 def view_reads_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find views whose new definition reads the view."""
     if step.parsed.query and step.parsed.query.reads_target and not step.parsed.options.temporary:
         yield RuleFinding("the new definition of the view reads the view itself", step)
 
 
-@statement_rule("update", "delete", "merge", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS129"])
+@RULES.check("DS129", "update", "delete", "merge")
 def and_with_or(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find conditions in which AND and OR follow each other without parentheses."""
     conditions = [step.parsed.options.condition]
@@ -410,7 +330,7 @@ def and_with_or(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("AND and OR without parentheses: rows match that only the part after OR describes", step)
 
 
-@statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS125"])
+@RULES.check("DS125", "update", "delete")
 def not_in_null(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find NOT IN over a column that is declared to allow NULL."""
     for query in _subqueries(step):
@@ -421,7 +341,7 @@ def not_in_null(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"NOT IN over {name}, which may be NULL: one NULL, and no row matches", step)
 
 
-@statement_rule("update", "delete", severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["DS126"])
+@RULES.check("DS126", "update", "delete")
 def column_of_the_outer_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find queries after IN of a column that their table lacks, and the table that the statement changes has."""
     outer = file.known(step)
@@ -439,7 +359,7 @@ def _subqueries(step: Step) -> tuple[Subquery, ...]:
     return step.parsed.options.condition.subqueries if step.parsed.options.condition else ()
 
 
-@statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS127"])
+@RULES.check("DS127", "update", "delete")
 def number_in_a_text(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns of texts that `<` or `>` compares with a number or a version in quotes."""
     for name, sign, value, declared in _compared(step, file):
@@ -447,7 +367,7 @@ def number_in_a_text(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{name} is a text, and compared with '{value}' character by character: '9' > '10'", step)
 
 
-@statement_rule("update", "delete", severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["DS128"])
+@RULES.check("DS128", "update", "delete")
 def day_of_a_timestamp(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find timestamps that are compared with a date by `=`, `<=` or BETWEEN."""
     for name, sign, value, declared in _compared(step, file):
@@ -491,13 +411,13 @@ def _holds(condition: Condition | None, step: Step, file: File) -> bool:
 
 
 def _dropped(step: Step) -> Iterator[DropColumn]:
-    return (part for part in of(step, "drop_column") if isinstance(part, DropColumn))
+    return (part for part in of(step, DropColumn) if isinstance(part, DropColumn))
 
 
 def _added(dropped: DropColumn, step: Step, steps: tuple[Step, ...]) -> bool:
     """Return whether one of the statements adds the column to the same table."""
     same = (other for other in steps if _same_table(other, step))
-    return any(_adds(part, dropped) for other in same for part in of(other, "add_column"))
+    return any(_adds(part, dropped) for other in same for part in of(other, ColumnClause, "add_column"))
 
 
 def _adds(part: Part, dropped: DropColumn) -> bool:
@@ -508,12 +428,3 @@ def _adds(part: Part, dropped: DropColumn) -> bool:
 
 def _same_table(step: Step, other: Step) -> bool:
     return bool(step.target and other.target and step.target.key == other.target.key)
-
-
-RULES: tuple[Rule, ...] = (
-    drop_table, drop_table_purge, drop_column, replace_columns, drop_and_add_again, create_or_replace_table, delete_all_rows,
-    drop_namespace_cascade, commits_discarded, update_all_rows, merge_without_key, merge_by_source, insert_into_itself,
-    partition_dropped, drop_identifier_fields, drop_view, view_loses_a_column, set_location, drop_namespace_with_tables,
-    rows_change_under_a_stream, insert_out_of_order, view_reads_itself, unreviewed_text, not_in_null,
-    column_of_the_outer_table, number_in_a_text, day_of_a_timestamp, and_with_or,
-)  # fmt: skip

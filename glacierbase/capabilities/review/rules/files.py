@@ -5,20 +5,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glacierbase.capabilities.review.rule import (
-    CREATES,
-    File,
-    Proof,
-    Rule,
-    RuleFinding,
-    Step,
-    file_rule,
-    statement_rule,
-)
-from glacierbase.capabilities.review.rules import texts
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.catalog import Management, UnmanagedTables
-from glacierbase.model.finding import Severity
 from glacierbase.model.names import completed_like
 from glacierbase.model.text import did_you_mean
 from glacierbase.secrets import resembles_secret
@@ -27,7 +17,7 @@ from glacierbase.sql.dialects import SPARK, dialect_of
 from glacierbase.sql.statement import Name, Place, SessionEffect
 from glacierbase.sql.tokens import Source, tokens
 
-_TEXTS = texts("files")
+RULES = Family(__file__)
 _SHORTEST_DESCRIPTION = 10
 _DML = frozenset({"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy"})
 # Changes of a table with rows that its readers and writers notice. Comments, properties, grants, new objects and new columns
@@ -42,14 +32,14 @@ _NAMED_BY = frozenset(
 )
 
 
-@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL102"])
+@RULES.check_file("FL102")
 def short_description(file: File) -> Iterator[RuleFinding]:
     """Find descriptions that are too short."""
     if len(file.migration.description) < _SHORTEST_DESCRIPTION:
         yield RuleFinding(f"the description is {file.migration.description!r}")
 
 
-@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL106"])
+@RULES.check_file("FL106")
 def hard_coded_environment(file: File) -> Iterator[RuleFinding]:
     """Find the values that variables have in other environments, in names and places of a statement."""
     patterns = {value: rf"(?<![\w-]){re.escape(value)}(?![\w-])" for value in file.facts.varying}
@@ -87,7 +77,7 @@ def _within(step: Step, place: Place) -> Place:
     return Place(place.line + step.place.line - 1, place.column + (step.place.column - 1 if place.line == 1 else 0))
 
 
-@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL109"])
+@RULES.check_file("FL109")
 def mixed_statements(file: File) -> Iterator[RuleFinding]:
     """Find the first statement that changes data in a file that also changes the schema of an existing table."""
     existing = [
@@ -99,7 +89,7 @@ def mixed_statements(file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("this statement changes data, others of the file change the schema", data[0])
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["FL110"])
+@RULES.check_file("FL110")
 def unqualified_table(file: File) -> Iterator[RuleFinding]:
     """Find names with too few parts."""
     local = {step.target.key for step in file.steps if step.target and step.parsed.options.temporary}
@@ -110,7 +100,7 @@ def unqualified_table(file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"the name {name} has {len(name.parts)} of {_PARTS} parts", step, name=name)
 
 
-@file_rule(severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL111"])
+@RULES.check_file("FL111")
 def undeclared_catalog(file: File) -> Iterator[RuleFinding]:
     """Find names whose first part is not a catalog in the catalog file. Spark compares names of catalogs with their case."""
     declared = {*file.facts.formats, "spark_catalog"}
@@ -131,7 +121,7 @@ def _names(file: File) -> Iterator[tuple[Step, Name]]:
             yield step, name
 
 
-@statement_rule(*CREATES, severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["FL112"])
+@RULES.check("FL112", *CREATES)
 def create_if_not_exists(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CREATE TABLE IF NOT EXISTS of a table that an earlier statement creates. A repeatable runs again."""
     if step.parsed.options.if_not_exists and not file.migration.is_repeatable:
@@ -140,7 +130,7 @@ def create_if_not_exists(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding("CREATE TABLE IF NOT EXISTS of a table that an earlier statement creates", step)
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL113"])
+@RULES.check_file("FL113")
 def secret_in_sql(file: File) -> Iterator[RuleFinding]:
     """Find texts that resemble secrets; the message does not repeat them."""
     for step in file.steps:
@@ -148,7 +138,7 @@ def secret_in_sql(file: File) -> Iterator[RuleFinding]:
             yield RuleFinding("this looks like a secret", step)
 
 
-@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL114"])
+@RULES.check_file("FL114")
 def session_cannot_be_restored(file: File) -> Iterator[RuleFinding]:
     """Find the first statement after which the file cannot be resumed, unless it is the last. A repeatable begins again."""
     if file.migration.is_repeatable or _one_statement_lasts(file):
@@ -170,7 +160,7 @@ def _one_statement_lasts(file: File) -> bool:
     return bool(temporary) and len(others) <= 1 and all(step.parsed.session is SessionEffect.NONE for step in others)
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.CONVENTION, **_TEXTS["FL115"])
+@RULES.check_file("FL115")
 def unmanaged_table(file: File) -> Iterator[RuleFinding]:
     """Find changes of tables that the catalog file leaves to others; after USE, only of those with qualified names."""
     rules = tuple(UnmanagedTables(*rule) for rule in file.facts.unmanaged)
@@ -184,7 +174,7 @@ def unmanaged_table(file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding(f"the table is unmanaged: {why}", step, name=name)
 
 
-@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL116"])
+@RULES.check_file("FL116")
 def drop_of_a_repeatable(file: File) -> Iterator[RuleFinding]:
     """Find statements of a versioned file that drop what a repeatable makes."""
     for step in file.steps if not file.migration.is_repeatable else ():
@@ -232,7 +222,7 @@ _LACKING = (
 _REFUSED = tuple((re.compile(pattern), fix) for pattern, fix in _LACKING)
 
 
-@file_rule(severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["FL117"])
+@RULES.check_file("FL117")
 def statement_not_understood(file: File) -> Iterator[RuleFinding]:
     """Find statements that no rule reads; on Snowflake, only those with a first word that it does not have."""
     for step in file.steps:
@@ -242,7 +232,7 @@ def statement_not_understood(file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"not understood: {step.parsed.why}", step)
 
 
-@file_rule(severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["FL118"])
+@RULES.check_file("FL118")
 def statement_of_another_engine(file: File) -> Iterator[RuleFinding]:
     """Find statements of other engines, which Spark refuses for tables of Iceberg."""
     for step in file.steps:
@@ -278,10 +268,3 @@ def _words(step: Step, file: File) -> list[str]:
     except (UnsupportedClause, MigrationFileError):
         return []
     return [word.upper() for word in words if word]
-
-
-RULES: tuple[Rule, ...] = (
-    short_description, hard_coded_environment, mixed_statements, unqualified_table, undeclared_catalog, create_if_not_exists,
-    secret_in_sql, session_cannot_be_restored, unmanaged_table, drop_of_a_repeatable,
-    statement_not_understood, statement_of_another_engine,
-)  # fmt: skip

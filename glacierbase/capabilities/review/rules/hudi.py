@@ -5,12 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glacierbase.capabilities.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, of, statement_rule
-from glacierbase.capabilities.review.rules import texts
-from glacierbase.model.finding import Severity
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
 from glacierbase.sql.statement import AlterColumn, Call, ColumnClause, Property
 
-_TEXTS = texts("hudi")
+RULES = Family(__file__)
 _SWITCH = "hoodie.schema.on.read.enable"
 _BULK = re.compile(
     r"(?i)hoodie\.(?:spark\.sql\.insert\.into\.operation\W+bulk_insert|sql\.bulk\.insert\.enable\W+true)"
@@ -23,7 +22,7 @@ _NEEDED = {
 }  # fmt: skip
 
 
-@statement_rule(*_NEEDED, formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU101"])
+@RULES.check("HU101", *_NEEDED)
 def schema_on_read_needed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find changes of columns in a file that does not set what Hudi needs for them, and columns that are moved to the front."""
     for part in step.parsed.parts:
@@ -45,19 +44,12 @@ def _sets(step: Step, key: str) -> bool:
     return step.parsed.operation == "set" and is_set is not None
 
 
-@statement_rule(
-    "add_column",
-    formats=("hudi",),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.CITED,
-    **_TEXTS["HU102"],
-)
+@RULES.check("HU102", "add_column")
 def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMNS … NOT NULL."""
-    for part in of(step, "add_column"):
-        if isinstance(part, ColumnClause) and not part.nullable:
-            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
+    for part in of(step, ColumnClause, "add_column"):
+        if not part.nullable:
+            yield RuleFinding(f"ADD COLUMN {part.column} NOT NULL", step, part.place)
 
 
 _FIXED = frozenset(
@@ -69,15 +61,7 @@ _FIXED = frozenset(
 )  # fmt: skip
 
 
-@statement_rule(
-    "set_properties",
-    "unset_properties",
-    formats=("hudi",),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.CITED,
-    **_TEXTS["HU103"],
-)
+@RULES.check("HU103", "set_properties", "unset_properties")
 def record_key_changed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new values of properties that determine key, order and kind of an existing table."""
     known = file.known(step)
@@ -96,7 +80,7 @@ _ORDERS = (
 )  # fmt: skip
 
 
-@statement_rule(*CREATES, formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU104"])
+@RULES.check("HU104", *CREATES)
 def key_is_no_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find key and order fields of a new table that are not among its columns."""
     parts = step.parsed.parts
@@ -108,7 +92,7 @@ def key_is_no_column(step: Step, _file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding(f"{part.key}: the table has no column {', '.join(lacking)}", step, part.place)
 
 
-@statement_rule("merge", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU105"])
+@RULES.check("HU105", "merge")
 def merge_on_another_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find MERGE whose ON does not name each field of the record key."""
     condition, key = step.parsed.options.condition, _key(step, file)
@@ -117,7 +101,7 @@ def merge_on_another_column(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"ON does not compare the record key {', '.join(lacking)}", step)
 
 
-@statement_rule("insert", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU106"])
+@RULES.check("HU106", "insert")
 def bulk_insert_of_keys(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT into a table with a key after a statement that sets bulk_insert."""
     setting = next((other for other in reversed(file.before(step)) if _BULK.search(other.statement.text)), None)
@@ -128,7 +112,7 @@ def bulk_insert_of_keys(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"with bulk_insert, {effect}", setting, name=step.target)
 
 
-@statement_rule("update", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU107"])
+@RULES.check("HU107", "update")
 def key_updated(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find UPDATE of the record key, or of a column by which the table is partitioned."""
     known = file.known(step)
@@ -143,11 +127,11 @@ _DISCARDS = frozenset(
 )
 
 
-@statement_rule("call", formats=("hudi",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["HU108"])
+@RULES.check("HU108", "call")
 def commits_discarded(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find procedures that take back commits, or delete what protects them."""
-    for part in of(step, "call"):
-        if isinstance(part, Call) and part.procedure[-1].lower() in _DISCARDS:
+    for part in of(step, Call):
+        if part.procedure[-1].lower() in _DISCARDS:
             yield RuleFinding(f"CALL {'.'.join(part.procedure)}", step, part.place)
 
 
@@ -160,9 +144,3 @@ def _key(step: Step, file: File) -> tuple[str, ...]:
 
 def _fields(value: str | None) -> tuple[str, ...]:
     return tuple(name.strip().lower() for name in (value or "").split(",") if name.strip())
-
-
-RULES: tuple[Rule, ...] = (
-    schema_on_read_needed, add_required_column, record_key_changed, key_is_no_column, merge_on_another_column,
-    bulk_insert_of_keys, key_updated, commits_discarded,
-)  # fmt: skip

@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
-from glacierbase.capabilities.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, statement_rule
-from glacierbase.capabilities.review.rules import texts
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step
 from glacierbase.capabilities.review.rules.properties import properties_set, set_from
 from glacierbase.declared.known import KnownTable, altered, created
 from glacierbase.layout.columns import function_and_width, is_number
@@ -41,8 +41,7 @@ from glacierbase.model.names import completed_like, name_of
 from glacierbase.sql.statement import AlterColumn, ColumnClause, Name, PartitionClause, Place, Property
 from glacierbase.sql.tokens import words
 
-_TEXTS = texts("layout")
-_FORMATS = ("iceberg", "delta", "hudi", "parquet")
+RULES = Family(__file__)
 # The operations after which new files may have other keys.
 _MAKES = (
     *CREATES, "add_partition_field", "drop_partition_field", "replace_partition_field", "set_properties", "unset_properties",
@@ -75,7 +74,7 @@ class _Objection:
 _Find = Callable[[KeyTemplate, str], _Objection | None]
 
 
-def _of_keys(code: str, find: _Find, formats: Sequence[str], *, by_rate: bool = True) -> Rule:
+def _of_keys(code: str, find: _Find, *, by_rate: bool = True) -> None:
     """Make a rule about the template of a table's keys, for the statement that makes the template what it is.
 
     Args:
@@ -83,9 +82,7 @@ def _of_keys(code: str, find: _Find, formats: Sequence[str], *, by_rate: bool = 
         by_rate: whether the severity follows from the declared peak of the table.
     """
 
-    @statement_rule(
-        *_MAKES, formats=formats, severity=Severity.NOTE, is_of_state=True, proof=Proof.CITED, **_TEXTS[code]
-    )
+    @RULES.check(code, *_MAKES)
     def rule(step: Step, file: File) -> Iterator[RuleFinding]:
         if step.number not in file.once(_templates):
             return
@@ -99,8 +96,6 @@ def _of_keys(code: str, find: _Find, formats: Sequence[str], *, by_rate: bool = 
             message = f"{new.message}; {_when(peak, _qualified(step.target, file))}" if by_rate else new.message
             if severity:
                 yield RuleFinding(message, step, _place(step, new.segment), f"{new.fix}.", severity=severity)
-
-    return rule
 
 
 def _templates(file: File) -> dict[int, tuple[KeyTemplate | None, KeyTemplate | None]]:
@@ -252,16 +247,13 @@ def _name_after_hash(template: KeyTemplate, _table_format: str) -> _Objection | 
     return _Objection(message, hashed, fix)
 
 
-hot_time_prefix = _of_keys("KL101", _hot_time_prefix, _FORMATS)
-entropy_behind_time = _of_keys("KL102", _entropy_behind_time, _FORMATS)
-skewed_buckets = _of_keys("KL103", _skewed_buckets, ("iceberg",))
-name_after_hash = _of_keys("KL106", _name_after_hash, ("iceberg",), by_rate=False)
+_of_keys("KL101", _hot_time_prefix)
+_of_keys("KL102", _entropy_behind_time)
+_of_keys("KL103", _skewed_buckets)
+_of_keys("KL106", _name_after_hash, by_rate=False)
 
 
-@statement_rule(
-    "set_properties", *CREATES,
-    formats=("iceberg", "delta"), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["KL104"],
-)  # fmt: skip
+@RULES.check("KL104", "set_properties", *CREATES)
 def property_without_effect(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties of key layouts that writers of the declared version refuse or ignore, or that lack another property."""
     properties = [property for property in properties_set(step) if property.key in _OF_KEYS]
@@ -320,15 +312,13 @@ _REVERSED_NAMES = re.compile(
 )
 
 
-@statement_rule(
-    *CREATES, "add_column", "alter_column_type", severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["KL105"]
-)
+@RULES.check("KL105", *CREATES, "add_column", "alter_column_type")
 def reversed_id_is_a_number(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns for reversed ids with the type of a number, and queries that convert a reversed text to a number."""
     typed = [part for part in step.parsed.parts if isinstance(part, (ColumnClause, AlterColumn))]
     numbers = [part for part in typed if is_number(part.type) and _REVERSED_NAMES.fullmatch(part.key[-1].lower())]
     for part in numbers:
-        yield RuleFinding(f"{'.'.join(part.path)} is of type {part.type}", step, part.place)
+        yield RuleFinding(f"{part.column} is of type {part.type}", step, part.place)
     if not numbers and (function := _converted(step.statement.text, file.facts.engine)):
         yield RuleFinding(f"{function} of a reversed text", step)
 
@@ -360,8 +350,3 @@ def _closing(tokens: Sequence[str]) -> dict[int, int]:
         elif token == ")" and open_ones:
             pairs[open_ones.pop()] = at
     return pairs
-
-
-RULES: tuple[Rule, ...] = (
-    hot_time_prefix, entropy_behind_time, skewed_buckets, property_without_effect, reversed_id_is_a_number, name_after_hash,
-)  # fmt: skip

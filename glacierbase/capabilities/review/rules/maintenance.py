@@ -7,15 +7,14 @@ from collections.abc import Iterator
 from datetime import datetime, timedelta, timezone
 from itertools import pairwise
 
-from glacierbase.capabilities.review.rule import File, Proof, Rule, RuleFinding, Step, file_rule, of, statement_rule
-from glacierbase.capabilities.review.rules import texts
-from glacierbase.model.finding import Severity
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
 from glacierbase.model.text import first_of
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Argument, Call, MergeClause, Reference
 from glacierbase.sql.tokens import words
 
-_TEXTS = texts("maintenance")
+RULES = Family(__file__)
 _SAFE_HOURS = 168.0
 _HOURS = re.compile(r"(?i)\s*([0-9.]+)\s+HOURS?")
 _INSTANT = re.compile(r"(\d{4})-(\d{2})-(\d{2})")
@@ -35,7 +34,7 @@ _RANDOM = frozenset(
 _CLOCKS = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP", "NOW", "SYSDATE", "GETDATE", "CURDATE"})
 
 
-@statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["MT101"])
+@RULES.check("MT101", "call")
 def expire_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL expire_snapshots that keeps the snapshots of some time, unless it names the time and a number to keep."""
     for call in _calls(step, "expire_snapshots"):
@@ -44,7 +43,7 @@ def expire_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
 
 
-@statement_rule("call", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["MT108"])
+@RULES.check("MT108", "call")
 def expire_all_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL expire_snapshots up to the present."""
     for call in _calls(step, "expire_snapshots"):
@@ -71,7 +70,7 @@ def _expires_all(call: Call) -> bool:
     return match[0] > tomorrow.isoformat()
 
 
-@statement_rule("call", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.CITED, **_TEXTS["MT102"])
+@RULES.check("MT102", "call")
 def remove_orphan_files(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL remove_orphan_files without a dry run."""
     for call in _calls(step, "remove_orphan_files"):
@@ -80,7 +79,7 @@ def remove_orphan_files(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
 
 
-@statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT103"])
+@RULES.check("MT103", "call")
 def rewrite_of_a_whole_table(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL rewrite_data_files without a filter."""
     for call in _calls(step, "rewrite_data_files"):
@@ -88,7 +87,7 @@ def rewrite_of_a_whole_table(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
 
 
-@statement_rule("vacuum", formats=("delta",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["MT104"])
+@RULES.check("MT104", "vacuum")
 def vacuum_short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find VACUUM that retains less than a week."""
     match = _HOURS.fullmatch(step.parsed.options.retain or "")
@@ -96,14 +95,7 @@ def vacuum_short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"RETAIN {match[1]} HOURS", step)
 
 
-@statement_rule(
-    "insert",
-    formats=("hudi",),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.CONVENTION,
-    **_TEXTS["MT105"],
-)
+@RULES.check("MT105", "insert")
 def insert_may_double(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT of all rows of other tables; a WHERE names the rows that a second run would double.
 
@@ -117,14 +109,7 @@ def insert_may_double(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("INSERT … SELECT", step)
 
 
-@statement_rule(
-    "replace_table",
-    formats=("iceberg", "delta"),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["MT106"],
-)
+@RULES.check("MT106", "replace_table")
 def replace_by_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE TABLE of all rows that the table has."""
     query = step.parsed.query
@@ -132,7 +117,7 @@ def replace_by_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding("CREATE OR REPLACE TABLE of the table's own rows", step)
 
 
-@file_rule(severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT107"])
+@RULES.check_file("MT107")
 def snapshot_id_written_out(file: File) -> Iterator[RuleFinding]:
     """Find ids of snapshots in statements on branches and tags, cherry-picks, and time travel, that no variable holds."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -149,7 +134,7 @@ def _snapshots(step: Step) -> Iterator[str]:
     yield from (tokens[at + 3] for at in range(len(tokens) - 3) if tokens[at : at + 3] == ("VERSION", "AS", "OF"))
 
 
-@statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT109"])
+@RULES.check("MT109", "call")
 def shared_files(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find procedures that make a table of the files of another one."""
     for procedure, effect in _SHARES.items():
@@ -157,12 +142,17 @@ def shared_files(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"CALL {'.'.join(call.procedure)} {effect}", step, call.place)
 
 
-@statement_rule(
-    "insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "create_table_as", "replace_table",
-    severity=Severity.WARNING,
-    proof=Proof.CITED,
-    **_TEXTS["MT110"],
-)  # fmt: skip
+@RULES.check(
+    "MT110",
+    "insert",
+    "insert_overwrite",
+    "insert_multi",
+    "update",
+    "delete",
+    "merge",
+    "create_table_as",
+    "replace_table",
+)
 def random_values(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find random values that are written to a table, or choose the rows to delete."""
     called = _called(step, file) & _RANDOM
@@ -171,7 +161,7 @@ def random_values(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"{what} {first_of(sorted(name.lower() for name in called), 2)}()", step)
 
 
-@statement_rule("delete", "update", severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["MT111"])
+@RULES.check("MT111", "delete", "update")
 def rows_by_the_clock(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find UPDATE and DELETE whose WHERE reads the clock."""
     tokens = words(step.statement.text, file.facts.engine)
@@ -180,19 +170,14 @@ def rows_by_the_clock(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"the rows depend on {clock.lower()}", step)
 
 
-@statement_rule(
-    "insert", "insert_overwrite", "create_table_as", "replace_table",
-    severity=Severity.WARNING,
-    proof=Proof.CITED,
-    **_TEXTS["MT112"],
-)  # fmt: skip
+@RULES.check("MT112", "insert", "insert_overwrite", "create_table_as", "replace_table")
 def limit_without_order(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find rows that a LIMIT without ORDER BY chooses."""
     if step.parsed.query and step.parsed.query.limits:
         yield RuleFinding("LIMIT without ORDER BY", step)
 
 
-@statement_rule("delete", "update", severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["MT113"])
+@RULES.check("MT113", "delete", "update")
 def condition_never_holds(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find UPDATE and DELETE of no row."""
     condition = step.parsed.options.condition
@@ -200,7 +185,7 @@ def condition_never_holds(step: Step, _file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"{step.parsed.operation.upper()} with a WHERE that holds for no row", step)
 
 
-@statement_rule("merge", formats=("iceberg", "delta"), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT114"])
+@RULES.check("MT114", "merge")
 def merge_reads_all_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find MERGE whose conditions name no column by which the table is declared to be partitioned."""
     on, known = step.parsed.options.condition, file.known(step)
@@ -212,7 +197,7 @@ def merge_reads_all_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"ON names no partition column ({', '.join(sources)}): MERGE reads every partition", step)
 
 
-@statement_rule("call", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["MT115"])
+@RULES.check("MT115", "call")
 def fast_forward_from_main(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL fast_forward of another branch to main."""
     for call in _calls(step, "fast_forward"):
@@ -230,10 +215,7 @@ def _argument(call: Call, name: str, at: int) -> str | None:
     return argument.string if argument else None
 
 
-@statement_rule(
-    "insert", "update", "delete", "merge",
-    formats=("iceberg", "delta", "hudi"), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["MT116"],
-)  # fmt: skip
+@RULES.check("MT116", "insert", "update", "delete", "merge")
 def commit_for_each_turn(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find changes of rows inside a loop of a script."""
     if step.is_repeated:
@@ -247,12 +229,5 @@ def _called(step: Step, file: File) -> frozenset[str]:
 
 
 def _calls(step: Step, procedure: str) -> Iterator[Call]:
-    calls = (part for part in of(step, "call") if isinstance(part, Call))
+    calls = (part for part in of(step, Call) if isinstance(part, Call))
     return (call for call in calls if call.procedure[-1].lower() == procedure)
-
-
-RULES: tuple[Rule, ...] = (
-    expire_snapshots, remove_orphan_files, rewrite_of_a_whole_table, vacuum_short_retention, insert_may_double, replace_by_itself,
-    snapshot_id_written_out, expire_all_snapshots, shared_files, random_values, rows_by_the_clock, limit_without_order,
-    condition_never_holds, merge_reads_all_partitions, fast_forward_from_main, commit_for_each_turn,
-)  # fmt: skip

@@ -5,13 +5,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from glacierbase.capabilities.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, of, statement_rule
-from glacierbase.capabilities.review.rules import texts
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
 from glacierbase.declared.known import field_of, is_named, starts_with
-from glacierbase.model.finding import Severity
 from glacierbase.sql.statement import ColumnClause, DropColumn, PartitionClause
 
-_TEXTS = texts("partitioning")
+RULES = Family(__file__)
 # Types and names of columns with a different value in nearly every row.
 _FINE_TYPES = re.compile(r"timestamp\w*|double|float|binary")
 _FINE_NAMES = re.compile(
@@ -19,15 +18,7 @@ _FINE_NAMES = re.compile(
 )
 
 
-@statement_rule(
-    "add_partition_field",
-    "drop_partition_field",
-    formats=("iceberg",),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["PA101"],
-)
+@RULES.check("PA101", "add_partition_field", "drop_partition_field")
 def partitioning_of_new_files_only(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find partition fields that are added or dropped."""
     for part in step.parsed.parts:
@@ -36,27 +27,17 @@ def partitioning_of_new_files_only(step: Step, _file: File) -> Iterator[RuleFind
             yield RuleFinding(f"{words} PARTITION FIELD {part.transform.text}", step, part.place)
 
 
-@statement_rule(
-    "replace_partition_field",
-    formats=("iceberg",),
-    severity=Severity.WARNING,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["PA102"],
-)
+@RULES.check("PA102", "replace_partition_field")
 def dynamic_overwrite_keeps_rows(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find partition fields that are replaced."""
-    for part in of(step, "replace_partition_field"):
-        if isinstance(part, PartitionClause) and part.replaces:
+    for part in of(step, PartitionClause, "replace_partition_field"):
+        if part.replaces:
             yield RuleFinding(
                 f"REPLACE PARTITION FIELD {part.replaces.text} WITH {part.transform.text}", step, part.place
             )
 
 
-@statement_rule(
-    *CREATES, "add_partition_field", "replace_partition_field",
-    formats=("iceberg", "delta"), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PA106"],
-)  # fmt: skip
+@RULES.check("PA106", *CREATES, "add_partition_field", "replace_partition_field")
 def partition_per_value(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find partitions by a column whose type or name suggests very many values."""
     types = _types(step, file)
@@ -103,10 +84,7 @@ _ALIASES = {
 _KNOWN_TRANSFORMS = {*_ACCEPTED, "date", "date_hour", "identity", "void"}
 
 
-@statement_rule(
-    *CREATES, "add_partition_field", "replace_partition_field",
-    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["PA107"],
-)  # fmt: skip
+@RULES.check("PA107", *CREATES, "add_partition_field", "replace_partition_field")
 def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find transforms that Iceberg lacks, or refuses with this width or for this type."""
     types, units = _types(step, file), dict[str, str]()
@@ -133,10 +111,7 @@ def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
 _MOST_BUCKETS, _MOST_FIELDS, _MOST_BUCKETS_AN_HOUR = 1024, 3, 64
 
 
-@statement_rule(
-    *CREATES, "add_partition_field", "replace_partition_field",
-    formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["PA108"],
-)  # fmt: skip
+@RULES.check("PA108", *CREATES, "add_partition_field", "replace_partition_field")
 def too_many_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find buckets in a number that helps no query, and combinations of fields that make very many partitions."""
     known = None if step.parsed.operation in CREATES else file.known(step)
@@ -164,10 +139,7 @@ def _buckets(text: str) -> int:
     return int(match[1]) if match else 0
 
 
-@statement_rule(
-    "add_partition_field", "drop_partition_field", "replace_partition_field",
-    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["PA109"],
-)  # fmt: skip
+@RULES.check("PA109", "add_partition_field", "drop_partition_field", "replace_partition_field")
 def partition_field_mismatch(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find partition fields that are added though the table has them, or dropped though it has not."""
     known = file.known(step)
@@ -185,25 +157,21 @@ def partition_field_mismatch(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"the table has the partition field {part.transform.text}", step, part.place)
 
 
-@statement_rule("drop_column", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PA103"])
+@RULES.check("PA103", "drop_column")
 def drop_column_of_old_partitioning(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns by which old files of a partitioned table may be partitioned."""
-    for part in of(step, "drop_column"):
+    for part in of(step, DropColumn):
         known = file.known(step)
         if isinstance(part, DropColumn) and known and known.partitioning and not known.use_of(part.key):
             former = [field.name for field in known.former if starts_with(field.source, part.key)]
             if former:
-                yield RuleFinding(
-                    f"DROP COLUMN {'.'.join(part.path)}: old files have the field {former[0]}", step, part.place
-                )
+                yield RuleFinding(f"DROP COLUMN {part.column}: old files have the field {former[0]}", step, part.place)
 
 
-@statement_rule(
-    "add_partition_field", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PA104"]
-)
+@RULES.check("PA104", "add_partition_field")
 def second_bucket_of_a_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find buckets of a column that has buckets already."""
-    for part in of(step, "add_partition_field"):
+    for part in of(step, PartitionClause, "add_partition_field"):
         new = field_of(part.transform) if isinstance(part, PartitionClause) else None
         known = file.known(step) if new and new.transform.startswith("bucket(") else None
         for old in (known and known.partitioning) or ():
@@ -212,9 +180,3 @@ def second_bucket_of_a_column(step: Step, file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding(
                     f"ADD PARTITION FIELD {new.transform} of {column}, beside {old.transform}", step, part.place
                 )
-
-
-RULES: tuple[Rule, ...] = (
-    partitioning_of_new_files_only, dynamic_overwrite_keeps_rows, drop_column_of_old_partitioning, second_bucket_of_a_column,
-    partition_per_value, refused_transform, too_many_partitions, partition_field_mismatch,
-)  # fmt: skip

@@ -6,15 +6,14 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from glacierbase.capabilities.review import table_properties
-from glacierbase.capabilities.review.rule import CREATES, File, Proof, Rule, RuleFinding, Step, statement_rule
-from glacierbase.capabilities.review.rules import texts
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import CREATES, File, Rule, RuleFinding, Step
 from glacierbase.declared.known import KnownTable, field_of
 from glacierbase.layout.iceberg import FORMER_PATHS, refuses_former_paths
-from glacierbase.model.finding import Severity
 from glacierbase.model.text import first_of
 from glacierbase.sql.statement import ColumnClause, PartitionClause, Property
 
-_TEXTS = texts("properties")
+RULES = Family(__file__)
 _SETS = ("set_properties", *CREATES)
 _COUNT = re.compile(r"[0-9]{1,9}")
 _METRICS = "write.metadata.metrics."
@@ -37,9 +36,7 @@ _COMMANDS = {
 }
 
 
-@statement_rule(
-    *_SETS, formats=("iceberg", "delta", "hudi"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR101"]
-)
+@RULES.check("PR101", *_SETS)
 def unknown_property(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties that are unknown to the format, with a reserved name or a name similar to a known one."""
     table_format = file.format_of(step)
@@ -60,9 +57,7 @@ def unknown_property(step: Step, file: File) -> Iterator[RuleFinding]:
             )
 
 
-@statement_rule(
-    *_SETS, formats=("iceberg", "delta", "hudi"), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR102"]
-)
+@RULES.check("PR102", *_SETS)
 def bad_value(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find values that do not match the type of the property."""
     for property in properties_set(step):
@@ -77,7 +72,7 @@ def bad_value(step: Step, file: File) -> Iterator[RuleFinding]:
             )
 
 
-@statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["PR103"])
+@RULES.check("PR103", *_SETS)
 def metrics_of_all_columns(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find `full` as the default of metrics."""
     for property in properties_set(step):
@@ -85,9 +80,7 @@ def metrics_of_all_columns(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding("full metrics of every column", step, property.place)
 
 
-@statement_rule(
-    "add_column", *CREATES, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PR104"]
-)
+@RULES.check("PR104", "add_column", *CREATES)
 def columns_without_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns beyond the number of columns for which Iceberg keeps metrics."""
     # A table that is replaced keeps its properties.
@@ -122,14 +115,7 @@ def set_from(step: Step, file: File) -> dict[str, str]:
     }
 
 
-@statement_rule(
-    "set_properties",
-    formats=("iceberg",),
-    severity=Severity.ERROR,
-    spares_new_tables=True,
-    proof=Proof.RUN,
-    **_TEXTS["PR108"],
-)
+@RULES.check("PR108", "set_properties")
 def format_version_upgrade(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find `format-version` in ALTER TABLE."""
     for property in properties_set(step):
@@ -137,7 +123,7 @@ def format_version_upgrade(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"the table gets format version {property.value}", step, property.place)
 
 
-@statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PR111"])
+@RULES.check("PR111", *_SETS)
 def garbage_collection_off(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find `gc.enabled` that is false."""
     for property in properties_set(step):
@@ -145,7 +131,7 @@ def garbage_collection_off(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding("gc.enabled is false", step, property.place)
 
 
-@statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CONVENTION, **_TEXTS["PR112"])
+@RULES.check("PR112", *_SETS)
 def value_in_another_unit(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find sizes and times that are plausible in another unit only."""
     for property in properties_set(step):
@@ -154,7 +140,7 @@ def value_in_another_unit(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{property.key} is {words}: {property.value}", step, property.place)
 
 
-@statement_rule(*_SETS, formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR113"])
+@RULES.check("PR113", *_SETS)
 def merge_on_read_in_version_1(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find merge-on-read of a table of format version 1."""
     if _whole(step, file).get("format-version") != "1":
@@ -164,7 +150,7 @@ def merge_on_read_in_version_1(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{property.key} is merge-on-read in format version 1", step, property.place)
 
 
-@statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PR114"])
+@RULES.check("PR114", *_SETS)
 def rows_are_not_distributed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find `write.distribution-mode` none of a partitioned or sorted table."""
     known = None if step.parsed.operation in CREATES else file.known(step)
@@ -175,7 +161,7 @@ def rows_are_not_distributed(step: Step, file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding("write.distribution-mode is none", step, property.place)
 
 
-@statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.RUN, **_TEXTS["PR115"])
+@RULES.check("PR115", *_SETS)
 def no_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find `none` as the default of metrics, or as those of a column by which the table is partitioned or sorted."""
     known = file.known(step)
@@ -200,7 +186,7 @@ def _of_value(code: str, is_bad: Callable[[str, str, Mapping[str, str]], bool]) 
         is_bad: returns whether a key with its value is the hazard; it gets all properties of the table, too.
     """
 
-    @statement_rule(*_SETS, formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS[code])
+    @RULES.check(code, *_SETS)
     def rule(step: Step, file: File) -> Iterator[RuleFinding]:
         whole = _whole(step, file)
         for property in properties_set(step):
@@ -225,10 +211,7 @@ writes_are_not_published = _of_value("PR119", lambda key, value, _: key == "writ
 short_history = _of_value("PR121", _is_short)
 
 
-@statement_rule(
-    "set_properties", "unset_properties",
-    formats=("iceberg",), severity=Severity.WARNING, spares_new_tables=True, proof=Proof.CITED, **_TEXTS["PR120"],
-)  # fmt: skip
+@RULES.check("PR120", "set_properties", "unset_properties")
 def another_place_for_files(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties that move new files of an existing table to another place."""
     declared = (known := file.known(step)) and known.properties
@@ -241,9 +224,7 @@ def another_place_for_files(step: Step, file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding(f"{part.key} {'is removed' if is_unset else f'is {part.value}'}", step, part.place)
 
 
-@statement_rule(
-    "unset_properties", formats=("iceberg",), severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["PR122"]
-)
+@RULES.check("PR122", "unset_properties")
 def guard_is_removed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find removed properties that keep snapshots and files, where an earlier statement sets them."""
     declared = (known := file.known(step)) and known.properties
@@ -261,7 +242,7 @@ def _guards(key: str, value: str) -> bool:
     return key == "gc.enabled" and value.lower() == "false"
 
 
-@statement_rule("set_properties", formats=("iceberg",), severity=Severity.ERROR, proof=Proof.RUN, **_TEXTS["PR123"])
+@RULES.check("PR123", "set_properties")
 def property_is_a_command(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find properties that Iceberg or Spark refuses, and those that move the table to another snapshot."""
     for property in properties_set(step):
@@ -285,11 +266,3 @@ def _whole(step: Step, file: File) -> dict[str, str]:
 def properties_set(step: Step) -> Iterator[Property]:
     """Yield the properties that a statement sets."""
     return (part for part in step.parsed.parts if isinstance(part, Property) and part.operation != "unset_properties")
-
-
-RULES: tuple[Rule, ...] = (
-    unknown_property, bad_value, metrics_of_all_columns, columns_without_metrics, format_version_upgrade,
-    garbage_collection_off, value_in_another_unit, merge_on_read_in_version_1, rows_are_not_distributed, no_metrics,
-    no_retries, any_schema, old_metadata_is_deleted, writes_are_not_published, another_place_for_files, short_history,
-    guard_is_removed, property_is_a_command,
-)  # fmt: skip

@@ -6,43 +6,33 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any, NamedTuple
 
-from glacierbase.capabilities.review.rule import File, Proof, Rule, RuleFinding, Step, of
-from glacierbase.capabilities.review.rules import texts
-from glacierbase.model.finding import Severity
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import File, Rule, RuleFinding, Step, of
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Fields, Subject
 from glacierbase.sql.types import types_of
 
-_TEXTS = texts("snowflake")
 CheckSubject = Callable[[Subject, Step, File], Iterable[RuleFinding]]
 
 
-def snowflake_rule(
-    code: str,
-    severity: Severity = Severity.WARNING,
-    *,
-    spares: bool = False,
-    refuses: bool = False,
-    proof: Proof = Proof.CITED,
-) -> Callable[[CheckSubject], Rule]:
-    """Make a rule of a function that checks a statement and what it names.
+class SnowflakeFamily(Family):
+    """A family whose rules check a statement of Snowflake and what it names."""
 
-    Args:
-        spares: whether the rule ignores tables that the same change creates.
-        refuses: as for `Rule`.
-    """
+    def check_subject(self, code: str) -> Callable[[CheckSubject], Rule]:
+        """Add a rule of a function that checks a statement and what it names."""
 
-    def decorate(function: CheckSubject) -> Rule:
-        def check(file: File) -> Iterator[RuleFinding]:
-            for step in file.steps if file.facts.engine == SNOWFLAKE.name else ():
-                if step.parsed.subject:
-                    yield from function(step.parsed.subject, step, file)
+        def decorate(function: CheckSubject) -> Rule:
+            @self.check(code)
+            def check(step: Step, file: File) -> Iterable[RuleFinding]:
+                return function(step.parsed.subject, step, file) if step.parsed.subject else ()
 
-        description: dict[str, Any] = {**_TEXTS[code], "proof": proof, "spares_new_tables": spares, "refuses": refuses}
-        return Rule(check=check, formats=frozenset({SNOWFLAKE.name}), severity=severity, **description)
+            return check
 
-    return decorate
+        return decorate
+
+
+RULES = SnowflakeFamily(__file__)
 
 
 def finding_about(step: Step, what: str, consequence: str, **rest: Any) -> Iterator[RuleFinding]:
@@ -61,7 +51,7 @@ def _after(step: Step, file: File) -> tuple[Step, ...]:
     return file.steps[file.steps.index(step) + 1 :]
 
 
-@snowflake_rule("SF101", Severity.ERROR, spares=True)
+@RULES.check_subject("SF101")
 def create_or_replace_table(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE TABLE."""
     is_table = step.parsed.operation == "replace_table" and subject.kind not in _REPLACED_TABLES
@@ -70,7 +60,7 @@ def create_or_replace_table(subject: Subject, step: Step, _file: File) -> Iterat
         yield RuleFinding(f"CREATE OR REPLACE{transient} TABLE", step)
 
 
-@snowflake_rule("SF102", spares=True)
+@RULES.check_subject("SF102")
 def replace_without_copy_grants(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE VIEW without COPY GRANTS."""
     if step.parsed.operation == "replace_view" and not step.parsed.options.copy_grants:
@@ -96,7 +86,7 @@ _REPLACED_TABLES: Mapping[str, str] = {
 _LIGHT = ("FILE FORMAT", "ALERT", "TASK")
 
 
-@snowflake_rule("SF105", Severity.ERROR)
+@RULES.check_subject("SF105")
 def drop_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP of objects that no UNDROP restores."""
     is_dropped = subject.verb == "DROP" and subject.kind in LOST_STATE
@@ -104,7 +94,7 @@ def drop_object_with_state(subject: Subject, step: Step, file: File) -> Iterator
         yield from finding_about(step, f"DROP {subject.kind}", LOST_STATE[subject.kind])
 
 
-@snowflake_rule("SF106", Severity.ERROR)
+@RULES.check_subject("SF106")
 def replace_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE of objects with state."""
     lost = LOST_STATE.get(subject.kind) or _REPLACED_TABLES.get(subject.kind)
@@ -138,7 +128,7 @@ _ACCESS: Mapping[str, str] = {
 _POLICY = "it is refused while a table, column or account uses the policy; else its rules and grants are lost"
 
 
-@snowflake_rule("SF107", Severity.ERROR)
+@RULES.check_subject("SF107")
 def drop_or_replace_access(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP and CREATE OR REPLACE of roles, users, shares, warehouses, integrations, policies, tags and the like."""
     general = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
@@ -150,7 +140,7 @@ def drop_or_replace_access(subject: Subject, step: Step, file: File) -> Iterator
         )
 
 
-@snowflake_rule("SF108", Severity.ERROR)
+@RULES.check_subject("SF108")
 def drop_or_replace_namespace(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP and CREATE OR REPLACE of schemas and databases. RESTRICT is only about foreign keys."""
     is_dropped = subject.verb == "DROP"
@@ -163,7 +153,7 @@ def drop_or_replace_namespace(subject: Subject, step: Step, file: File) -> Itera
         yield from finding_about(step, what, f"{lost}; {back}")
 
 
-@snowflake_rule("SF109")
+@RULES.check_subject("SF109")
 def swap_tables(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ALTER … SWAP WITH."""
     if step.parsed.swaps:
@@ -186,7 +176,7 @@ _HIDES = ("MASKING POLICY", "ROW ACCESS POLICY")
 _ONE_WORD = 5
 
 
-@snowflake_rule("SF110", Severity.ERROR)
+@RULES.check_subject("SF110")
 def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find policies that are detached, unless the same statement attaches another one, and policies that hide nothing."""
     if subject.verb == "ALTER" and subject.kind in _HIDES and subject.words[:2] == ("SET", "BODY"):
@@ -209,7 +199,7 @@ def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[Ru
 _RETENTION = "DATA_RETENTION_TIME_IN_DAYS"
 
 
-@snowflake_rule("SF111", Severity.ERROR, spares=True)
+@RULES.check_subject("SF111")
 def time_travel_reduced(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find a retention of 0, and one lower than earlier statements declare."""
     days, before = subject.setting(_RETENTION), _before(step, file, _RETENTION)
@@ -229,7 +219,7 @@ def _before(step: Step, file: File, key: str) -> str | None:
     return (known.properties or {}).get(key) if known else None
 
 
-@snowflake_rule("SF112", Severity.ERROR, spares=True)
+@RULES.check_subject("SF112")
 def change_tracking_off(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CHANGE_TRACKING = FALSE of an existing table or view, and MAX_DATA_EXTENSION_TIME_IN_DAYS = 0."""
     is_off = subject.setting("CHANGE_TRACKING") == "FALSE" or subject.has("UNSET", "CHANGE_TRACKING")
@@ -248,7 +238,7 @@ _FLEETING = re.compile(
 )
 
 
-@snowflake_rule("SF113")
+@RULES.check_subject("SF113")
 def no_fail_safe(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find transient tables, schemas and databases, unless the name or the file says that the rows are temporary."""
     around = _transient_around(subject, step, file)
@@ -280,7 +270,7 @@ def _is_dropped_later(subject: Subject, step: Step, file: File) -> bool:
     return any(other.verb == "DROP" and other.is_same_object(subject) for other in later if other)
 
 
-@snowflake_rule("SF114")
+@RULES.check_subject("SF114")
 def temporary_table(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find temporary tables that no later statement of the file names, or that have the name of a declared table."""
     if subject.verb != "CREATE" or subject.kind != "TABLE" or not subject.is_temporary or not step.target:
@@ -300,7 +290,7 @@ def _may_use(step: Step, key: tuple[str, ...]) -> bool:
     return step.parsed.sources is None or any(name.key[-1] == key[-1] for name in names)
 
 
-@snowflake_rule("SF115", spares=True)
+@RULES.check_subject("SF115")
 def clustering_changed(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CLUSTER BY, DROP CLUSTERING KEY and RECLUSTER of an existing table; RECLUSTER after CLUSTER BY adds nothing."""
     fields = next((part for part in step.parsed.parts if isinstance(part, Fields)), None)
@@ -323,12 +313,12 @@ def clustering_changed(subject: Subject, step: Step, file: File) -> Iterator[Rul
         )
 
 
-@snowflake_rule("SF116", Severity.ERROR, spares=True)
+@RULES.check_subject("SF116")
 def add_required_column(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … NOT NULL without a default."""
-    for part in of(step, "add_column"):
-        if isinstance(part, ColumnClause) and not part.nullable and part.default is None:
-            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL without DEFAULT", step, part.place)
+    for part in of(step, ColumnClause, "add_column"):
+        if not part.nullable and part.default is None:
+            yield RuleFinding(f"ADD COLUMN {part.column} NOT NULL without DEFAULT", step, part.place)
 
 
 _CONSTANT = re.compile(
@@ -336,7 +326,7 @@ _CONSTANT = re.compile(
 )
 
 
-@snowflake_rule("SF117", Severity.ERROR, spares=True)
+@RULES.check_subject("SF117")
 def default_refused(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find defaults that Snowflake refuses for the columns of an existing table."""
     if "add_column" in step.operations and (subject.has("AUTOINCREMENT") or subject.has("IDENTITY")):
@@ -352,17 +342,15 @@ def default_refused(subject: Subject, step: Step, _file: File) -> Iterator[RuleF
             yield RuleFinding(f"ALTER COLUMN {column} SET DEFAULT {default}, which is no sequence", step, part.place)
 
 
-@snowflake_rule("SF118", spares=True)
+@RULES.check_subject("SF118")
 def set_not_null(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find SET NOT NULL of columns that may hold NULL."""
-    for part in of(step, "alter_column_nullability"):
-        if isinstance(part, AlterColumn) and part.nullable is False:
+    for part in of(step, AlterColumn, "alter_column_nullability"):
+        if part.nullable is False:
             known = file.known(step)
             column = known.column(part.key) if known else None
             if not (column and column.required):
-                yield RuleFinding(
-                    f"SET NOT NULL of {'.'.join(part.path)}, where a row with NULL fails it", step, part.place
-                )
+                yield RuleFinding(f"SET NOT NULL of {part.column}, where a row with NULL fails it", step, part.place)
 
 
 class _Type(NamedTuple):
@@ -370,27 +358,27 @@ class _Type(NamedTuple):
     parameters: tuple[int, ...]
 
 
-@snowflake_rule("SF119", Severity.ERROR)
+@RULES.check_subject("SF119")
 def type_change_refused(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new types of declared columns that Snowflake refuses."""
     for part, old, new in _retyped(step, file):
         why = _refused(old, new)
         if why:
-            yield RuleFinding(f"{'.'.join(part.path)} from {_spelled(old)} to {_spelled(new)}: {why}", step, part.place)
+            yield RuleFinding(f"{part.column} from {_spelled(old)} to {_spelled(new)}: {why}", step, part.place)
 
 
-@snowflake_rule("SF120")
+@RULES.check_subject("SF120")
 def fewer_digits(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find declared numbers that get fewer digits."""
     for part, old, new in _retyped(step, file):
         if not _refused(old, new) and old.name == "NUMBER" and new.parameters < old.parameters:
-            change = f"{'.'.join(part.path)} from {_spelled(old)} to {_spelled(new)}"
+            change = f"{part.column} from {_spelled(old)} to {_spelled(new)}"
             yield RuleFinding(f"{change}: a longer number fails it, and time travel before it fails", step, part.place)
 
 
 def _retyped(step: Step, file: File) -> Iterator[tuple[AlterColumn, _Type, _Type]]:
     """Yield the clauses that change the type of a declared column, with the old and the new type."""
-    for part in of(step, "alter_column_type"):
+    for part in of(step, AlterColumn, "alter_column_type"):
         known = file.known(step)
         column = known.column(part.key) if known and isinstance(part, AlterColumn) else None
         if isinstance(part, AlterColumn) and column:
@@ -429,7 +417,7 @@ def _spelled(type_: _Type) -> str:
     return f"{type_.name}({', '.join(map(str, type_.parameters))})" if type_.parameters else type_.name
 
 
-@snowflake_rule("SF121", Severity.ERROR)
+@RULES.check_subject("SF121")
 def secure_view_lost(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find secure views that are replaced by others, and UNSET SECURE."""
     made = file.tables.made(step) if subject.replaces and subject.kind.endswith("VIEW") else None
@@ -445,7 +433,7 @@ def _copies(subject: Subject) -> bool:
     return subject.verb == "COPY" and subject.has("INTO")
 
 
-@snowflake_rule("SF122")
+@RULES.check_subject("SF122")
 def copy_loads_again(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find COPY INTO with FORCE = TRUE."""
     if _copies(subject) and subject.setting("FORCE") == "TRUE":
@@ -454,7 +442,7 @@ def copy_loads_again(subject: Subject, step: Step, _file: File) -> Iterator[Rule
         )
 
 
-@snowflake_rule("SF123", Severity.ERROR)
+@RULES.check_subject("SF123")
 def copy_deletes_files(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find COPY INTO with PURGE = TRUE, and REMOVE."""
     if _copies(subject) and subject.setting("PURGE") == "TRUE":
@@ -463,7 +451,7 @@ def copy_deletes_files(subject: Subject, step: Step, _file: File) -> Iterator[Ru
         yield RuleFinding(f"{subject.verb}: the files are deleted from the stage", step)
 
 
-@snowflake_rule("SF124")
+@RULES.check_subject("SF124")
 def copy_skips_rows(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find COPY INTO that loads a file in part, or shortens values."""
     on_error = subject.setting("ON_ERROR") or ""
@@ -481,7 +469,7 @@ def is_described(subject: Subject) -> bool:
     return is_comment or subject.words[:1] == ("RENAME",)
 
 
-@snowflake_rule("SF128")
+@RULES.check_subject("SF128")
 def account_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find changes of the account, users, integrations, shares and network policies."""
     kind = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
@@ -503,7 +491,7 @@ def account_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleF
         )
 
 
-@snowflake_rule("SF130")
+@RULES.check_subject("SF130")
 def runs_at_once(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find EXECUTE TASK, EXECUTE ALERT and ALTER PIPE … REFRESH."""
     if subject.verb == "EXECUTE" and subject.kind in ("TASK", "ALERT"):
@@ -516,7 +504,7 @@ def runs_at_once(subject: Subject, step: Step, _file: File) -> Iterator[RuleFind
         )
 
 
-@snowflake_rule("SF131")
+@RULES.check_subject("SF131")
 def stays_stopped(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find tasks, pipes, alerts and dynamic tables that a file stops and does not start again."""
     paused = subject.verb == "ALTER" and subject.kind == "PIPE" and subject.setting("PIPE_EXECUTION_PAUSED") == "TRUE"
@@ -546,16 +534,16 @@ def _is_started_later(subject: Subject, step: Step, file: File) -> bool:
     ) or any("SYSTEM$TASK_DEPENDENTS_ENABLE" in other.statement.text.upper() for other in file.steps)
 
 
-@snowflake_rule("SF132", Severity.ERROR, refuses=True)
+@RULES.check_subject("SF132")
 def drop_clustering_column(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns of the clustering key."""
     known = file.known(step) if "drop_column" in step.operations else None
-    for part in of(step, "drop_column"):
+    for part in of(step, DropColumn):
         if known and isinstance(part, DropColumn) and part.key[-1] in known.clustering:
-            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: the clustering key uses it", step, part.place)
+            yield RuleFinding(f"DROP COLUMN {part.column}: the clustering key uses it", step, part.place)
 
 
-@snowflake_rule("SF133")
+@RULES.check_subject("SF133")
 def tag_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find UNSET TAG."""
     if subject.verb == "ALTER" and subject.has("UNSET", "TAG"):
@@ -574,7 +562,7 @@ _SETTINGS = {
 }
 
 
-@snowflake_rule("SF134")
+@RULES.check_subject("SF134")
 def setting_of_session(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find settings of the session that change what later statements do."""
     for (key, value), consequence in _SETTINGS.items() if subject.kind == "SESSION" else ():
@@ -582,7 +570,7 @@ def setting_of_session(subject: Subject, step: Step, _file: File) -> Iterator[Ru
             yield RuleFinding(f"ALTER SESSION SET {key} = {value}: {consequence}", step)
 
 
-@snowflake_rule("SF135")
+@RULES.check_subject("SF135")
 def clone_of_the_past(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CLONE at a point in time."""
     if subject.verb == "CREATE" and subject.has("CLONE") and (subject.has("AT", "(") or subject.has("BEFORE", "(")):
@@ -591,7 +579,7 @@ def clone_of_the_past(subject: Subject, step: Step, _file: File) -> Iterator[Rul
         )
 
 
-@snowflake_rule("SF137")
+@RULES.check_subject("SF137")
 def rename_namespace(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ALTER SCHEMA and ALTER DATABASE … RENAME TO."""
     if subject.verb == "ALTER" and subject.kind in ("SCHEMA", "DATABASE") and subject.has("RENAME", "TO"):
@@ -599,7 +587,7 @@ def rename_namespace(subject: Subject, step: Step, _file: File) -> Iterator[Rule
         yield from finding_about(step, f"ALTER {subject.kind} … RENAME", broken)
 
 
-@snowflake_rule("SF138")
+@RULES.check_subject("SF138")
 def stage_location(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ALTER STAGE … SET URL."""
     if subject.verb == "ALTER" and subject.kind == "STAGE" and subject.setting("URL") is not None:
@@ -608,7 +596,7 @@ def stage_location(subject: Subject, step: Step, _file: File) -> Iterator[RuleFi
         )
 
 
-@snowflake_rule("SF139", spares=True)
+@RULES.check_subject("SF139")
 def background_service(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD SEARCH OPTIMIZATION."""
     if subject.verb == "ALTER" and subject.has("ADD", "SEARCH", "OPTIMIZATION"):
@@ -632,7 +620,7 @@ _RESERVED = frozenset(
 )  # fmt: skip
 
 
-@snowflake_rule("SF136")
+@RULES.check_subject("SF136")
 def case_sensitive_name(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new tables, views and columns with a quoted name in lower or mixed case. Iceberg's other engines need such names."""
     names = [subject.name] if subject.verb == "CREATE" and subject.kind in ("TABLE", "VIEW") and subject.name else []
@@ -642,22 +630,11 @@ def case_sensitive_name(subject: Subject, step: Step, file: File) -> Iterator[Ru
     known = file.known(step) if "add_column" in step.operations else None
     if "ICEBERG TABLE" in subject.kind or (known and any(key != key.upper() for key in known.columns or ())):
         return
-    for part in of(step, "add_column"):
-        if isinstance(part, ColumnClause) and part.key and _needs_quotes(part.path[-1], part.key[-1]):
+    for part in of(step, ColumnClause, "add_column"):
+        if part.key and _needs_quotes(part.path[-1], part.key[-1]):
             yield RuleFinding(f'the column "{part.path[-1]}" is found only in quotes, in this case', step, part.place)
 
 
 def _needs_quotes(text: str, key: str) -> bool:
     """Return whether a name was quoted only for its case."""
     return bool(_PLAIN.fullmatch(text)) and text == key != key.upper() and text.upper() not in _RESERVED
-
-
-RULES: tuple[Rule, ...] = (
-    create_or_replace_table, replace_without_copy_grants, drop_object_with_state, replace_object_with_state,
-    drop_or_replace_access, drop_or_replace_namespace, swap_tables, protection_removed, time_travel_reduced, change_tracking_off,
-    no_fail_safe, temporary_table, clustering_changed, add_required_column, default_refused, set_not_null,
-    type_change_refused, fewer_digits, secure_view_lost, copy_loads_again, copy_deletes_files, copy_skips_rows,
-    account_changed, runs_at_once, stays_stopped,
-    tag_removed, drop_clustering_column, setting_of_session, clone_of_the_past, case_sensitive_name,
-    rename_namespace, stage_location, background_service,
-)  # fmt: skip

@@ -6,16 +6,17 @@ import re
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from glacierbase.capabilities.review.rule import File, Rule, RuleFinding, Step
-from glacierbase.capabilities.review.rules.snowflake import snowflake_rule
-from glacierbase.model.finding import Severity
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step
+from glacierbase.capabilities.review.rules.snowflake import SnowflakeFamily
 from glacierbase.model.text import first_of
 from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.statement import Subject
 from glacierbase.sql.tokens import texts
 
+RULES = SnowflakeFamily(__file__)
 
-@snowflake_rule("SF104")
+
+@RULES.check_subject("SF104")
 def access_taken_or_passed_on(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find REVOKE, and GRANT … WITH GRANT OPTION."""
     if subject.verb == "REVOKE":
@@ -29,7 +30,7 @@ def _ownership(subject: Subject) -> bool:
     return subject.verb == "GRANT" and subject.words[:1] == ("OWNERSHIP",) and not is_copied
 
 
-@snowflake_rule("SF125", Severity.ERROR)
+@RULES.check_subject("SF125")
 def ownership_without_grants(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find GRANT OWNERSHIP without COPY CURRENT GRANTS."""
     if _ownership(subject):
@@ -58,14 +59,14 @@ def _widely(subject: Subject) -> str:
     )
 
 
-@snowflake_rule("SF126", Severity.ERROR)
+@RULES.check_subject("SF126")
 def wide_grant(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find GRANT of everything, to everybody, or of an administrator's role."""
     if wide := _widely(subject):
         yield RuleFinding(f"GRANT {wide}", step)
 
 
-@snowflake_rule("SF129")
+@RULES.check_subject("SF129")
 def administrator_in_use(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find USE ROLE of an administrator."""
     if subject.verb == "USE" and subject.words[:1] == ("ROLE",) and subject.words[1:2] and subject.words[1] in _ADMINS:
@@ -98,7 +99,7 @@ def _future(subject: Subject) -> _Future | None:
     return _Future(" ".join(words[on + 2 : inside]), words[inside + 1], place, privileges, " ".join(words[to + 1 :]))
 
 
-@snowflake_rule("SF142")
+@RULES.check_subject("SF142")
 def future_grants_switched_off(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find the first future grants in a schema after earlier ones in its database, unless the file repeats those in the schema."""
     new = _future(subject)
@@ -140,7 +141,7 @@ _COMPARES = frozenset({"NOT", "=", "<", ">", "!", "IN", "LIKE", "ANY", "(", "WHE
 _NAME = re.compile(r"'(?=[^']*[a-z])[\w$]+'")
 
 
-@snowflake_rule("SF140", Severity.ERROR)
+@RULES.check_subject("SF140")
 def name_in_lower_case(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find names in lower case that are compared with the present role, user, schema and the like."""
     for function, value in _compared(texts(step.statement.text, SNOWFLAKE.name)):
@@ -171,7 +172,7 @@ def _compared(words: tuple[str, ...]) -> Iterator[tuple[str, str]]:
 _HIDES = ("MASKING POLICY", "ROW ACCESS POLICY")
 
 
-@snowflake_rule("SF141")
+@RULES.check_subject("SF141")
 def policy_open_by_default(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find new policies that hide nothing, and masking policies that show the value to every role that they do not list."""
     words = texts(step.statement.text, SNOWFLAKE.name) if subject.kind in _HIDES and not subject.replaces else ()
@@ -188,9 +189,3 @@ def policy_open_by_default(subject: Subject, step: Step, _file: File) -> Iterato
         yield RuleFinding(
             f"the masking policy ends with ELSE {rest[0].lower()}: a role that it does not list reads the value", step
         )
-
-
-RULES: tuple[Rule, ...] = (
-    access_taken_or_passed_on, ownership_without_grants, wide_grant, administrator_in_use, name_in_lower_case,
-    policy_open_by_default, future_grants_switched_off,
-)  # fmt: skip

@@ -5,19 +5,20 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from glacierbase.capabilities.review.rule import File, Rule, RuleFinding, Step
-from glacierbase.capabilities.review.rules.snowflake import finding_about, is_described, snowflake_rule
-from glacierbase.model.finding import Severity
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step
+from glacierbase.capabilities.review.rules.snowflake import SnowflakeFamily, finding_about, is_described
 from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.statement import Name, Subject
 from glacierbase.sql.tokens import words
+
+RULES = SnowflakeFamily(__file__)
 
 _SMALL = frozenset({"XSMALL", "SMALL", "MEDIUM"})
 _LONGEST_IDLE = 3600
 _MOST_CLUSTERS = 3
 
 
-@snowflake_rule("SF127")
+@RULES.check_subject("SF127")
 def compute_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find warehouses that are large, resized or idle for long, and other changes of compute."""
     if subject.verb not in ("CREATE", "ALTER") or subject.replaces or is_described(subject):
@@ -48,7 +49,7 @@ _LAG = re.compile(r"(\d{1,9}) (SECOND|MINUTE)S?")
 _SHORTEST_LAG = 600
 
 
-@snowflake_rule("SF144")
+@RULES.check_subject("SF144")
 def full_refresh_often(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dynamic tables with full refreshes and a lag of a few minutes."""
     if subject.kind != "DYNAMIC TABLE" or not (match := _LAG.fullmatch(subject.setting("TARGET_LAG") or "")):
@@ -66,7 +67,7 @@ _CONSUMES = frozenset(
 )
 
 
-@snowflake_rule("SF143", Severity.ERROR)
+@RULES.check_subject("SF143")
 def stream_is_consumed(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find statements that read a stream which an earlier statement of the file, in another transaction, has read."""
     for stream in (step.parsed.sources or ()) if step.parsed.operation in _CONSUMES else ():
@@ -100,7 +101,7 @@ def _is_one_transaction(steps: Sequence[Step], start: int) -> bool:
     return True
 
 
-@snowflake_rule("SF146", Severity.ERROR)
+@RULES.check_subject("SF146")
 def join_without_key(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find DELETE … USING and UPDATE … FROM whose WHERE names no column of the table that changes."""
     condition, target = step.parsed.options.condition, step.target
@@ -130,7 +131,7 @@ _OF_DATES = frozenset({"DATEDIFF", "TIMEDIFF", "TIMESTAMPDIFF", "DATEADD", "TIME
 _ARGUMENTS = 3
 
 
-@snowflake_rule("SF145", Severity.ERROR)
+@RULES.check_subject("SF145")
 def function_of_spark(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find calls of functions that Snowflake lacks, or that have a date part as their first argument there."""
     if subject.kind in ("FUNCTION", "PROCEDURE"):
@@ -168,6 +169,3 @@ def _count(tokens: Sequence[str]) -> int:
             break
         count += token == "," and depth == 1
     return count
-
-
-RULES: tuple[Rule, ...] = (compute_changed, stream_is_consumed, full_refresh_often, function_of_spark, join_without_key)

@@ -6,20 +6,9 @@ import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from glacierbase.capabilities.review.rule import (
-    CREATES,
-    File,
-    Proof,
-    Rule,
-    RuleFinding,
-    Step,
-    file_rule,
-    of,
-    statement_rule,
-)
-from glacierbase.capabilities.review.rules import texts
+from glacierbase.capabilities.review.family import Family
+from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
 from glacierbase.declared.known import KnownColumn, KnownTable, Path, altered, created, known_type
-from glacierbase.model.finding import Severity
 from glacierbase.model.text import counted
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SPARK
@@ -37,7 +26,7 @@ from glacierbase.sql.statement import (
 )
 from glacierbase.sql.types import type_tree
 
-_TEXTS = texts("types")
+RULES = Family(__file__)
 # The types to which another type can be promoted; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
 _PROMOTED = re.compile(r"bigint|long|double|(?:decimal|dec|numeric)\b.*|timestamp(?:_ntz|_ltz)?")
 _NESTED = re.compile(r"(?:struct|map|array)\s*<")
@@ -76,20 +65,16 @@ _RESERVED = {
 _IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+(?:\(\s*)?IF\s+NOT\s+EXISTS\b")
 
 
-@statement_rule(
-    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY101"]
-)
+@RULES.check("TY101", "alter_column_type")
 def forbidden_promotion(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find types that no other type can be promoted to."""
     for part in _retyped(step):
         text = (part.type or "").strip().lower()
         if text and not _PROMOTED.fullmatch(text) and not _NESTED.match(text):
-            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
+            yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}", step, part.place)
 
 
-@statement_rule(
-    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY102"]
-)
+@RULES.check("TY102", "alter_column_type")
 def promotion_from_another_type(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types to which this column cannot be promoted, although columns of other types can."""
     for part in _retyped(step):
@@ -97,7 +82,7 @@ def promotion_from_another_type(step: Step, file: File) -> Iterator[RuleFinding]
         column, new = known and known.column(part.key), known_type(part.type)
         if column and column.type and new and _PROMOTED.fullmatch(text) and not _is_promoted(column.type, new):
             change = f"from {column.type} to {new}"
-            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}, {change}", step, part.place)
+            yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}, {change}", step, part.place)
 
 
 def _is_promoted(old: str, new: str) -> bool:
@@ -108,55 +93,31 @@ def _is_promoted(old: str, new: str) -> bool:
     return bool(before and after and before[2] == after[2] and int(before[1]) <= int(after[1]))
 
 
-@statement_rule(
-    "add_column", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY103"]
-)
+@RULES.check("TY103", "add_column")
 def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … NOT NULL."""
-    for part in of(step, "add_column"):
-        if isinstance(part, ColumnClause) and not part.nullable:
-            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} NOT NULL", step, part.place)
+    for part in of(step, ColumnClause, "add_column"):
+        if not part.nullable:
+            yield RuleFinding(f"ADD COLUMN {part.column} NOT NULL", step, part.place)
 
 
-@statement_rule(
-    "add_column",
-    formats=("iceberg", "delta"),
-    severity=Severity.ERROR,
-    refuses=True,
-    proof=Proof.RUN,
-    **_TEXTS["TY104"],
-)
+@RULES.check("TY104", "add_column")
 def default_of_new_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN … DEFAULT."""
-    for part in of(step, "add_column"):
-        if isinstance(part, ColumnClause) and part.default is not None and part.nullable:
-            yield RuleFinding(f"ADD COLUMN {'.'.join(part.path)} DEFAULT {part.default}", step, part.place)
+    for part in of(step, ColumnClause, "add_column"):
+        if part.default is not None and part.nullable:
+            yield RuleFinding(f"ADD COLUMN {part.column} DEFAULT {part.default}", step, part.place)
 
 
-@statement_rule(
-    "alter_column_nullability",
-    formats=("iceberg",),
-    severity=Severity.ERROR,
-    refuses=True,
-    proof=Proof.RUN,
-    **_TEXTS["TY105"],
-)
+@RULES.check("TY105", "alter_column_nullability")
 def set_not_null(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find SET NOT NULL."""
-    for part in of(step, "alter_column_nullability"):
-        if isinstance(part, AlterColumn) and part.nullable is False:
-            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} SET NOT NULL", step, part.place)
+    for part in of(step, AlterColumn, "alter_column_nullability"):
+        if part.nullable is False:
+            yield RuleFinding(f"ALTER COLUMN {part.column} SET NOT NULL", step, part.place)
 
 
-@statement_rule(
-    "set_identifier_fields",
-    "alter_column_nullability",
-    formats=("iceberg",),
-    severity=Severity.ERROR,
-    refuses=True,
-    proof=Proof.RUN,
-    **_TEXTS["TY106"],
-)
+@RULES.check("TY106", "set_identifier_fields", "alter_column_nullability")
 def identifier_field_may_be_null(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find identifier fields that the engine refuses, and identifier fields that lose NOT NULL."""
     for part in step.parsed.parts:
@@ -167,9 +128,7 @@ def identifier_field_may_be_null(step: Step, file: File) -> Iterator[RuleFinding
                 if column and (why := _no_identifier(column)):
                     yield RuleFinding(f"SET IDENTIFIER FIELDS {name}, which {why}", step, part.place)
         elif isinstance(part, AlterColumn) and part.nullable and known and part.key in (known.identifiers or ()):
-            yield RuleFinding(
-                f"ALTER COLUMN {'.'.join(part.path)} DROP NOT NULL of an identifier field", step, part.place
-            )
+            yield RuleFinding(f"ALTER COLUMN {part.column} DROP NOT NULL of an identifier field", step, part.place)
 
 
 def _no_identifier(column: KnownColumn) -> str | None:
@@ -194,7 +153,7 @@ _UNITS = re.compile(
 )
 
 
-@statement_rule("add_column", *CREATES, severity=Severity.WARNING, proof=Proof.CITED, **_TEXTS["TY120"])
+@RULES.check("TY120", "add_column", *CREATES)
 def amount_without_scale(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find new columns whose name says that they hold money or a rate, and whose type has no scale."""
     for part in step.parsed.parts:
@@ -203,7 +162,7 @@ def amount_without_scale(step: Step, _file: File) -> Iterator[RuleFinding]:
             given = (part.type or "").strip()
             means = given.replace(")", ", 0)") if "(" in given else f"{given}{whole}"
             yield RuleFinding(
-                f"{'.'.join(part.path)} {given} means {means}: digits after the point are rounded", step, part.place
+                f"{part.column} {given} means {means}: digits after the point are rounded", step, part.place
             )
 
 
@@ -214,27 +173,23 @@ def _is_money(part: ColumnClause) -> bool:
     return words[-1] in _MONEY and not _UNITS.search(f"{part.path[-1]} {part.comment or ''}")
 
 
-@statement_rule(
-    "alter_column_type", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY107"]
-)
+@RULES.check("TY107", "alter_column_type")
 def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find new types of structs, maps and arrays."""
     for part in _retyped(step):
         if _NESTED.match((part.type or "").strip().lower()):
-            yield RuleFinding(f"ALTER COLUMN {'.'.join(part.path)} TYPE {part.type}", step, part.place)
+            yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}", step, part.place)
 
 
-@statement_rule(
-    "drop_column", formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY108"]
-)
+@RULES.check("TY108", "drop_column")
 def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that partitioning, write order or identifier fields use."""
-    for part in of(step, "drop_column"):
-        if isinstance(part, DropColumn) and (known := file.known(step)) and (use := known.use_of(part.key)):
-            yield RuleFinding(f"DROP COLUMN {'.'.join(part.path)}: {use}", step, part.place)
+    for part in of(step, DropColumn):
+        if (known := file.known(step)) and (use := known.use_of(part.key)):
+            yield RuleFinding(f"DROP COLUMN {part.column}: {use}", step, part.place)
 
 
-@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY109"])
+@RULES.check_file("TY109")
 def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
     """Find ADD COLUMN IF NOT EXISTS in Spark's dialect."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -242,22 +197,13 @@ def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
             yield RuleFinding("ADD COLUMN IF NOT EXISTS", step)
 
 
-@statement_rule(
-    "add_column",
-    "alter_column_type",
-    *CREATES,
-    formats=("iceberg", "delta"),
-    severity=Severity.ERROR,
-    refuses=True,
-    proof=Proof.RUN,
-    **_TEXTS["TY110"],
-)
+@RULES.check("TY110", "add_column", "alter_column_type", *CREATES)
 def unknown_type(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types that Spark does not have, or not in this form."""
     for part in step.parsed.parts if file.facts.engine == SPARK.name else ():
         if isinstance(part, ColumnClause | AlterColumn) and part.type and (refused := _refused(part.type)):
             why, instead = refused
-            yield RuleFinding(f"{'.'.join(part.path)}: {why}", step, part.place, f"Write {instead}." if instead else "")
+            yield RuleFinding(f"{part.column}: {why}", step, part.place, f"Write {instead}." if instead else "")
 
 
 def _refused(text: str) -> tuple[str, str] | None:
@@ -294,15 +240,7 @@ def _wrong_width(word: str, width: str | None) -> tuple[str, str] | None:
     return None
 
 
-@statement_rule(
-    "add_column",
-    *CREATES,
-    formats=("iceberg",),
-    severity=Severity.ERROR,
-    refuses=True,
-    proof=Proof.RUN,
-    **_TEXTS["TY111"],
-)
+@RULES.check("TY111", "add_column", *CREATES)
 def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types that tables of format versions 1 and 2 cannot have."""
     known, key = file.known(step), "format-version"
@@ -314,13 +252,10 @@ def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
     version = declared.get(key) or before or file.facts.defaults.get(key, "2")
     for part in step.parsed.parts if version in ("1", "2") else ():
         if isinstance(part, ColumnClause) and (word := _NEEDS_VERSION_3.search(part.type or "")):
-            yield RuleFinding(f"{'.'.join(part.path)}: {word[0]} in format version {version}", step, part.place)
+            yield RuleFinding(f"{part.column}: {word[0]} in format version {version}", step, part.place)
 
 
-@statement_rule(
-    "add_constraint", "alter_column_default", "cluster_by", *CREATES,
-    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY112"],
-)  # fmt: skip
+@RULES.check("TY112", "add_constraint", "alter_column_default", "cluster_by", *CREATES)
 def clause_that_tables_lack(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find defaults, generated columns, constraints and clustering, which Spark refuses for Iceberg."""
     for part in step.parsed.parts:
@@ -336,15 +271,7 @@ def clause_that_tables_lack(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{clause} of a table of Iceberg", step, part.place)
 
 
-@statement_rule(
-    "add_column",
-    "rename_column",
-    *CREATES,
-    formats=tuple(_RESERVED),
-    severity=Severity.ERROR,
-    proof=Proof.RUN,
-    **_TEXTS["TY113"],
-)
+@RULES.check("TY113", "add_column", "rename_column", *CREATES)
 def reserved_column_name(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns with the name of a column of metadata."""
     table_format, known = file.format_of(step), file.known(step)
@@ -372,15 +299,7 @@ _OF_COLUMNS = (
 _OF_COLUMN = re.compile(r"write\.(?:metadata\.metrics|parquet\.bloom-filter-enabled)\.column\.(.+)")
 
 
-@statement_rule(
-    *_OF_COLUMNS,
-    *CREATES,
-    formats=("iceberg",),
-    severity=Severity.ERROR,
-    refuses=True,
-    proof=Proof.RUN,
-    **_TEXTS["TY114"],
-)
+@RULES.check("TY114", *_OF_COLUMNS, *CREATES)
 def unknown_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns that the table does not have, where earlier statements declare all of its columns."""
     for part, table in _with_table(step, file):
@@ -446,10 +365,7 @@ def _columns_of(table: KnownTable) -> str:
     return f"The files declare {', '.join(list(table.columns or ())[:8])}."
 
 
-@statement_rule(
-    "add_column", "rename_column", "create_table", "replace_table",
-    formats=("iceberg", "delta"), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY115"],
-)  # fmt: skip
+@RULES.check("TY115", "add_column", "rename_column", "create_table", "replace_table")
 def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new columns with the name of another one; names that differ in case only are the same."""
     if step.parsed.operation in CREATES:
@@ -467,7 +383,7 @@ def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"there is a column {'.'.join(new)} already", step, part.place)
 
 
-@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY116"])
+@RULES.check_file("TY116")
 def table_exists(file: File) -> Iterator[RuleFinding]:
     """Find CREATE TABLE of a table that an earlier statement creates."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -482,7 +398,7 @@ def table_exists(file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding("an earlier statement creates this table", step)
 
 
-@file_rule(severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY117"])
+@RULES.check_file("TY117")
 def table_is_dropped(file: File) -> Iterator[RuleFinding]:
     """Find changes of a table that an earlier statement drops."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
@@ -494,13 +410,10 @@ def table_is_dropped(file: File) -> Iterator[RuleFinding]:
 
 
 def _retyped(step: Step) -> Iterator[AlterColumn]:
-    return (part for part in of(step, "alter_column_type") if isinstance(part, AlterColumn))
+    return (part for part in of(step, AlterColumn, "alter_column_type") if isinstance(part, AlterColumn))
 
 
-@statement_rule(
-    "insert", "insert_overwrite",
-    formats=("iceberg",), severity=Severity.ERROR, refuses=True, proof=Proof.RUN, **_TEXTS["TY118"],
-)  # fmt: skip
+@RULES.check("TY118", "insert", "insert_overwrite")
 def number_of_columns(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT by position whose query has more or fewer columns than it fills."""
     options, query, known = step.parsed.options, step.parsed.query, file.known(step)
@@ -516,10 +429,7 @@ _OF_ICEBERG = (
 )  # fmt: skip
 
 
-@statement_rule(
-    *_OF_ICEBERG, "create_table", "create_table_as",
-    formats=("delta", "hudi"), severity=Severity.ERROR, refuses=True, proof=Proof.CITED, **_TEXTS["TY119"],
-)  # fmt: skip
+@RULES.check("TY119", *_OF_ICEBERG, "create_table", "create_table_as")
 def clause_of_iceberg(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find clauses of Iceberg, and partition transforms, for tables of Delta and Hudi."""
     for part in step.parsed.parts:
@@ -527,12 +437,3 @@ def clause_of_iceberg(step: Step, file: File) -> Iterator[RuleFinding]:
         if part.operation in _OF_ICEBERG or (step.parsed.operation in CREATES and is_transform):
             what = part.operation.replace("_", " ").upper() if part.operation in _OF_ICEBERG else "partition transform"
             yield RuleFinding(f"{file.format_of(step)} has no {what}", step, part.place)
-
-
-RULES: tuple[Rule, ...] = (
-    amount_without_scale, forbidden_promotion, promotion_from_another_type, add_required_column, default_of_new_column,
-    set_not_null,
-    identifier_field_may_be_null, retype_nested_column, drop_column_in_use, add_column_if_not_exists,
-    unknown_type, type_of_version_3, clause_that_tables_lack, reserved_column_name, unknown_column, column_exists,
-    table_exists, table_is_dropped, number_of_columns, clause_of_iceberg,
-)  # fmt: skip

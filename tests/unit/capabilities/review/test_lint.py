@@ -409,12 +409,45 @@ RULES = [no_owner]
 """
 
 
-def install(project: ProjectFolder, module: str, value: str = "acme_rules:RULES") -> dict[str, str | None]:
-    """Install a package with an entry point; return the environment in which it is found."""
+FAMILY = "from glacierbase.capabilities.review.family import Family\nRULES = Family(__file__)\n"
+SECTION = """\
+## ACME001 team-missing
+
+Severity: error. Formats: all. Proof: convention.
+
+Why: W.
+
+Fix: F.
+
+Raises it:
+
+```sql
+SELECT 1
+```
+
+Does not:
+
+```sql
+SELECT 2
+```
+
+Source: S.
+"""
+
+
+def install(
+    project: ProjectFolder, module: str, value: str = "acme_rules:RULES", described: str = ""
+) -> dict[str, str | None]:
+    """Install a package with an entry point; return the environment in which it is found.
+
+    Args:
+        described: the Markdown file beside its module.
+    """
     folder = project.root.parent / "packages"
     info = folder / "acme_rules-1.0.dist-info"
     info.mkdir(parents=True)
     (folder / "acme_rules.py").write_text(module)
+    (folder / "acme_rules.md").write_text(described)
     (info / "METADATA").write_text("Metadata-Version: 2.1\nName: acme-rules\nVersion: 1.0\n")
     (info / "entry_points.txt").write_text(f"[glacierbase.rules]\nacme = {value}\n")
     paths = [str(folder), os.environ.get("PYTHONPATH", "")]
@@ -438,11 +471,12 @@ def test_a_package_adds_rules(shop: ProjectFolder) -> None:
         ("", "acme_rules:RULES", "AttributeError"),
         (PLUGIN.replace("ACME001", "DS103"), "acme_rules:RULES", "the code DS103 exists already"),
         (PLUGIN.replace("ACME001", "acme"), "acme_rules:RULES", "'acme' is not the code of a rule"),
+        (FAMILY, "acme_rules:RULES", "the rule ACME001 has no check"),
     ],
 )
 def test_a_broken_package_is_one_message_that_names_it(module: str, value: str, why: str, shop: ProjectFolder) -> None:
     """There is no traceback, and the exit code is that of a configuration error."""
-    done = shop.run("lint", environ=install(shop, module, value))
+    done = shop.run("lint", environ=install(shop, module, value, SECTION))
     assert done.code == 2
     assert (
         "error: BROKEN_RULES: the rules acme (acme_rules:RULES) of the package acme-rules cannot be used:"
