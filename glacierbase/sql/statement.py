@@ -283,6 +283,15 @@ class Call(Part):
     procedure: tuple[str, ...]
     arguments: tuple[Argument, ...]
 
+    @property
+    def name(self) -> str:
+        """The last part of the procedure's name, in lower case."""
+        return self.procedure[-1].lower()
+
+    def __str__(self) -> str:
+        """Return the procedure's name as written, without quotes."""
+        return ".".join(self.procedure)
+
     def argument(self, name: str) -> Argument | None:
         """Return the argument that is given by this name, or None."""
         return next((argument for argument in self.arguments if argument.name == name), None)

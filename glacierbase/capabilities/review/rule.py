@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
 
-from glacierbase.declared.known import KnownTable
+from glacierbase.declared.known import KnownField, KnownTable
 from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
@@ -223,6 +223,16 @@ class File:
         """Return what earlier statements declare of the table that a statement changes; None if nothing is known."""
         table = self.tables.before(step)
         return table if table and table.using in (None, self.format_of(step)) else None
+
+    def properties(self, step: Step) -> Mapping[str, str]:
+        """Return the properties that earlier statements declare of the table that a statement changes."""
+        known = self.known(step)
+        return (known and known.properties) or {}
+
+    def partitioning(self, step: Step) -> Sequence[KnownField]:
+        """Return the partition fields that earlier statements declare of the table that a statement changes."""
+        known = self.known(step)
+        return (known and known.partitioning) or ()
 
     def format_of(self, step: Step) -> str:
         """Return the format of the table that a statement changes; Iceberg if it is not known."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from glacierbase.capabilities.review.family import Family
 from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
@@ -30,49 +30,53 @@ _WIDENED = re.compile(r"tinyint|smallint|int|bigint|float|double|decimal|date")
 _UPGRADES = ("delta.minReaderVersion", "delta.minWriterVersion", "delta.enableDeletionVectors", "delta.enableRowTracking",
              "delta.enableTypeWidening", "delta.enableInCommitTimestamps", "delta.enableVariantShredding")  # fmt: skip
 
+RULES.clause(
+    "DL102", "set_properties", Property, "column mapping by {clause.value}",
+    where=lambda clause: clause.key == "delta.columnMapping.mode" and clause.value != "none",
+)  # fmt: skip
+RULES.clause(
+    "DL103", "set_properties", Property, "{clause.key} = {clause.value}",
+    where=lambda clause: _upgrades(clause.key) and (clause.value or "").lower() != "false",
+)  # fmt: skip
+RULES.clause(
+    "DL105", "add_constraint", Constraint, "ADD CONSTRAINT {clause.name}",
+    where=lambda clause: clause.text.upper().startswith("CHECK"),
+)  # fmt: skip
+RULES.clause(
+    "DL106", "other", Feature, "DROP FEATURE {clause.name} TRUNCATE HISTORY",
+    where=lambda clause: clause.truncate_history,
+)  # fmt: skip
+RULES.statement("DL112", "restore", "RESTORE TABLE")
+RULES.clause("DL113", "drop_constraint", Constraint, "DROP CONSTRAINT {clause.name}")
+RULES.statement(
+    "DL117", CREATES, "SHALLOW CLONE of {step.parsed.sources[0]}",
+    where=lambda step: step.parsed.sources and step.parsed.options.shallow,
+)  # fmt: skip
+
+
+def _upgrades(key: str) -> bool:
+    return key in _UPGRADES or key.startswith("delta.feature.")
+
 
 @RULES.check("DL101", "rename_column", "drop_column")
 def column_mapping_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed and dropped columns of tables that are known to have no column mapping."""
     if _value("delta.columnMapping.mode", step, file) in ("", "none"):
-        for part in step.parsed.parts:
-            if isinstance(part, RenameColumn):
-                yield RuleFinding(f"RENAME COLUMN {part.column} TO {part.new}", step, part.place)
-            elif isinstance(part, DropColumn):
-                yield RuleFinding(f"DROP COLUMN {part.column}", step, part.place)
-
-
-@RULES.check("DL102", "set_properties")
-def enable_column_mapping(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find `delta.columnMapping.mode` in ALTER TABLE."""
-    for part in of(step, Property, "set_properties"):
-        if part.key == "delta.columnMapping.mode" and part.value != "none":
-            yield RuleFinding(f"column mapping by {part.value}", step, part.place)
-
-
-@RULES.check("DL103", "set_properties")
-def protocol_upgrade(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find properties that raise the protocol."""
-    for part in of(step, Property, "set_properties"):
-        if _upgrades(part) and (part.value or "").lower() != "false":
-            yield RuleFinding(f"{part.key} = {part.value}", step, part.place)
-
-
-def _upgrades(part: Property) -> bool:
-    return part.key in _UPGRADES or part.key.startswith("delta.feature.")
+        for renamed in of(step, RenameColumn):
+            yield RuleFinding(f"RENAME COLUMN {renamed.column} TO {renamed.new}", step, renamed.place)
+        for dropped in of(step, DropColumn):
+            yield RuleFinding(f"DROP COLUMN {dropped.column}", step, dropped.place)
 
 
 @RULES.check("DL104", "alter_column_type")
 def type_widening_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new types of numbers and dates of tables that are known to have no type widening."""
     known = file.known(step) if _value("delta.enableTypeWidening", step, file) in ("", "false") else None
-    for part in of(step, AlterColumn, "alter_column_type") if known else ():
-        column = known.column(part.key) if known and isinstance(part, AlterColumn) else None
-        if column and isinstance(part, AlterColumn) and _WIDENED.match(column.type or ""):
-            new = known_type(part.type)
-            if new not in (None, column.type):
-                change = f"from {column.type} to {new}"
-                yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}, {change}", step, part.place)
+    for part in of(step, AlterColumn, "alter_column_type"):
+        column, new = known and known.column(part.key), known_type(part.type)
+        if column and _WIDENED.match(column.type or "") and new not in (None, column.type):
+            change = f"from {column.type} to {new}"
+            yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}, {change}", step, part.place)
 
 
 def _value(key: str, step: Step, file: File) -> str | None:
@@ -83,133 +87,80 @@ def _value(key: str, step: Step, file: File) -> str | None:
     return known.properties.get(key, file.facts.defaults.get(key, "")).lower()
 
 
-@RULES.check("DL105", "add_constraint")
-def check_reads_the_table(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find ADD CONSTRAINT … CHECK."""
-    for part in of(step, Constraint, "add_constraint"):
-        if part.text.upper().startswith("CHECK"):
-            yield RuleFinding(f"ADD CONSTRAINT {part.name}", step, part.place)
-
-
-@RULES.check("DL106", "other")
-def truncate_history(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find DROP FEATURE … TRUNCATE HISTORY."""
-    for part in step.parsed.parts:
-        if isinstance(part, Feature) and part.truncate_history:
-            yield RuleFinding(f"DROP FEATURE {part.name} TRUNCATE HISTORY", step, part.place)
-
-
-_UNITS = {
-    "week": 168.0,
-    "day": 24.0,
-    "hour": 1.0,
-    "minute": 1 / 60,
-    "second": 1 / 3600,
-    "millisecond": 0.0,
-    "microsecond": 0.0,
-}
+_HOURS = {
+    "week": 168.0, "day": 24.0, "hour": 1.0, "minute": 1 / 60, "second": 1 / 3600, "millisecond": 0.0, "microsecond": 0.0,
+}  # fmt: skip
 _INTERVAL = re.compile(r"(?:interval\s+)?((?:\d{1,9}\s+[a-z]+\s*)+)")
 _AMOUNT = re.compile(r"(\d{1,9})\s+([a-z]+)")
-_WEEK = 168
-_RETENTIONS = ("delta.deletedFileRetentionDuration", "delta.logRetentionDuration")
+# What a retention below a week loses.
+_RETENTIONS = {
+    "delta.deletedFileRetentionDuration": "VACUUM deletes files that readers may need",
+    "delta.logRetentionDuration": "older versions are lost",
+}
 
 
 @RULES.check("DL107", "set_properties", *CREATES)
 def short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find retentions of files and log shorter than a week, and values that are no interval."""
-    for part in step.parsed.parts:
-        if isinstance(part, Property) and part.key in _RETENTIONS and part.value is not None:
-            hours = _hours(part.value)
+    for part in of(step, Property):
+        if part.key in _RETENTIONS and part.value is not None:
+            given, hours = f"{part.key} = {part.value!r}", _hours(part.value)
             if hours is None:
-                yield RuleFinding(
-                    f"{part.key} = {part.value!r}, which Delta refuses: it is no interval", step, part.place
-                )
-            elif hours < _WEEK:
-                lost = (
-                    "older versions are lost"
-                    if part.key == _RETENTIONS[1]
-                    else "VACUUM deletes files that readers may need"
-                )
-                yield RuleFinding(f"{part.key} = {part.value!r}: {lost}", step, part.place)
+                yield RuleFinding(f"{given}, which Delta refuses: it is no interval", step, part.place)
+            elif hours < _HOURS["week"]:
+                yield RuleFinding(f"{given}: {_RETENTIONS[part.key]}", step, part.place)
 
 
 def _hours(value: str) -> float | None:
     """Return the length of an interval; None for another text. Delta refuses months and years."""
     match = _INTERVAL.fullmatch(value.strip().lower())
     amounts = [(number, unit.removesuffix("s")) for number, unit in _AMOUNT.findall(match[1])] if match else []
-    if not amounts or any(unit not in _UNITS for _, unit in amounts):
+    if not amounts or any(unit not in _HOURS for _, unit in amounts):
         return None
-    return sum(int(number) * _UNITS[unit] for number, unit in amounts)
+    return sum(int(number) * _HOURS[unit] for number, unit in amounts)
 
 
-_MEANING = {
-    ("delta.appendOnly", "true"): ("DL109", "jobs that update, delete or merge fail from then on"),
-    ("delta.appendOnly", "false"): ("DL109", "rows that were protected can be changed and deleted"),
-    ("delta.enableChangeDataFeed", "false"): (
-        "DL118",
-        "consumers of the change feed fail, and later changes are never in it",
-    ),
-}
+def _switch(code: str, meanings: Mapping[tuple[str, str], str]) -> None:
+    """Add a rule about new values of properties of an existing table.
+
+    Args:
+        meanings: what follows, by property and value. A property that is not set is false.
+    """
+
+    @RULES.check(code, "set_properties", "unset_properties")
+    def check(step: Step, file: File) -> Iterator[RuleFinding]:
+        for part in of(step, Property):
+            is_unset, before = part.operation == "unset_properties", _value(part.key, step, file)
+            value = "false" if is_unset else (part.value or "").lower()
+            consequence = meanings.get((part.key, value))
+            if consequence and (before == "true" if is_unset else before != value):
+                change = f"UNSET {part.key}" if is_unset else f"{part.key} = {part.value}"
+                yield RuleFinding(f"{change}: {consequence}", step, part.place)
 
 
-def _switched(code: str, step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find properties of an existing table whose new value has a meaning for the rule of this code."""
-    for part in of(step, Property, "set_properties"):
-        if isinstance(part, Property):
-            value = (part.value or "").lower()
-            of_code, consequence = _MEANING.get((part.key, value), ("", ""))
-            if of_code == code and _value(part.key, step, file) != value:
-                yield RuleFinding(f"{part.key} = {part.value}: {consequence}", step, part.place)
-    for part in of(step, Property, "unset_properties"):
-        # A property that is not set is false.
-        of_code, consequence = _MEANING.get((getattr(part, "key", ""), "false"), ("", ""))
-        if isinstance(part, Property) and of_code == code and _value(part.key, step, file) == "true":
-            yield RuleFinding(f"UNSET {part.key}: {consequence}", step, part.place)
-
-
-@RULES.check("DL109", "set_properties", "unset_properties")
-def append_only_changed(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find `delta.appendOnly` in ALTER TABLE."""
-    yield from _switched("DL109", step, file)
+_switch("DL109", {
+    ("delta.appendOnly", "true"): "jobs that update, delete or merge fail from then on",
+    ("delta.appendOnly", "false"): "rows that were protected can be changed and deleted",
+})  # fmt: skip
+_switch("DL118", {
+    ("delta.enableChangeDataFeed", "false"): "consumers of the change feed fail, and later changes are never in it",
+})  # fmt: skip
 
 
 @RULES.check("DL110", "cluster_by")
 def cluster_partitioned_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CLUSTER BY of a partitioned table."""
-    if clustered := _clustered(step):
-        known = file.known(step) if step.parsed.operation not in CREATES else None
-        declares = any(isinstance(part, PartitionClause) for part in step.parsed.parts)
-        if declares or (known and known.partitioning):
-            yield RuleFinding(
-                f"CLUSTER BY ({', '.join(clustered.fields)}) of a partitioned table", step, clustered.place
-            )
+    if any(of(step, PartitionClause)) or (step.parsed.operation not in CREATES and file.partitioning(step)):
+        for part in of(step, Fields, "cluster_by"):
+            yield RuleFinding(f"CLUSTER BY ({', '.join(part.fields)}) of a partitioned table", step, part.place)
 
 
 @RULES.check("DL111", "cluster_by")
 def cluster_existing_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CLUSTER BY of an existing table, unless it is partitioned."""
-    known = file.known(step)
-    clustered = _clustered(step) if step.parsed.operation not in CREATES else None
-    if clustered and not (known and known.partitioning):
-        yield RuleFinding(f"CLUSTER BY {', '.join(clustered.fields) or 'NONE'}", step, clustered.place)
-
-
-def _clustered(step: Step) -> Fields | None:
-    return next((part for part in of(step, Fields, "cluster_by") if isinstance(part, Fields)), None)
-
-
-@RULES.check("DL112", "restore")
-def restore_table(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find RESTORE TABLE."""
-    yield RuleFinding("RESTORE TABLE", step)
-
-
-@RULES.check("DL113", "drop_constraint")
-def constraint_dropped(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find DROP CONSTRAINT."""
-    for part in of(step, Constraint, "drop_constraint"):
-        if isinstance(part, Constraint):
-            yield RuleFinding(f"DROP CONSTRAINT {part.name}", step, part.place)
+    if step.parsed.operation not in CREATES and not file.partitioning(step):
+        for part in of(step, Fields, "cluster_by"):
+            yield RuleFinding(f"CLUSTER BY {', '.join(part.fields) or 'NONE'}", step, part.place)
 
 
 _OF_FEED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
@@ -233,28 +184,11 @@ def rewrite_of_a_whole_table(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 @RULES.check_file("DL116")
 def convert_to_delta(file: File) -> Iterator[RuleFinding]:
-    """Find CONVERT TO DELTA."""
+    """Find CONVERT TO DELTA in every catalog: the format of the catalog is not that of the new table."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
-        if step.parsed.operation == "other" and _words(step)[:3] == ("CONVERT", "TO", "DELTA"):
+        is_other = step.parsed.operation == "other"
+        if is_other and words(step.statement.text, SPARK.name)[:3] == ("CONVERT", "TO", "DELTA"):
             yield RuleFinding("CONVERT TO DELTA", step)
-
-
-@RULES.check("DL117", *CREATES)
-def shallow_clone(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find SHALLOW CLONE."""
-    sources = step.parsed.sources
-    if sources and step.parsed.options.shallow:
-        yield RuleFinding(f"SHALLOW CLONE of {sources[0]}", step)
-
-
-def _words(step: Step) -> tuple[str, ...]:
-    return words(step.statement.text, SPARK.name)
-
-
-@RULES.check("DL118", "set_properties", "unset_properties")
-def change_feed_off(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find `delta.enableChangeDataFeed` = false, and UNSET, in ALTER TABLE."""
-    yield from _switched("DL118", step, file)
 
 
 @RULES.check("DL119", "drop_column")
@@ -262,16 +196,16 @@ def drop_clustering_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns by which the table is clustered."""
     known = file.known(step)
     for part in of(step, DropColumn):
-        if known and isinstance(part, DropColumn) and part.key[-1].upper() in known.clustering:
+        if known and part.key[-1].upper() in known.clustering:
             yield RuleFinding(f"DROP COLUMN {part.column}: the table is clustered by it", step, part.place)
 
 
 @RULES.check("DL108", "update", "delete", "merge", "insert_overwrite", "truncate")
 def rows_of_append_only_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find changes of existing rows of a table that is known to be append-only; a MERGE that only inserts is none."""
-    actions = {part.action for part in step.parsed.parts if isinstance(part, MergeClause)}
+    actions = {clause.action for clause in of(step, MergeClause)}
     if actions != {"insert"} and _value("delta.appendOnly", step, file) == "true":
-        yield RuleFinding(f"{step.parsed.operation.replace('_', ' ').upper()} of an append-only table is refused", step)
+        yield RuleFinding(f"{step.verb} of an append-only table is refused", step)
 
 
 @RULES.check("DL120", "vacuum")
