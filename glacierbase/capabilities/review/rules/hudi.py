@@ -20,6 +20,12 @@ _NEEDED = {
     "rename_column": (_SWITCH, _DROPS), "drop_column": (_SWITCH, _DROPS),
     "alter_column_position": (_SWITCH,), "alter_column_type": (_SWITCH,),
 }  # fmt: skip
+_DISCARDS = ("rollback_to_instant", "rollback_to_savepoint", "delete_savepoint", "truncate_table", "drop_partition")
+
+RULES.clause(
+    "HU102", "add_column", ColumnClause, "ADD COLUMN {clause.column} NOT NULL", where=lambda clause: not clause.nullable
+)
+RULES.clause("HU108", "call", Call, "CALL {clause}", where=lambda clause: clause.name in _DISCARDS)
 
 
 @RULES.check("HU101", *_NEEDED)
@@ -33,23 +39,14 @@ def schema_on_read_needed(step: Step, file: File) -> Iterator[RuleFinding]:
         lacking = [key for key in needed if not any(_sets(other, key) for other in file.before(step))]
         if lacking:
             fix = "Write " + "; ".join(f"SET {key}=true" for key in lacking) + " before it."
-            yield RuleFinding(
-                f"{part.operation.replace('_', ' ')} without {' and '.join(lacking)}", step, part.place, fix
-            )
+            change = part.operation.replace("_", " ")
+            yield RuleFinding(f"{change} without {' and '.join(lacking)}", step, part.place, fix)
 
 
 def _sets(step: Step, key: str) -> bool:
     """Return whether a statement sets a key to true."""
     is_set = re.search(rf"(?i)\b{re.escape(key)}\s*=\s*['\"]?true", step.statement.text)
     return step.parsed.operation == "set" and is_set is not None
-
-
-@RULES.check("HU102", "add_column")
-def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find ADD COLUMNS … NOT NULL."""
-    for part in of(step, ColumnClause, "add_column"):
-        if not part.nullable:
-            yield RuleFinding(f"ADD COLUMN {part.column} NOT NULL", step, part.place)
 
 
 _FIXED = frozenset(
@@ -64,12 +61,9 @@ _FIXED = frozenset(
 @RULES.check("HU103", "set_properties", "unset_properties")
 def record_key_changed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new values of properties that determine key, order and kind of an existing table."""
-    known = file.known(step)
-    for part in step.parsed.parts:
-        if isinstance(part, Property) and part.key in _FIXED:
-            before = (known.properties or {}).get(part.key) if known else None
-            if part.value is None or part.value != before:
-                yield RuleFinding(f"{part.key} = {part.value}" if part.value else f"no {part.key}", step, part.place)
+    for part in of(step, Property):
+        if part.key in _FIXED and (part.value is None or part.value != file.properties(step).get(part.key)):
+            yield RuleFinding(f"{part.key} = {part.value}" if part.value else f"no {part.key}", step, part.place)
 
 
 # The properties that name columns of the key, and of the order of its versions.
@@ -83,10 +77,9 @@ _ORDERS = (
 @RULES.check("HU104", *CREATES)
 def key_is_no_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find key and order fields of a new table that are not among its columns."""
-    parts = step.parsed.parts
-    columns = {part.key[0].lower() for part in parts if isinstance(part, ColumnClause)}
-    for part in parts if columns and step.parsed.operation == "create_table" else ():
-        if isinstance(part, Property) and part.key in (*_KEYS, *_ORDERS):
+    columns = {column.key[0].lower() for column in of(step, ColumnClause)}
+    for part in of(step, Property) if columns and step.parsed.operation == "create_table" else ():
+        if part.key in (*_KEYS, *_ORDERS):
             lacking = [name for name in _fields(part.value) if name.split(".")[0] not in columns]
             if lacking:
                 yield RuleFinding(f"{part.key}: the table has no column {', '.join(lacking)}", step, part.place)
@@ -106,39 +99,22 @@ def bulk_insert_of_keys(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT into a table with a key after a statement that sets bulk_insert."""
     setting = next((other for other in reversed(file.before(step)) if _BULK.search(other.statement.text)), None)
     if _key(step, file) and setting and setting.parsed.operation == "set":
-        effect = (
-            f"INSERT INTO {step.target} does not look for the record key, and rows whose key exists become duplicates"
-        )
-        yield RuleFinding(f"with bulk_insert, {effect}", setting, name=step.target)
+        effect = "does not look for the record key, and rows whose key exists become duplicates"
+        yield RuleFinding(f"with bulk_insert, INSERT INTO {step.target} {effect}", setting, name=step.target)
 
 
 @RULES.check("HU107", "update")
 def key_updated(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find UPDATE of the record key, or of a column by which the table is partitioned."""
-    known = file.known(step)
-    fixed = {*_key(step, file), *(field.source[-1] for field in (known and known.partitioning) or ())}
+    fixed = {*_key(step, file), *(field.source[-1] for field in file.partitioning(step))}
     changed = [name for name in step.parsed.options.columns if name in fixed]
     if changed:
         yield RuleFinding(f"UPDATE sets {', '.join(changed)}, by which Hudi finds the row", step)
 
 
-_DISCARDS = frozenset(
-    {"rollback_to_instant", "rollback_to_savepoint", "delete_savepoint", "truncate_table", "drop_partition"}
-)
-
-
-@RULES.check("HU108", "call")
-def commits_discarded(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find procedures that take back commits, or delete what protects them."""
-    for part in of(step, Call):
-        if part.procedure[-1].lower() in _DISCARDS:
-            yield RuleFinding(f"CALL {'.'.join(part.procedure)}", step, part.place)
-
-
 def _key(step: Step, file: File) -> tuple[str, ...]:
     """Return the fields of the record key of a declared table."""
-    known = file.known(step)
-    properties = (known and known.properties) or {}
+    properties = file.properties(step)
     return next((_fields(properties[key]) for key in _KEYS if key in properties), ())
 
 
