@@ -36,6 +36,11 @@ class Part:
     operation: str
     place: Place
 
+    @property
+    def verb(self) -> str:
+        """The operation in words: `DROP COLUMN`."""
+        return self.operation.replace("_", " ").upper()
+
 
 @dataclass(frozen=True, slots=True)
 class OfColumn(Part):
@@ -126,6 +131,11 @@ class Property(Part):
     key: str
     value: str | None = None
     value_place: Place | None = None
+
+    @property
+    def word(self) -> str:
+        """The value in lower case; empty for UNSET."""
+        return (self.value or "").lower()
 
 
 @dataclass(frozen=True, slots=True)

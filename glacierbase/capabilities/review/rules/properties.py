@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 
 from glacierbase.capabilities.review import table_properties
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import CREATES, File, Rule, RuleFinding, Step
+from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
 from glacierbase.declared.known import KnownTable, field_of
 from glacierbase.layout.iceberg import FORMER_PATHS, refuses_former_paths
 from glacierbase.model.text import first_of
@@ -36,6 +36,38 @@ _COMMANDS = {
 }
 
 
+def _is_short(property: Property) -> bool:
+    """Return whether a property lets snapshots expire within a day."""
+    value = property.value or ""
+    is_age = property.key == "history.expire.max-snapshot-age-ms" and value.isdigit()
+    return is_age and not table_properties.unit(property.key, value) and int(value) < _DAY_MS
+
+
+RULES.clause(
+    "PR103", _SETS, Property, "full metrics of every column",
+    where=lambda clause: clause.key == f"{_METRICS}default" and clause.word == "full",
+)  # fmt: skip
+RULES.clause(
+    "PR108", "set_properties", Property, "the table gets format version {clause.value}",
+    where=lambda clause: clause.key == "format-version" and not table_properties.expected(clause.key, clause.value or ""),
+)  # fmt: skip
+RULES.clause("PR121", _SETS, Property, "{clause.key} is {clause.value}", where=_is_short)
+
+
+def _value(code: str, key: str, *values: str) -> None:
+    """Add a rule about values of a property."""
+    RULES.clause(
+        code, _SETS, Property, "{clause.key} is {clause.word}",
+        where=lambda clause: clause.key == key and clause.word in values,
+    )  # fmt: skip
+
+
+_value("PR111", "gc.enabled", "false")
+_value("PR116", "commit.retry.num-retries", "0", "-1")
+_value("PR117", "write.spark.accept-any-schema", "true")
+_value("PR119", "write.wap.enabled", "true")
+
+
 @RULES.check("PR101", *_SETS)
 def unknown_property(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties that are unknown to the format, with a reserved name or a name similar to a known one."""
@@ -52,9 +84,8 @@ def unknown_property(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{table_format} has no property {property.key}", step, property.place, fix)
         elif version and table_properties.is_later(property.key, table_format, version):
             fix = "Name a later version in `dependencies` of the catalog file, or leave the property out."
-            yield RuleFinding(
-                f"{table_format} {version} has no property {property.key}, a later one has", step, property.place, fix
-            )
+            message = f"{table_format} {version} has no property {property.key}, a later one has"
+            yield RuleFinding(message, step, property.place, fix)
 
 
 @RULES.check("PR102", *_SETS)
@@ -63,21 +94,9 @@ def bad_value(step: Step, file: File) -> Iterator[RuleFinding]:
     for property in properties_set(step):
         expected = table_properties.expected(property.key, property.value or "", file.format_of(step))
         if expected:
-            fix = f"write {expected}"
-            yield RuleFinding(
-                f"{property.key} is {property.value!r}, not {expected}",
-                step,
-                property.value_place or property.place,
-                fix,
-            )
-
-
-@RULES.check("PR103", *_SETS)
-def metrics_of_all_columns(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find `full` as the default of metrics."""
-    for property in properties_set(step):
-        if property.key == "write.metadata.metrics.default" and (property.value or "").lower() == "full":
-            yield RuleFinding("full metrics of every column", step, property.place)
+            place = property.value_place or property.place
+            message = f"{property.key} is {property.value!r}, not {expected}"
+            yield RuleFinding(message, step, place, f"write {expected}")
 
 
 @RULES.check("PR104", "add_column", *CREATES)
@@ -85,14 +104,11 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns beyond the number of columns for which Iceberg keeps metrics."""
     # A table that is replaced keeps its properties.
     before = file.known(step) if not step.operations.isdisjoint(("add_column", "replace_table")) else None
-    known = (
-        before
-        if "add_column" in step.operations
-        else KnownTable(columns={}, properties=before.properties if before else None)
-    )
+    new = KnownTable(columns={}, properties=before.properties if before else None)
+    known = before if "add_column" in step.operations else new
     if known is None or known.columns is None:
         return
-    added = [part for part in step.parsed.parts if isinstance(part, ColumnClause) and len(part.path) == 1]
+    added = [column for column in of(step, ColumnClause) if len(column.path) == 1]
     properties = {**file.facts.defaults, **(known.properties or {}), **set_from(step, file)}
     most = properties.get(f"{_METRICS}max-inferred-column-defaults", "100")
     if f"{_METRICS}default" in properties or not _COUNT.fullmatch(most):
@@ -107,28 +123,8 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
 def set_from(step: Step, file: File) -> dict[str, str]:
     """Return the properties of the table that this statement or a later one of the file sets."""
     later = [later_step for later_step in (step, *file.after(step)) if later_step.target == step.target]
-    return {
-        property.key: property.value
-        for other in later
-        for property in properties_set(other)
-        if property.value is not None
-    }
-
-
-@RULES.check("PR108", "set_properties")
-def format_version_upgrade(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find `format-version` in ALTER TABLE."""
-    for property in properties_set(step):
-        if property.key == "format-version" and not table_properties.expected(property.key, property.value or ""):
-            yield RuleFinding(f"the table gets format version {property.value}", step, property.place)
-
-
-@RULES.check("PR111", *_SETS)
-def garbage_collection_off(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find `gc.enabled` that is false."""
-    for property in properties_set(step):
-        if property.key == "gc.enabled" and (property.value or "").lower() == "false":
-            yield RuleFinding("gc.enabled is false", step, property.place)
+    properties = (property for other in later for property in properties_set(other))
+    return {property.key: property.value for property in properties if property.value is not None}
 
 
 @RULES.check("PR112", *_SETS)
@@ -154,10 +150,9 @@ def merge_on_read_in_version_1(step: Step, file: File) -> Iterator[RuleFinding]:
 def rows_are_not_distributed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find `write.distribution-mode` none of a partitioned or sorted table."""
     known = None if step.parsed.operation in CREATES else file.known(step)
-    is_partitioned = any(isinstance(part, PartitionClause) for part in step.parsed.parts)
-    if is_partitioned or (known and (known.partitioning or known.ordering)):
+    if any(of(step, PartitionClause)) or (known and (known.partitioning or known.ordering)):
         for property in properties_set(step):
-            if property.key == "write.distribution-mode" and (property.value or "").lower() == "none":
+            if property.key == "write.distribution-mode" and property.word == "none":
                 yield RuleFinding("write.distribution-mode is none", step, property.place)
 
 
@@ -165,60 +160,31 @@ def rows_are_not_distributed(step: Step, file: File) -> Iterator[RuleFinding]:
 def no_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find `none` as the default of metrics, or as those of a column by which the table is partitioned or sorted."""
     known = file.known(step)
-    fields = [field_of(part.transform) for part in step.parsed.parts if isinstance(part, PartitionClause)]
-    fields += [*((known and known.partitioning) or ()), *((known and known.ordering) or ())]
+    fields = [field_of(part.transform) for part in of(step, PartitionClause)]
+    fields += [*file.partitioning(step), *((known and known.ordering) or ())]
     used = {f"{_METRICS}column.{'.'.join(field.source)}" for field in fields if field}
     for property in properties_set(step):
-        if (property.value or "").lower() == "none" and property.key.lower() in {f"{_METRICS}default", *used}:
+        if property.word == "none" and property.key.lower() in {f"{_METRICS}default", *used}:
             yield RuleFinding(f"{property.key} is none", step, property.place)
 
 
-def _is_short(key: str, value: str, _whole: Mapping[str, str]) -> bool:
-    """Return whether a property lets snapshots expire within a day."""
-    is_age = key == "history.expire.max-snapshot-age-ms" and value.isdigit() and not table_properties.unit(key, value)
-    return is_age and int(value) < _DAY_MS
-
-
-def _of_value(code: str, is_bad: Callable[[str, str, Mapping[str, str]], bool]) -> Rule:
-    """Make a rule about the values of single properties.
-
-    Args:
-        is_bad: returns whether a key with its value is the hazard; it gets all properties of the table, too.
-    """
-
-    @RULES.check(code, *_SETS)
-    def rule(step: Step, file: File) -> Iterator[RuleFinding]:
-        whole = _whole(step, file)
+@RULES.check("PR118", *_SETS)
+def old_metadata_is_deleted(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find one or two kept files of metadata, or none, where Iceberg deletes the others."""
+    if _whole(step, file).get("write.metadata.delete-after-commit.enabled", "").lower() == "true":
         for property in properties_set(step):
-            value = (property.value or "").strip().lower()
-            if is_bad(property.key, value, whole):
-                yield RuleFinding(f"{property.key} is {value}", step, property.place)
-
-    return rule
-
-
-no_retries = _of_value("PR116", lambda key, value, _: key == "commit.retry.num-retries" and value in ("0", "-1"))
-any_schema = _of_value("PR117", lambda key, value, _: key == "write.spark.accept-any-schema" and value == "true")
-old_metadata_is_deleted = _of_value(
-    "PR118",
-    lambda key, value, whole: (
-        key == "write.metadata.previous-versions-max"
-        and value in ("0", "1", "2")
-        and whole.get("write.metadata.delete-after-commit.enabled", "").lower() == "true"
-    ),
-)
-writes_are_not_published = _of_value("PR119", lambda key, value, _: key == "write.wap.enabled" and value == "true")
-short_history = _of_value("PR121", _is_short)
+            if property.key == "write.metadata.previous-versions-max" and property.value in ("0", "1", "2"):
+                yield RuleFinding(f"{property.key} is {property.value}", step, property.place)
 
 
 @RULES.check("PR120", "set_properties", "unset_properties")
 def another_place_for_files(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties that move new files of an existing table to another place."""
-    declared = (known := file.known(step)) and known.properties
+    declared = file.properties(step)
     refused = FORMER_PATHS if refuses_former_paths(file.facts.versions.get("iceberg")) else ()
-    for part in step.parsed.parts:
-        if isinstance(part, Property) and part.key in _PLACES and part.key not in refused:
-            before = declared.get(part.key) if declared else None
+    for part in of(step, Property):
+        if part.key in _PLACES and part.key not in refused:
+            before = declared.get(part.key)
             is_unset = part.operation == "unset_properties"
             if before is not None if is_unset else (before != part.value and part.value != "false"):
                 yield RuleFinding(f"{part.key} {'is removed' if is_unset else f'is {part.value}'}", step, part.place)
@@ -227,10 +193,10 @@ def another_place_for_files(step: Step, file: File) -> Iterator[RuleFinding]:
 @RULES.check("PR122", "unset_properties")
 def guard_is_removed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find removed properties that keep snapshots and files, where an earlier statement sets them."""
-    declared = (known := file.known(step)) and known.properties
-    for part in step.parsed.parts if declared else ():
-        value = declared.get(part.key, "") if declared and isinstance(part, Property) else ""
-        if isinstance(part, Property) and _guards(part.key, value):
+    declared = file.properties(step)
+    for part in of(step, Property):
+        value = declared.get(part.key, "")
+        if _guards(part.key, value):
             yield RuleFinding(f"{part.key} is removed, which is {value}", step, part.place)
 
 
@@ -253,16 +219,11 @@ def property_is_a_command(step: Step, _file: File) -> Iterator[RuleFinding]:
 
 def _whole(step: Step, file: File) -> dict[str, str]:
     """Return the declared properties of the table after a statement, and the catalog's defaults."""
-    known = file.known(step)
-    is_new = step.parsed.operation in ("create_table", "create_table_as")
-    before = {} if is_new or known is None else known.properties or {}
-    return {
-        **file.facts.defaults,
-        **before,
-        **{property.key: property.value or "" for property in properties_set(step)},
-    }
+    is_new, before = step.parsed.operation in ("create_table", "create_table_as"), file.properties(step)
+    new = {property.key: property.value or "" for property in properties_set(step)}
+    return {**file.facts.defaults, **({} if is_new else before), **new}
 
 
 def properties_set(step: Step) -> Iterator[Property]:
     """Yield the properties that a statement sets."""
-    return (part for part in step.parsed.parts if isinstance(part, Property) and part.operation != "unset_properties")
+    return (property for property in of(step, Property) if property.operation != "unset_properties")
