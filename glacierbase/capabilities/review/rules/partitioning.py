@@ -17,24 +17,13 @@ _FINE_NAMES = re.compile(
     r"(?!(?:tenant|region|country|state|status|type|category|site|source)_id$)(?:\w+_)?(?:id|uuid|guid|email)"
 )
 
-
-@RULES.check("PA101", "add_partition_field", "drop_partition_field")
-def partitioning_of_new_files_only(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find partition fields that are added or dropped."""
-    for part in step.parsed.parts:
-        if isinstance(part, PartitionClause) and part.operation in ("add_partition_field", "drop_partition_field"):
-            words = part.operation.split("_")[0].upper()
-            yield RuleFinding(f"{words} PARTITION FIELD {part.transform.text}", step, part.place)
-
-
-@RULES.check("PA102", "replace_partition_field")
-def dynamic_overwrite_keeps_rows(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find partition fields that are replaced."""
-    for part in of(step, PartitionClause, "replace_partition_field"):
-        if part.replaces:
-            yield RuleFinding(
-                f"REPLACE PARTITION FIELD {part.replaces.text} WITH {part.transform.text}", step, part.place
-            )
+RULES.clause(
+    "PA101", ("add_partition_field", "drop_partition_field"), PartitionClause, "{clause.verb} {clause.transform.text}"
+)
+RULES.clause(
+    "PA102", "replace_partition_field", PartitionClause,
+    "REPLACE PARTITION FIELD {clause.replaces.text} WITH {clause.transform.text}", where=lambda clause: clause.replaces,
+)  # fmt: skip
 
 
 @RULES.check("PA106", *CREATES, "add_partition_field", "replace_partition_field")
@@ -51,17 +40,15 @@ def partition_per_value(step: Step, file: File) -> Iterator[RuleFinding]:
 
 def _added(step: Step) -> Iterator[PartitionClause]:
     """Yield the partition fields that a statement declares or adds."""
-    for part in step.parsed.parts:
-        if isinstance(part, PartitionClause) and part.operation != "drop_partition_field":
-            yield part
+    return (part for part in of(step, PartitionClause) if part.operation != "drop_partition_field")
 
 
 def _types(step: Step, file: File) -> dict[str, str]:
     """Return the types of the columns that the statement, or the ones before it, declare."""
     known = None if step.parsed.operation in CREATES else file.known(step)
     before = {name: (column.text or "").lower() for name, column in ((known and known.columns) or {}).items()}
-    declared = (part for part in step.parsed.parts if isinstance(part, ColumnClause) and len(part.path) == 1)
-    return {**before, **{part.key[0]: (part.type or "").lower() for part in declared}}
+    declared = {part.key[0]: (part.type or "").lower() for part in of(step, ColumnClause) if len(part.path) == 1}
+    return {**before, **declared}
 
 
 _DATES = ("date", "timestamp", "timestamp_ntz", "timestamp_ltz")
@@ -114,23 +101,22 @@ _MOST_BUCKETS, _MOST_FIELDS, _MOST_BUCKETS_AN_HOUR = 1024, 3, 64
 @RULES.check("PA108", *CREATES, "add_partition_field", "replace_partition_field")
 def too_many_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find buckets in a number that helps no query, and combinations of fields that make very many partitions."""
-    known = None if step.parsed.operation in CREATES else file.known(step)
+    fields = () if step.parsed.operation in CREATES else file.partitioning(step)
     added = list(_added(step))
     replaced = [field for part in added if part.replaces and (field := field_of(part.replaces))]
-    fields = (known and known.partitioning) or ()
     before = [field.transform for field in fields if not any(is_named(field, old) for old in replaced)]
     for part in added:
         buckets = _buckets(part.transform.text)
         if buckets == 1 or buckets > _MOST_BUCKETS:
             yield RuleFinding(f"{part.transform.text}: {buckets} buckets", step, part.place)
             return
-    texts_of_all = [*before, *(part.transform.text for part in added)]
-    most = max(map(_buckets, texts_of_all), default=0)
-    is_by_hour = any(re.match(r"(?i)hours?\b|date_hour\b", text) for text in texts_of_all)
+    transforms = [*before, *(part.transform.text for part in added)]
+    most = max(map(_buckets, transforms), default=0)
+    is_by_hour = any(re.match(r"(?i)hours?\b|date_hour\b", text) for text in transforms)
     if added and is_by_hour and most > _MOST_BUCKETS_AN_HOUR:
         yield RuleFinding(f"{24 * most} partitions a day", step, added[-1].place)
-    elif added and len(texts_of_all) > _MOST_FIELDS:
-        yield RuleFinding(f"{len(texts_of_all)} partition fields", step, added[-1].place)
+    elif added and len(transforms) > _MOST_FIELDS:
+        yield RuleFinding(f"{len(transforms)} partition fields", step, added[-1].place)
 
 
 def _buckets(text: str) -> int:
@@ -143,11 +129,9 @@ def _buckets(text: str) -> int:
 def partition_field_mismatch(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find partition fields that are added though the table has them, or dropped though it has not."""
     known = file.known(step)
-    if known is None or known.partitioning is None or known.columns is None or len(list(step.parsed.parts)) != 1:
+    if known is None or known.partitioning is None or known.columns is None or len(step.parsed.parts) != 1:
         return
-    for part in step.parsed.parts:
-        if not isinstance(part, PartitionClause):
-            continue
+    for part in of(step, PartitionClause):
         dropped = part.transform if part.operation == "drop_partition_field" else part.replaces
         field = field_of(dropped) if dropped else None
         if dropped and field and not any(is_named(partition, field) for partition in known.partitioning):
@@ -162,7 +146,7 @@ def drop_column_of_old_partitioning(step: Step, file: File) -> Iterator[RuleFind
     """Find dropped columns by which old files of a partitioned table may be partitioned."""
     for part in of(step, DropColumn):
         known = file.known(step)
-        if isinstance(part, DropColumn) and known and known.partitioning and not known.use_of(part.key):
+        if known and known.partitioning and not known.use_of(part.key):
             former = [field.name for field in known.former if starts_with(field.source, part.key)]
             if former:
                 yield RuleFinding(f"DROP COLUMN {part.column}: old files have the field {former[0]}", step, part.place)
@@ -172,11 +156,8 @@ def drop_column_of_old_partitioning(step: Step, file: File) -> Iterator[RuleFind
 def second_bucket_of_a_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find buckets of a column that has buckets already."""
     for part in of(step, PartitionClause, "add_partition_field"):
-        new = field_of(part.transform) if isinstance(part, PartitionClause) else None
-        known = file.known(step) if new and new.transform.startswith("bucket(") else None
-        for old in (known and known.partitioning) or ():
+        new = field_of(part.transform)
+        for old in file.partitioning(step) if new and new.transform.startswith("bucket(") else ():
             if new and old.source == new.source and old.transform.startswith("bucket(") and old != new:
-                column = ".".join(new.source)
-                yield RuleFinding(
-                    f"ADD PARTITION FIELD {new.transform} of {column}, beside {old.transform}", step, part.place
-                )
+                added = f"{new.transform} of {'.'.join(new.source)}"
+                yield RuleFinding(f"ADD PARTITION FIELD {added}, beside {old.transform}", step, part.place)
