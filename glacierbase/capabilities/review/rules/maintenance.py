@@ -34,57 +34,69 @@ _RANDOM = frozenset(
 _CLOCKS = frozenset({"CURRENT_DATE", "CURRENT_TIMESTAMP", "NOW", "SYSDATE", "GETDATE", "CURDATE"})
 
 
-@RULES.check("MT101", "call")
-def expire_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CALL expire_snapshots that keeps the snapshots of some time, unless it names the time and a number to keep."""
-    for call in _calls(step, "expire_snapshots"):
-        is_limited = _older_than(call) and call.argument("retain_last")
-        if not _expires_all(call) and not is_limited:
-            yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
+def _expires_all(call: Call) -> bool:
+    """Return whether the procedure expires the snapshots up to now, or to a time in the future."""
+    older = _argument(call, "older_than", 1)
+    match = _INSTANT.search(older.text) if older else None
+    if older is None or match is None:
+        return older is not None and _NOW.fullmatch(older.text) is not None
+    tomorrow = datetime.now(timezone.utc).date() + timedelta(days=1)
+    return match[0] > tomorrow.isoformat()
+
+
+def _is_limited(call: Call) -> bool:
+    """Return whether the procedure names both the time and the number of the snapshots that it keeps."""
+    return bool(_argument(call, "older_than", 1) and call.argument("retain_last"))
+
+
+def _is_dry_run(call: Call) -> bool:
+    dry_run = call.argument("dry_run")
+    return dry_run is not None and dry_run.text.lower() == "true"
+
+
+def _argument(call: Call, name: str, at: int) -> Argument | None:
+    """Return the argument with a name, or at a position where the arguments have no names."""
+    positional = [argument for argument in call.arguments if argument.name is None]
+    return call.argument(name) or (positional[at] if len(positional) > at else None)
+
+
+RULES.clause(
+    "MT101", "call", Call, "CALL {clause}",
+    where=lambda call: call.name == "expire_snapshots" and not _expires_all(call) and not _is_limited(call),
+)  # fmt: skip
+RULES.clause(
+    "MT102", "call", Call, "CALL {clause}",
+    where=lambda call: call.name == "remove_orphan_files" and not _is_dry_run(call),
+)  # fmt: skip
+RULES.clause(
+    "MT103", "call", Call, "CALL {clause}",
+    where=lambda call: call.name == "rewrite_data_files" and call.argument("where") is None,
+)  # fmt: skip
+RULES.statement(
+    "MT106", "replace_table", "CREATE OR REPLACE TABLE of the table's own rows",
+    where=lambda step: (query := step.parsed.query) and query.reads_target and query.is_whole_table,
+)  # fmt: skip
+RULES.statement(
+    "MT112", ("insert", "insert_overwrite", "create_table_as", "replace_table"), "LIMIT without ORDER BY",
+    where=lambda step: step.parsed.query and step.parsed.query.limits,
+)  # fmt: skip
+RULES.statement(
+    "MT113", ("delete", "update"), "{step.verb} with a WHERE that holds for no row",
+    where=lambda step: (condition := step.parsed.options.condition) and condition.holds is False,
+)  # fmt: skip
+RULES.statement(
+    "MT116", ("insert", "update", "delete", "merge"), "{step.verb} in a loop makes one commit for each turn",
+    where=lambda step: step.is_repeated,
+)  # fmt: skip
 
 
 @RULES.check("MT108", "call")
 def expire_all_snapshots(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL expire_snapshots up to the present."""
     for call in _calls(step, "expire_snapshots"):
-        if _expires_all(call):
-            older = _older_than(call)
-            yield RuleFinding(f"expire_snapshots older than {older.text if older else ''}", step, call.place)
-
-
-def _older_than(call: Call) -> Argument | None:
-    """Return the argument of this name, or the second one where the arguments have no names."""
-    positional = [argument for argument in call.arguments if argument.name is None]
-    return call.argument("older_than") or (positional[1] if len(positional) > 1 else None)
-
-
-def _expires_all(call: Call) -> bool:
-    """Return whether the procedure expires the snapshots up to now, or to a time in the future."""
-    older = _older_than(call)
-    if older is None:
-        return False
-    match = _INSTANT.search(older.text)
-    if match is None:
-        return _NOW.fullmatch(older.text) is not None
-    tomorrow = datetime.now(timezone.utc).date() + timedelta(days=1)
-    return match[0] > tomorrow.isoformat()
-
-
-@RULES.check("MT102", "call")
-def remove_orphan_files(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CALL remove_orphan_files without a dry run."""
-    for call in _calls(step, "remove_orphan_files"):
-        dry_run = call.argument("dry_run")
-        if dry_run is None or dry_run.text.lower() != "true":
-            yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
-
-
-@RULES.check("MT103", "call")
-def rewrite_of_a_whole_table(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CALL rewrite_data_files without a filter."""
-    for call in _calls(step, "rewrite_data_files"):
-        if call.argument("where") is None:
-            yield RuleFinding(f"CALL {'.'.join(call.procedure)}", step, call.place)
+        older = _argument(call, "older_than", 1)
+        if older and _expires_all(call):
+            yield RuleFinding(f"expire_snapshots older than {older.text}", step, call.place)
 
 
 @RULES.check("MT104", "vacuum")
@@ -101,20 +113,9 @@ def insert_may_double(step: Step, file: File) -> Iterator[RuleFinding]:
 
     Iceberg, Delta and Snowflake record who committed what, which `executors.spark.evidence` and `executors.snowflake.session` read.
     """
-    query = step.parsed.query
-    reads_others = step.parsed.sources is None or bool(step.parsed.sources)
-    if not reads_others or (query and query.reads_target):
-        return
-    if "WHERE" not in words(step.statement.text, file.facts.engine):
+    reads_itself = step.parsed.query and step.parsed.query.reads_target
+    if step.parsed.sources != () and not reads_itself and "WHERE" not in words(step.statement.text, file.facts.engine):
         yield RuleFinding("INSERT … SELECT", step)
-
-
-@RULES.check("MT106", "replace_table")
-def replace_by_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CREATE OR REPLACE TABLE of all rows that the table has."""
-    query = step.parsed.query
-    if query and query.reads_target and query.is_whole_table:
-        yield RuleFinding("CREATE OR REPLACE TABLE of the table's own rows", step)
 
 
 @RULES.check_file("MT107")
@@ -128,7 +129,7 @@ def snapshot_id_written_out(file: File) -> Iterator[RuleFinding]:
 
 
 def _snapshots(step: Step) -> Iterator[str]:
-    yield from (part.snapshot or "" for part in step.parsed.parts if isinstance(part, Reference))
+    yield from (reference.snapshot or "" for reference in of(step, Reference))
     yield from (argument.text for call in _calls(step, "cherrypick_snapshot") for argument in call.arguments)
     tokens = words(step.statement.text, SPARK.name)
     yield from (tokens[at + 3] for at in range(len(tokens) - 3) if tokens[at : at + 3] == ("VERSION", "AS", "OF"))
@@ -137,9 +138,9 @@ def _snapshots(step: Step) -> Iterator[str]:
 @RULES.check("MT109", "call")
 def shared_files(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find procedures that make a table of the files of another one."""
-    for procedure, effect in _SHARES.items():
-        for call in _calls(step, procedure):
-            yield RuleFinding(f"CALL {'.'.join(call.procedure)} {effect}", step, call.place)
+    for call in of(step, Call):
+        if call.name in _SHARES:
+            yield RuleFinding(f"CALL {call} {_SHARES[call.name]}", step, call.place)
 
 
 @RULES.check(
@@ -170,29 +171,13 @@ def rows_by_the_clock(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"the rows depend on {clock.lower()}", step)
 
 
-@RULES.check("MT112", "insert", "insert_overwrite", "create_table_as", "replace_table")
-def limit_without_order(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find rows that a LIMIT without ORDER BY chooses."""
-    if step.parsed.query and step.parsed.query.limits:
-        yield RuleFinding("LIMIT without ORDER BY", step)
-
-
-@RULES.check("MT113", "delete", "update")
-def condition_never_holds(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find UPDATE and DELETE of no row."""
-    condition = step.parsed.options.condition
-    if condition and condition.holds is False:
-        yield RuleFinding(f"{step.parsed.operation.upper()} with a WHERE that holds for no row", step)
-
-
 @RULES.check("MT114", "merge")
 def merge_reads_all_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find MERGE whose conditions name no column by which the table is declared to be partitioned."""
-    on, known = step.parsed.options.condition, file.known(step)
-    sources = [field.source[-1] for field in (known and known.partitioning) or ()]
+    on, sources = step.parsed.options.condition, [field.source[-1] for field in file.partitioning(step)]
     # DS111 is about an ON that compares nothing.
     is_joined = on is not None and on.holds is None and (on.qualifiers is None or len(on.qualifiers) > 1)
-    conditions = (on, *(part.condition for part in step.parsed.parts if isinstance(part, MergeClause)))
+    conditions = (on, *(clause.condition for clause in of(step, MergeClause)))
     if sources and is_joined and all(part is None or part.named.isdisjoint(sources) for part in conditions):
         yield RuleFinding(f"ON names no partition column ({', '.join(sources)}): MERGE reads every partition", step)
 
@@ -201,25 +186,10 @@ def merge_reads_all_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
 def fast_forward_from_main(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find CALL fast_forward of another branch to main."""
     for call in _calls(step, "fast_forward"):
-        branch, to = (_argument(call, name, at) for at, name in ((1, "branch"), (2, "to")))
-        if to == "main" and branch not in (None, "main"):
-            yield RuleFinding(
-                f"fast_forward moves the branch {branch} to main, and leaves main as it is", step, call.place
-            )
-
-
-def _argument(call: Call, name: str, at: int) -> str | None:
-    """Return the text of the argument with a name, or at a position where the arguments have no names."""
-    positional = [argument for argument in call.arguments if argument.name is None]
-    argument = call.argument(name) or (positional[at] if len(positional) > at else None)
-    return argument.string if argument else None
-
-
-@RULES.check("MT116", "insert", "update", "delete", "merge")
-def commit_for_each_turn(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find changes of rows inside a loop of a script."""
-    if step.is_repeated:
-        yield RuleFinding(f"{step.parsed.operation.upper()} in a loop makes one commit for each turn", step)
+        branch, to = _argument(call, "branch", 1), _argument(call, "to", 2)
+        if branch and to and to.string == "main" and branch.string not in (None, "main"):
+            effect = f"moves the branch {branch.string} to main, and leaves main as it is"
+            yield RuleFinding(f"fast_forward {effect}", step, call.place)
 
 
 def _called(step: Step, file: File) -> frozenset[str]:
@@ -229,5 +199,4 @@ def _called(step: Step, file: File) -> frozenset[str]:
 
 
 def _calls(step: Step, procedure: str) -> Iterator[Call]:
-    calls = (part for part in of(step, Call) if isinstance(part, Call))
-    return (call for call in calls if call.procedure[-1].lower() == procedure)
+    return (call for call in of(step, Call) if call.name == procedure)
