@@ -25,20 +25,17 @@ def access_taken_or_passed_on(subject: Subject, step: Step, _file: File) -> Iter
         yield RuleFinding("GRANT … WITH GRANT OPTION: the role may give the privilege to any other role", step)
 
 
-def _ownership(subject: Subject) -> bool:
-    is_copied = subject.has("COPY", "CURRENT", "GRANTS") or subject.has("FUTURE")
-    return subject.verb == "GRANT" and subject.words[:1] == ("OWNERSHIP",) and not is_copied
-
-
 @RULES.check_subject("SF125")
 def ownership_without_grants(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find GRANT OWNERSHIP without COPY CURRENT GRANTS."""
-    if _ownership(subject):
-        revokes = subject.has("REVOKE", "CURRENT", "GRANTS")
-        lost = "every other role loses its access" if revokes else "it is refused if other roles have grants"
-        yield RuleFinding(
-            f"GRANT OWNERSHIP {'with REVOKE' if revokes else 'without COPY'} CURRENT GRANTS: {lost}", step
-        )
+    is_copied = subject.has("COPY", "CURRENT", "GRANTS") or subject.has("FUTURE")
+    if subject.verb != "GRANT" or subject.words[:1] != ("OWNERSHIP",) or is_copied:
+        return
+    if subject.has("REVOKE", "CURRENT", "GRANTS"):
+        yield RuleFinding("GRANT OWNERSHIP with REVOKE CURRENT GRANTS: every other role loses its access", step)
+    else:
+        what = "GRANT OWNERSHIP without COPY CURRENT GRANTS"
+        yield RuleFinding(f"{what}: it is refused if other roles have grants", step)
 
 
 _ADMINS = ("ACCOUNTADMIN", "SECURITYADMIN", "ORGADMIN", "GLOBALORGADMIN")
@@ -105,18 +102,14 @@ def future_grants_switched_off(subject: Subject, step: Step, file: File) -> Iter
     new = _future(subject)
     if new is None or new.kind != "SCHEMA":
         return
-    before = [
-        known
-        for made in file.tables.objects(step, "future")
-        if (known := _future(made)) and known.objects == new.objects
-    ]
+    declared = (_future(made) for made in file.tables.objects(step, "future"))
+    before = [known for known in declared if known and known.objects == new.objects]
     if any(known.place[-1:] == new.place[-1:] for known in before if known.kind == "SCHEMA"):
         return
     others = [_future(other.parsed.subject) for other in file.steps if other.parsed.subject]
     repeated = [known for known in others if known and (known.objects, known.kind, known.place) == new[:3]]
-    lost = [
-        known for known in before if _is_around(known, new) and not any(_covers(again, known) for again in repeated)
-    ]
+    around = (known for known in before if _is_around(known, new))
+    lost = [known for known in around if not any(_covers(again, known) for again in repeated)]
     if lost:
         whose = first_of([known.grantee for known in lost], 3)
         what = f"future {new.objects.lower()} of {'.'.join(new.place)}"
@@ -147,10 +140,8 @@ def name_in_lower_case(_subject: Subject, step: Step, file: File) -> Iterator[Ru
     for function, value in _compared(texts(step.statement.text, SNOWFLAKE.name)):
         made = (made.name for made in file.tables.objects(step, value))
         if not any(name and name.key[-1] == value for name in made):
-            what = f"{function}() with '{value}'"
-            yield RuleFinding(
-                f"{what}: names of roles and the like are in upper case, so that they are never equal", step
-            )
+            why = "names of roles and the like are in upper case, so that they are never equal"
+            yield RuleFinding(f"{function}() with '{value}': {why}", step)
             return
 
 
@@ -186,6 +177,5 @@ def policy_open_by_default(subject: Subject, step: Step, _file: File) -> Iterato
     is_by_role = not (_CONTEXT | _IN_SESSION).isdisjoint(body)
     rest = body[-2:] if body[-1] == "END" else ()
     if is_by_role and rest and body[-3] == "ELSE" and re.fullmatch(r"(?!NULL$)[A-Z_]\w*", rest[0]):
-        yield RuleFinding(
-            f"the masking policy ends with ELSE {rest[0].lower()}: a role that it does not list reads the value", step
-        )
+        what = f"the masking policy ends with ELSE {rest[0].lower()}"
+        yield RuleFinding(f"{what}: a role that it does not list reads the value", step)

@@ -72,10 +72,9 @@ def stream_is_consumed(_subject: Subject, step: Step, file: File) -> Iterator[Ru
     """Find statements that read a stream which an earlier statement of the file, in another transaction, has read."""
     for stream in (step.parsed.sources or ()) if step.parsed.operation in _CONSUMES else ():
         for other in file.before(step):
-            reads = other.parsed.operation in _CONSUMES and any(
-                name.key == stream.key for name in other.parsed.sources or ()
-            )
-            if not reads or other.is_conditional or _is_one_transaction(file.steps[: step.number + 1], other.number):
+            is_read = stream.key in [name.key for name in other.parsed.sources or ()] and not other.is_conditional
+            is_consumed = is_read and other.parsed.operation in _CONSUMES
+            if not is_consumed or _is_one_transaction(file.steps[: step.number + 1], other.number):
                 continue
             if _is_stream(stream, (other, step), file):
                 lost = "an earlier statement of the file has read it and moved its offset: it returns no rows"
@@ -113,10 +112,8 @@ def join_without_key(_subject: Subject, step: Step, _file: File) -> Iterator[Rul
     names = condition.qualifiers or frozenset()
     if names and names.isdisjoint((*target.key, alias)) and "(" not in tokens[tokens.index("WHERE") :]:
         verb = "deleted" if step.parsed.operation == "delete" else "changed"
-        listed = ", ".join(sorted(names))
-        yield RuleFinding(
-            f"WHERE compares only {listed}, and not {target}: every row of it is {verb} if one row matches", step
-        )
+        compared = f"WHERE compares only {', '.join(sorted(names))}, and not {target}"
+        yield RuleFinding(f"{compared}: every row of it is {verb} if one row matches", step)
 
 
 # Functions of Spark that Snowflake lacks, with what it has instead. https://docs.snowflake.com/en/sql-reference/functions-all
@@ -138,20 +135,15 @@ def function_of_spark(subject: Subject, step: Step, file: File) -> Iterator[Rule
         return
     tokens = words(step.statement.text, SNOWFLAKE.name)
     for at in range(len(tokens) - 1):
-        word, is_call = (
-            tokens[at],
-            tokens[at + 1] == "(" and tokens[at - 1 : at] not in ((".",), ("INTO",), ("TABLE",), ("EXISTS",)),
-        )
-        if is_call and word in _OF_SPARK and not _is_defined(word, step, file):
-            yield RuleFinding(
-                f"Snowflake has no function {word.lower()}, and refuses it; write {_OF_SPARK[word]}", step
-            )
+        word, name = tokens[at], tokens[at].lower()
+        if tokens[at + 1] != "(" or tokens[at - 1 : at] in ((".",), ("INTO",), ("TABLE",), ("EXISTS",)):
+            continue
+        if word in _OF_SPARK and not _is_defined(word, step, file):
+            yield RuleFinding(f"Snowflake has no function {name}, and refuses it; write {_OF_SPARK[word]}", step)
             return
-        if is_call and word in _OF_DATES and (given := _count(tokens[at + 2 :])) != _ARGUMENTS:
-            what = f"{word.lower()} with {given} arguments is refused"
-            yield RuleFinding(
-                f"{what}: on Snowflake it has three, of which the first is the date part, such as day", step
-            )
+        if word in _OF_DATES and (given := _count(tokens[at + 2 :])) != _ARGUMENTS:
+            why = "on Snowflake it has three, of which the first is the date part, such as day"
+            yield RuleFinding(f"{name} with {given} arguments is refused: {why}", step)
             return
 
 
