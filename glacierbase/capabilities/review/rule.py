@@ -396,3 +396,8 @@ def of(step: Step, kind: type[_Clause], *operations: str) -> Iterator[_Clause]:
         for part in step.parsed.parts
         if isinstance(part, kind) and (not operations or part.operation in operations)
     )
+
+
+def is_same_table(step: Step, other: Step) -> bool:
+    """Return whether two statements change the same table."""
+    return bool(step.target and other.target and step.target.key == other.target.key)

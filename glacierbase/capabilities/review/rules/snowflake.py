@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import File, Rule, RuleFinding, Step, of
+from glacierbase.capabilities.review.rule import File, Rule, RuleFinding, Step, is_same_table, of
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Fields, Subject
@@ -31,24 +31,138 @@ class SnowflakeFamily(Family):
 
         return decorate
 
+    def about(self, code: str, *cases: tuple[str, Callable[[Subject], object]]) -> None:
+        """Add a rule about what a statement names.
+
+        Args:
+            cases: message and condition; the first that holds is the finding. `{subject.kind}` and the like are replaced by
+                attributes, and `{name}` by a space and the name of the object, if it has one.
+        """
+
+        @self.check_subject(code)
+        def check(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+            message = next((message for message, holds in cases if holds(subject)), None)
+            if message:
+                yield RuleFinding(message.format(subject=subject, name=_named(subject)), step)
+
+
+def _named(subject: Subject) -> str:
+    return f" {subject.name}" if subject.name else ""
+
 
 RULES = SnowflakeFamily(__file__)
 
 
-def finding_about(step: Step, what: str, consequence: str, **rest: Any) -> Iterator[RuleFinding]:
-    name = step.parsed.subject.name if step.parsed.subject else None
-    yield RuleFinding(f"{what}{f' {name}' if name else ''}: {consequence}", step, **rest)
+def finding_about(step: Step, what: str, consequence: str) -> Iterator[RuleFinding]:
+    named = _named(step.parsed.subject) if step.parsed.subject else ""
+    yield RuleFinding(f"{what}{named}: {consequence}", step)
 
 
 def _is_new(subject: Subject, step: Step, file: File) -> bool:
     """Return whether the object lives only as long as the session, or an earlier statement of the file creates it."""
-    before = (other.parsed.subject for other in file.steps[: file.steps.index(step)])
+    before = (other.parsed.subject for other in file.before(step))
     creates = (other for other in before if other and other.verb == "CREATE")
     return subject.is_temporary or any(other.is_same_object(subject) for other in creates)
 
 
-def _after(step: Step, file: File) -> tuple[Step, ...]:
-    return file.steps[file.steps.index(step) + 1 :]
+_RETENTION = "DATA_RETENTION_TIME_IN_DAYS"
+_PROTECTION = (
+    *(("UNSET", kind, "POLICY") for kind in (
+        "MASKING", "PROJECTION", "AGGREGATION", "JOIN", "PRIVACY", "PASSWORD", "SESSION", "AUTHENTICATION", "NETWORK",
+    )),
+    ("UNSET", "NETWORK_POLICY"), ("DROP", "ROW", "ACCESS", "POLICY"), ("DROP", "ALL", "ROW", "ACCESS", "POLICIES"),
+)  # fmt: skip
+# Objects of an account that a file creates.
+_OF_ACCOUNT = ("USER", "NETWORK POLICY", "SHARE", "INTEGRATION")
+
+
+def is_described(subject: Subject) -> bool:
+    """Return whether ALTER changes only the comment, the tags or the name."""
+    is_comment = subject.words[:2] in (("SET", "COMMENT"), ("SET", "TAG"), ("UNSET", "COMMENT"), ("UNSET", "TAG"))
+    return is_comment or subject.words[:1] == ("RENAME",)
+
+
+def _acts_on_account(subject: Subject) -> bool:
+    """Return whether a statement creates or changes the account, users, integrations, shares and network policies."""
+    kind = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
+    is_created = subject.verb == "CREATE" and kind in _OF_ACCOUNT and not subject.replaces
+    is_altered = subject.verb == "ALTER" and kind in (*_OF_ACCOUNT, "ACCOUNT", "NETWORK RULE")
+    is_unset = any(subject.has(*words) for words in _PROTECTION) or subject.setting(_RETENTION) == "0"
+    return (is_altered or is_created) and not is_unset and not is_described(subject)
+
+
+def _copies(subject: Subject, key: str) -> bool:
+    """Return whether a statement is a COPY INTO that sets an option to TRUE."""
+    return subject.verb == "COPY" and subject.has("INTO") and subject.setting(key) == "TRUE"
+
+
+def _is_altered(subject: Subject, *kinds: str) -> bool:
+    """Return whether a statement alters an object of one of the kinds; without kinds, of any."""
+    return subject.verb == "ALTER" and (not kinds or subject.kind in kinds)
+
+
+RULES.statement(
+    "SF102", "replace_view", "CREATE OR REPLACE VIEW without COPY GRANTS",
+    where=lambda step: not step.parsed.options.copy_grants,
+)  # fmt: skip
+RULES.about("SF109", (
+    "SWAP of{name}: readers get the other rows at once; grants, streams, policies and tags go with the rows, not the name",
+    lambda subject: _is_altered(subject) and subject.has("SWAP", "WITH"),
+))  # fmt: skip
+RULES.about("SF112", (
+    "CHANGE_TRACKING = FALSE of{name}: its streams become stale, and dynamic tables on it fail",
+    lambda subject: _is_altered(subject)
+    and (subject.setting("CHANGE_TRACKING") == "FALSE" or subject.has("UNSET", "CHANGE_TRACKING")),
+), (
+    "MAX_DATA_EXTENSION_TIME_IN_DAYS = 0 of{name}: its streams become stale as soon as they are not read within its retention",
+    lambda subject: _is_altered(subject) and subject.setting("MAX_DATA_EXTENSION_TIME_IN_DAYS") == "0",
+))  # fmt: skip
+RULES.clause(
+    "SF116", "add_column", ColumnClause, "ADD COLUMN {clause.column} NOT NULL without DEFAULT",
+    where=lambda clause: not clause.nullable and clause.default is None,
+)  # fmt: skip
+RULES.about("SF122", (
+    "COPY INTO … FORCE = TRUE: files that are loaded already are loaded again, and rows double",
+    lambda subject: _copies(subject, "FORCE"),
+))  # fmt: skip
+RULES.about("SF123", (
+    "COPY INTO … PURGE = TRUE: the files are deleted from the stage after the load",
+    lambda subject: _copies(subject, "PURGE"),
+), (
+    "{subject.verb}: the files are deleted from the stage",
+    lambda subject: subject.verb in ("REMOVE", "RM"),
+))  # fmt: skip
+RULES.about("SF128", (
+    "{subject.verb} {subject.kind}{name}: it acts on the whole account, beyond this catalog",
+    _acts_on_account,
+))  # fmt: skip
+RULES.about("SF130", (
+    "EXECUTE {subject.kind}{name}: it runs after this statement, and its errors are not reported here",
+    lambda subject: subject.verb == "EXECUTE" and subject.kind in ("TASK", "ALERT"),
+), (
+    "ALTER PIPE … REFRESH{name}: it queues all files that were staged in the last 7 days and not loaded",
+    lambda subject: _is_altered(subject, "PIPE") and subject.has("REFRESH"),
+))  # fmt: skip
+RULES.about("SF133", (
+    "UNSET TAG on {subject.kind}{name}: a masking policy of the tag no longer applies",
+    lambda subject: _is_altered(subject) and subject.has("UNSET", "TAG"),
+))  # fmt: skip
+RULES.about("SF135", (
+    "CLONE of a past state, for{name}: it fails where the state is older than the retention",
+    lambda subject: subject.verb == "CREATE" and subject.has("CLONE") and (subject.has("AT", "(") or subject.has("BEFORE", "(")),
+))  # fmt: skip
+RULES.about("SF137", (
+    "ALTER {subject.kind} … RENAME{name}: views, tasks, pipes and jobs that write the old name fail, for every object inside",
+    lambda subject: _is_altered(subject, "SCHEMA", "DATABASE") and subject.has("RENAME", "TO"),
+))  # fmt: skip
+RULES.about("SF138", (
+    "SET URL of the stage{name}: loads from it read other files, whether these were loaded or not",
+    lambda subject: _is_altered(subject, "STAGE") and subject.setting("URL") is not None,
+))  # fmt: skip
+RULES.about("SF139", (
+    "ADD SEARCH OPTIMIZATION of{name}: its structures are built and kept in the background, for credits",
+    lambda subject: _is_altered(subject) and subject.has("ADD", "SEARCH", "OPTIMIZATION"),
+))  # fmt: skip
 
 
 @RULES.check_subject("SF101")
@@ -58,13 +172,6 @@ def create_or_replace_table(subject: Subject, step: Step, _file: File) -> Iterat
     if is_table and not subject.is_temporary:
         transient = " TRANSIENT" if "TRANSIENT" in subject.modifiers else ""
         yield RuleFinding(f"CREATE OR REPLACE{transient} TABLE", step)
-
-
-@RULES.check_subject("SF102")
-def replace_without_copy_grants(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CREATE OR REPLACE VIEW without COPY GRANTS."""
-    if step.parsed.operation == "replace_view" and not step.parsed.options.copy_grants:
-        yield RuleFinding("CREATE OR REPLACE VIEW without COPY GRANTS", step)
 
 
 # What is lost with an object that no UNDROP restores. https://docs.snowflake.com/en/sql-reference/sql/undrop
@@ -135,9 +242,8 @@ def drop_or_replace_access(subject: Subject, step: Step, file: File) -> Iterator
     consequence = _ACCESS.get(subject.kind) or _ACCESS.get(general, _POLICY if general.endswith("POLICY") else "")
     is_gone = subject.verb == "DROP" or subject.replaces
     if is_gone and consequence and not _is_new(subject, step, file):
-        yield from finding_about(
-            step, f"{'CREATE OR REPLACE' if subject.replaces else 'DROP'} {subject.kind}", consequence
-        )
+        verb = "CREATE OR REPLACE" if subject.replaces else "DROP"
+        yield from finding_about(step, f"{verb} {subject.kind}", consequence)
 
 
 @RULES.check_subject("SF108")
@@ -153,24 +259,6 @@ def drop_or_replace_namespace(subject: Subject, step: Step, file: File) -> Itera
         yield from finding_about(step, what, f"{lost}; {back}")
 
 
-@RULES.check_subject("SF109")
-def swap_tables(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find ALTER … SWAP WITH."""
-    if step.parsed.swaps:
-        consequence = (
-            "readers get the other rows at once; grants, streams, policies and tags go with the rows, not the name"
-        )
-        yield from finding_about(step, "SWAP of", consequence)
-
-
-_PROTECTION = (
-    *(("UNSET", kind, "POLICY") for kind in (
-        "MASKING", "PROJECTION", "AGGREGATION", "JOIN", "PRIVACY", "PASSWORD", "SESSION", "AUTHENTICATION", "NETWORK",
-    )),
-    ("UNSET", "NETWORK_POLICY"), ("DROP", "ROW", "ACCESS", "POLICY"), ("DROP", "ALL", "ROW", "ACCESS", "POLICIES"),
-)  # fmt: skip
-
-
 _HIDES = ("MASKING POLICY", "ROW ACCESS POLICY")
 # `SET BODY -> val` has the words SET, BODY, -, > and val.
 _ONE_WORD = 5
@@ -180,12 +268,9 @@ _ONE_WORD = 5
 def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find policies that are detached, unless the same statement attaches another one, and policies that hide nothing."""
     if subject.verb == "ALTER" and subject.kind in _HIDES and subject.words[:2] == ("SET", "BODY"):
-        if (
-            re.fullmatch(r"[A-Z_]\w*", subject.words[-1])
-            and len(subject.words) == _ONE_WORD
-            and subject.words[-1] != "NULL"
-        ):
-            yield from finding_about(step, f"{subject.kind}", f"the body {subject.words[-1]} hides nothing")
+        body = subject.words[-1]
+        if len(subject.words) == _ONE_WORD and re.fullmatch(r"(?!NULL$)[A-Z_]\w*", body):
+            yield from finding_about(step, subject.kind, f"the body {body} hides nothing")
         return
     for words in _PROTECTION if subject.verb == "ALTER" else ():
         is_exchanged = words[-1] == "POLICY" and (subject.has("ADD", *words[1:]) or subject.has("SET", *words[1:]))
@@ -196,40 +281,18 @@ def protection_removed(subject: Subject, step: Step, _file: File) -> Iterator[Ru
             yield from finding_about(step, f"{' '.join(words)} on {subject.kind}", consequence)
 
 
-_RETENTION = "DATA_RETENTION_TIME_IN_DAYS"
-
-
 @RULES.check_subject("SF111")
 def time_travel_reduced(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find a retention of 0, and one lower than earlier statements declare."""
-    days, before = subject.setting(_RETENTION), _before(step, file, _RETENTION)
+    days, before = subject.setting(_RETENTION), file.properties(step).get(_RETENTION)
     if subject.has("UNSET", _RETENTION):
         days = "1"  # The default of an account.
     if not (days or "").isdigit() or not {"TRANSIENT", "TEMPORARY", "TEMP"}.isdisjoint(subject.modifiers):
         return
     if days == "0" or (subject.verb == "ALTER" and before and before.isdigit() and int(days or 0) < int(before)):
-        lost = "older states can no longer be queried, cloned or restored by UNDROP" + (
-            "" if days == "0" else " as long"
-        )
+        how_long = "" if days == "0" else " as long"
+        lost = f"older states can no longer be queried, cloned or restored by UNDROP{how_long}"
         yield from finding_about(step, f"{_RETENTION} = {days}" + (f" after {before}, of" if before else " of"), lost)
-
-
-def _before(step: Step, file: File, key: str) -> str | None:
-    known = file.known(step) if step.target else None
-    return (known.properties or {}).get(key) if known else None
-
-
-@RULES.check_subject("SF112")
-def change_tracking_off(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CHANGE_TRACKING = FALSE of an existing table or view, and MAX_DATA_EXTENSION_TIME_IN_DAYS = 0."""
-    is_off = subject.setting("CHANGE_TRACKING") == "FALSE" or subject.has("UNSET", "CHANGE_TRACKING")
-    if subject.verb == "ALTER" and is_off:
-        yield from finding_about(
-            step, "CHANGE_TRACKING = FALSE of", "its streams become stale, and dynamic tables on it fail"
-        )
-    elif subject.verb == "ALTER" and subject.setting("MAX_DATA_EXTENSION_TIME_IN_DAYS") == "0":
-        stale = "its streams become stale as soon as they are not read within its retention"
-        yield from finding_about(step, "MAX_DATA_EXTENSION_TIME_IN_DAYS = 0 of", stale)
 
 
 # Words in names of tables and schemas whose rows can be loaded again.
@@ -266,7 +329,7 @@ def _transient_around(subject: Subject, step: Step, file: File) -> str:
 
 
 def _is_dropped_later(subject: Subject, step: Step, file: File) -> bool:
-    later = (other.parsed.subject for other in _after(step, file))
+    later = (other.parsed.subject for other in file.after(step))
     return any(other.verb == "DROP" and other.is_same_object(subject) for other in later if other)
 
 
@@ -279,10 +342,9 @@ def temporary_table(subject: Subject, step: Step, file: File) -> Iterator[RuleFi
     if made and not made.is_temporary:
         hides = "it hides the permanent table of this name: later statements of the file change only the temporary one"
         yield from finding_about(step, "TEMPORARY TABLE", hides)
-    elif not any(_may_use(other, step.target.key) for other in _after(step, file)):
-        yield from finding_about(
-            step, "TEMPORARY TABLE", "it is gone when the session of this file ends, with its rows"
-        )
+    elif not any(_may_use(other, step.target.key) for other in file.after(step)):
+        gone = "it is gone when the session of this file ends, with its rows"
+        yield from finding_about(step, "TEMPORARY TABLE", gone)
 
 
 def _may_use(step: Step, key: tuple[str, ...]) -> bool:
@@ -293,32 +355,19 @@ def _may_use(step: Step, key: tuple[str, ...]) -> bool:
 @RULES.check_subject("SF115")
 def clustering_changed(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CLUSTER BY, DROP CLUSTERING KEY and RECLUSTER of an existing table; RECLUSTER after CLUSTER BY adds nothing."""
-    fields = next((part for part in step.parsed.parts if isinstance(part, Fields)), None)
+    fields = next(of(step, Fields), None)
     if subject.verb != "ALTER":
         return
     if subject.has("RECLUSTER") and not subject.has("SUSPEND"):
-        same = (
-            other for other in file.before(step) if other.target and step.target and other.target.key == step.target.key
-        )
-        if any("cluster_by" in other.operations for other in same):
-            return
-        yield from finding_about(
-            step, "RECLUSTER of", "it rewrites micro-partitions, which costs credits in the background"
-        )
-    elif fields and fields.operation == "cluster_by":
+        if not any("cluster_by" in other.operations and is_same_table(other, step) for other in file.before(step)):
+            cost = "it rewrites micro-partitions, which costs credits in the background"
+            yield from finding_about(step, "RECLUSTER of", cost)
+    elif fields and fields.operation == "cluster_by" and fields.fields:
         cost = "automatic clustering rewrites the table in the background, which costs credits until it is clustered"
+        yield from finding_about(step, "CLUSTER BY of", cost)
+    elif fields and fields.operation == "cluster_by":
         lost = "the table is no longer clustered, and queries that prune by the key scan more"
-        yield from finding_about(
-            step, "CLUSTER BY of" if fields.fields else "DROP CLUSTERING KEY of", cost if fields.fields else lost
-        )
-
-
-@RULES.check_subject("SF116")
-def add_required_column(_subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find ADD COLUMN … NOT NULL without a default."""
-    for part in of(step, ColumnClause, "add_column"):
-        if not part.nullable and part.default is None:
-            yield RuleFinding(f"ADD COLUMN {part.column} NOT NULL without DEFAULT", step, part.place)
+        yield from finding_about(step, "DROP CLUSTERING KEY of", lost)
 
 
 _CONSTANT = re.compile(
@@ -331,15 +380,13 @@ def default_refused(subject: Subject, step: Step, _file: File) -> Iterator[RuleF
     """Find defaults that Snowflake refuses for the columns of an existing table."""
     if "add_column" in step.operations and (subject.has("AUTOINCREMENT") or subject.has("IDENTITY")):
         yield RuleFinding("ADD COLUMN with AUTOINCREMENT, whose values are not constant", step)
-    for part in step.parsed.parts:
-        default = part.default if isinstance(part, (ColumnClause, AlterColumn)) else None
-        if default is None or not isinstance(part, (ColumnClause, AlterColumn)):
-            continue
-        column = ".".join(part.path)
-        if part.operation == "add_column" and not _CONSTANT.fullmatch(default.strip()):
-            yield RuleFinding(f"ADD COLUMN {column} DEFAULT {default}, which is not constant", step, part.place)
-        elif part.operation == "alter_column_default" and not default.upper().endswith("NEXTVAL"):
-            yield RuleFinding(f"ALTER COLUMN {column} SET DEFAULT {default}, which is no sequence", step, part.place)
+    for new in of(step, ColumnClause, "add_column"):
+        if new.default is not None and not _CONSTANT.fullmatch(new.default.strip()):
+            yield RuleFinding(f"ADD COLUMN {new.column} DEFAULT {new.default}, which is not constant", step, new.place)
+    for old in of(step, AlterColumn, "alter_column_default"):
+        if old.default is not None and not old.default.upper().endswith("NEXTVAL"):
+            change = f"ALTER COLUMN {old.column} SET DEFAULT {old.default}"
+            yield RuleFinding(f"{change}, which is no sequence", step, old.place)
 
 
 @RULES.check_subject("SF118")
@@ -380,11 +427,10 @@ def _retyped(step: Step, file: File) -> Iterator[tuple[AlterColumn, _Type, _Type
     """Yield the clauses that change the type of a declared column, with the old and the new type."""
     for part in of(step, AlterColumn, "alter_column_type"):
         known = file.known(step)
-        column = known.column(part.key) if known and isinstance(part, AlterColumn) else None
-        if isinstance(part, AlterColumn) and column:
-            old, new = _type(column.text), _type(part.type)
-            if old and new:
-                yield part, old, new
+        column = known.column(part.key) if known else None
+        old, new = _type(column.text) if column else None, _type(part.type)
+        if old and new:
+            yield part, old, new
 
 
 def _type(text: str | None) -> _Type | None:
@@ -403,9 +449,8 @@ def _type(text: str | None) -> _Type | None:
 def _refused(old: _Type, new: _Type) -> str:
     """Return why Snowflake refuses a new type. https://docs.snowflake.com/en/sql-reference/sql/alter-table-column"""
     if old.name != new.name:
-        return (
-            "" if {old.name, new.name} <= {"TEXT", "VARCHAR"} else "Snowflake does not change a type into another one"
-        )
+        is_text = {old.name, new.name} <= {"TEXT", "VARCHAR"}
+        return "" if is_text else "Snowflake does not change a type into another one"
     if old.name in ("VARCHAR", "BINARY") and new.parameters and new.parameters < (old.parameters or (10**9,)):
         return "Snowflake does not shorten a column"
     if old.name == "NUMBER" and old.parameters[1:] != new.parameters[1:]:
@@ -424,109 +469,25 @@ def secure_view_lost(subject: Subject, step: Step, file: File) -> Iterator[RuleF
     if made and "SECURE" in made.modifiers and "SECURE" not in subject.modifiers:
         yield from finding_about(step, f"CREATE OR REPLACE {subject.kind} without SECURE", "it was a secure view")
     elif subject.kind.endswith("VIEW") and subject.has("UNSET", "SECURE"):
-        yield from finding_about(
-            step, f"UNSET SECURE of {subject.kind}", "its definition and hidden rows can be inferred"
-        )
-
-
-def _copies(subject: Subject) -> bool:
-    return subject.verb == "COPY" and subject.has("INTO")
-
-
-@RULES.check_subject("SF122")
-def copy_loads_again(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find COPY INTO with FORCE = TRUE."""
-    if _copies(subject) and subject.setting("FORCE") == "TRUE":
-        yield RuleFinding(
-            "COPY INTO … FORCE = TRUE: files that are loaded already are loaded again, and rows double", step
-        )
-
-
-@RULES.check_subject("SF123")
-def copy_deletes_files(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find COPY INTO with PURGE = TRUE, and REMOVE."""
-    if _copies(subject) and subject.setting("PURGE") == "TRUE":
-        yield RuleFinding("COPY INTO … PURGE = TRUE: the files are deleted from the stage after the load", step)
-    elif subject.verb in ("REMOVE", "RM"):
-        yield RuleFinding(f"{subject.verb}: the files are deleted from the stage", step)
-
-
-@RULES.check_subject("SF124")
-def copy_skips_rows(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find COPY INTO that loads a file in part, or shortens values."""
-    on_error = subject.setting("ON_ERROR") or ""
-    if _copies(subject) and on_error.startswith(("CONTINUE", "SKIP_FILE")):
-        yield RuleFinding(
-            f"COPY INTO … ON_ERROR = {on_error}: rows with errors are missing, and the statement succeeds", step
-        )
-    elif _copies(subject) and "TRUE" in (subject.setting("TRUNCATECOLUMNS"),):
-        yield RuleFinding("COPY INTO … TRUNCATECOLUMNS = TRUE: longer strings are cut without an error", step)
-
-
-def is_described(subject: Subject) -> bool:
-    """Return whether ALTER changes only the comment, the tags or the name."""
-    is_comment = subject.words[:2] in (("SET", "COMMENT"), ("SET", "TAG"), ("UNSET", "COMMENT"), ("UNSET", "TAG"))
-    return is_comment or subject.words[:1] == ("RENAME",)
-
-
-@RULES.check_subject("SF128")
-def account_changed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find changes of the account, users, integrations, shares and network policies."""
-    kind = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
-    is_altered = subject.verb == "ALTER" and kind in (
-        "ACCOUNT",
-        "USER",
-        "NETWORK POLICY",
-        "NETWORK RULE",
-        "INTEGRATION",
-        "SHARE",
-    )
-    is_created = (
-        subject.verb == "CREATE" and kind in ("USER", "NETWORK POLICY", "SHARE", "INTEGRATION") and not subject.replaces
-    )
-    is_unset = any(subject.has(*words) for words in _PROTECTION) or subject.setting(_RETENTION) == "0"
-    if (is_altered or is_created) and not is_unset and not is_described(subject):
-        yield from finding_about(
-            step, f"{subject.verb} {subject.kind}", "it acts on the whole account, beyond this catalog"
-        )
-
-
-@RULES.check_subject("SF130")
-def runs_at_once(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find EXECUTE TASK, EXECUTE ALERT and ALTER PIPE … REFRESH."""
-    if subject.verb == "EXECUTE" and subject.kind in ("TASK", "ALERT"):
-        yield from finding_about(
-            step, f"EXECUTE {subject.kind}", "it runs after this statement, and its errors are not reported here"
-        )
-    elif subject.verb == "ALTER" and subject.kind == "PIPE" and subject.has("REFRESH"):
-        yield from finding_about(
-            step, "ALTER PIPE … REFRESH", "it queues all files that were staged in the last 7 days and not loaded"
-        )
+        lost = "its definition and hidden rows can be inferred"
+        yield from finding_about(step, f"UNSET SECURE of {subject.kind}", lost)
 
 
 @RULES.check_subject("SF131")
 def stays_stopped(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find tasks, pipes, alerts and dynamic tables that a file stops and does not start again."""
-    paused = subject.verb == "ALTER" and subject.kind == "PIPE" and subject.setting("PIPE_EXECUTION_PAUSED") == "TRUE"
-    suspended = subject.verb == "ALTER" and subject.kind in _STARTED and subject.words[:1] == ("SUSPEND",)
+    paused = _is_altered(subject, "PIPE") and subject.setting("PIPE_EXECUTION_PAUSED") == "TRUE"
+    suspended = _is_altered(subject, "TASK", "ALERT", "DYNAMIC TABLE") and subject.words[:1] == ("SUSPEND",)
     replaced = subject.replaces and subject.kind in ("TASK", "ALERT") and file.tables.made(step) is not None
     if not (paused or suspended or replaced) or _is_started_later(subject, step, file):
         return
-    what = (
-        f"CREATE OR REPLACE {subject.kind}"
-        if replaced
-        else f"ALTER {subject.kind} … {'PAUSED' if paused else 'SUSPEND'}"
-    )
-    yield from finding_about(
-        step, what, "it does not run until it is resumed, and no later statement of the file does that"
-    )
-
-
-_STARTED = ("TASK", "ALERT", "DYNAMIC TABLE")
+    altered = f"ALTER {subject.kind} … {'PAUSED' if paused else 'SUSPEND'}"
+    stopped = "it does not run until it is resumed, and no later statement of the file does that"
+    yield from finding_about(step, f"CREATE OR REPLACE {subject.kind}" if replaced else altered, stopped)
 
 
 def _is_started_later(subject: Subject, step: Step, file: File) -> bool:
-    later = (other.parsed.subject for other in _after(step, file))
+    later = (other.parsed.subject for other in file.after(step))
     same = (other for other in later if other and other.is_same_object(subject))
     return any(
         other.words[:1] == ("RESUME",) or other.setting("PIPE_EXECUTION_PAUSED") == "FALSE" or other.verb == "DROP"
@@ -539,15 +500,19 @@ def drop_clustering_column(_subject: Subject, step: Step, file: File) -> Iterato
     """Find dropped columns of the clustering key."""
     known = file.known(step) if "drop_column" in step.operations else None
     for part in of(step, DropColumn):
-        if known and isinstance(part, DropColumn) and part.key[-1] in known.clustering:
+        if known and part.key[-1] in known.clustering:
             yield RuleFinding(f"DROP COLUMN {part.column}: the clustering key uses it", step, part.place)
 
 
-@RULES.check_subject("SF133")
-def tag_removed(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find UNSET TAG."""
-    if subject.verb == "ALTER" and subject.has("UNSET", "TAG"):
-        yield from finding_about(step, f"UNSET TAG on {subject.kind}", "a masking policy of the tag no longer applies")
+@RULES.check_subject("SF124")
+def copy_skips_rows(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
+    """Find COPY INTO that loads a file in part, or shortens values."""
+    on_error = subject.setting("ON_ERROR") or ""
+    if subject.verb == "COPY" and subject.has("INTO") and on_error.startswith(("CONTINUE", "SKIP_FILE")):
+        lost = "rows with errors are missing, and the statement succeeds"
+        yield RuleFinding(f"COPY INTO … ON_ERROR = {on_error}: {lost}", step)
+    elif _copies(subject, "TRUNCATECOLUMNS"):
+        yield RuleFinding("COPY INTO … TRUNCATECOLUMNS = TRUE: longer strings are cut without an error", step)
 
 
 # Settings of a session that change the result of later statements.
@@ -555,11 +520,8 @@ _SETTINGS = {
     ("AUTOCOMMIT", "FALSE"): "statements on rows are undone if nothing commits them",
     ("ERROR_ON_NONDETERMINISTIC_MERGE", "FALSE"): "MERGE picks any of several matching rows without an error",
     ("ERROR_ON_NONDETERMINISTIC_UPDATE", "FALSE"): "UPDATE picks any of several matching rows without an error",
-    (
-        "QUOTED_IDENTIFIERS_IGNORE_CASE",
-        "TRUE",
-    ): "quoted names are created in capitals, and names in other case are not found",
-}
+    ("QUOTED_IDENTIFIERS_IGNORE_CASE", "TRUE"): "quoted names are created in capitals, and names in other case are not found",
+}  # fmt: skip
 
 
 @RULES.check_subject("SF134")
@@ -568,41 +530,6 @@ def setting_of_session(subject: Subject, step: Step, _file: File) -> Iterator[Ru
     for (key, value), consequence in _SETTINGS.items() if subject.kind == "SESSION" else ():
         if subject.setting(key) == value:
             yield RuleFinding(f"ALTER SESSION SET {key} = {value}: {consequence}", step)
-
-
-@RULES.check_subject("SF135")
-def clone_of_the_past(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find CLONE at a point in time."""
-    if subject.verb == "CREATE" and subject.has("CLONE") and (subject.has("AT", "(") or subject.has("BEFORE", "(")):
-        yield from finding_about(
-            step, "CLONE of a past state, for", "it fails where the state is older than the retention"
-        )
-
-
-@RULES.check_subject("SF137")
-def rename_namespace(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find ALTER SCHEMA and ALTER DATABASE … RENAME TO."""
-    if subject.verb == "ALTER" and subject.kind in ("SCHEMA", "DATABASE") and subject.has("RENAME", "TO"):
-        broken = "views, tasks, pipes and jobs that write the old name fail, for every object inside"
-        yield from finding_about(step, f"ALTER {subject.kind} … RENAME", broken)
-
-
-@RULES.check_subject("SF138")
-def stage_location(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find ALTER STAGE … SET URL."""
-    if subject.verb == "ALTER" and subject.kind == "STAGE" and subject.setting("URL") is not None:
-        yield from finding_about(
-            step, "SET URL of the stage", "loads from it read other files, whether these were loaded or not"
-        )
-
-
-@RULES.check_subject("SF139")
-def background_service(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find ADD SEARCH OPTIMIZATION."""
-    if subject.verb == "ALTER" and subject.has("ADD", "SEARCH", "OPTIMIZATION"):
-        yield from finding_about(
-            step, "ADD SEARCH OPTIMIZATION of", "its structures are built and kept in the background, for credits"
-        )
 
 
 _PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")

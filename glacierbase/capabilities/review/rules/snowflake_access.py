@@ -16,28 +16,6 @@ from glacierbase.sql.tokens import texts
 RULES = SnowflakeFamily(__file__)
 
 
-@RULES.check_subject("SF104")
-def access_taken_or_passed_on(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find REVOKE, and GRANT … WITH GRANT OPTION."""
-    if subject.verb == "REVOKE":
-        yield RuleFinding("REVOKE: queries and jobs that work with the privilege fail from then on", step)
-    elif subject.verb == "GRANT" and subject.has("WITH", "GRANT", "OPTION") and not _widely(subject):
-        yield RuleFinding("GRANT … WITH GRANT OPTION: the role may give the privilege to any other role", step)
-
-
-@RULES.check_subject("SF125")
-def ownership_without_grants(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find GRANT OWNERSHIP without COPY CURRENT GRANTS."""
-    is_copied = subject.has("COPY", "CURRENT", "GRANTS") or subject.has("FUTURE")
-    if subject.verb != "GRANT" or subject.words[:1] != ("OWNERSHIP",) or is_copied:
-        return
-    if subject.has("REVOKE", "CURRENT", "GRANTS"):
-        yield RuleFinding("GRANT OWNERSHIP with REVOKE CURRENT GRANTS: every other role loses its access", step)
-    else:
-        what = "GRANT OWNERSHIP without COPY CURRENT GRANTS"
-        yield RuleFinding(f"{what}: it is refused if other roles have grants", step)
-
-
 _ADMINS = ("ACCOUNTADMIN", "SECURITYADMIN", "ORGADMIN", "GLOBALORGADMIN")
 
 
@@ -56,18 +34,36 @@ def _widely(subject: Subject) -> str:
     )
 
 
+def _takes_ownership(subject: Subject) -> bool:
+    is_copied = subject.has("COPY", "CURRENT", "GRANTS") or subject.has("FUTURE")
+    return subject.verb == "GRANT" and subject.words[:1] == ("OWNERSHIP",) and not is_copied
+
+
+RULES.about("SF104", (
+    "REVOKE: queries and jobs that work with the privilege fail from then on",
+    lambda subject: subject.verb == "REVOKE",
+), (
+    "GRANT … WITH GRANT OPTION: the role may give the privilege to any other role",
+    lambda subject: subject.verb == "GRANT" and subject.has("WITH", "GRANT", "OPTION") and not _widely(subject),
+))  # fmt: skip
+RULES.about("SF125", (
+    "GRANT OWNERSHIP with REVOKE CURRENT GRANTS: every other role loses its access",
+    lambda subject: _takes_ownership(subject) and subject.has("REVOKE", "CURRENT", "GRANTS"),
+), (
+    "GRANT OWNERSHIP without COPY CURRENT GRANTS: it is refused if other roles have grants",
+    _takes_ownership,
+))  # fmt: skip
+RULES.about("SF129", (
+    "USE ROLE {subject.words[1]}",
+    lambda subject: subject.verb == "USE" and subject.words[:1] == ("ROLE",) and subject.words[1:2] and subject.words[1] in _ADMINS,
+))  # fmt: skip
+
+
 @RULES.check_subject("SF126")
 def wide_grant(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find GRANT of everything, to everybody, or of an administrator's role."""
     if wide := _widely(subject):
         yield RuleFinding(f"GRANT {wide}", step)
-
-
-@RULES.check_subject("SF129")
-def administrator_in_use(subject: Subject, step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find USE ROLE of an administrator."""
-    if subject.verb == "USE" and subject.words[:1] == ("ROLE",) and subject.words[1:2] and subject.words[1] in _ADMINS:
-        yield RuleFinding(f"USE ROLE {subject.words[1]}", step)
 
 
 class _Future(NamedTuple):
