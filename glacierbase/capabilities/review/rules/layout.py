@@ -168,12 +168,9 @@ def _when(peak: Peak, table: str) -> str:
 def _place(step: Step, segment: Segment) -> Place | None:
     """Return the place of the partition field or property that is the cause, if the statement has it."""
     for part in step.parsed.parts:
-        if isinstance(part, PartitionClause):
-            if segment.column and segment.column in (
-                name_of(column.lower().split(".")) for column in part.transform.columns
-            ):
-                return part.place
-        elif isinstance(part, Property) and part.key in _OF_KEYS:
+        is_property = isinstance(part, Property) and part.key in _OF_KEYS
+        columns = part.transform.columns if isinstance(part, PartitionClause) else ()
+        if is_property or segment.column in [name_of(column.lower().split(".")) for column in columns]:
             return part.place
     return None
 
@@ -224,11 +221,8 @@ def _skewed_buckets(template: KeyTemplate, _table_format: str) -> _Objection | N
     skew = bucket_skew(first.field) if first and first.field else None
     if first is None or skew is None:
         return None
-    return _Objection(
-        f"{skew}, where the keys vary first",
-        first,
-        f"For a high rate, use 10, 100 or 1000 buckets, or {_CURES['iceberg']}",
-    )
+    fix = f"For a high rate, use 10, 100 or 1000 buckets, or {_CURES['iceberg']}"
+    return _Objection(f"{skew}, where the keys vary first", first, fix)
 
 
 def _name_after_hash(template: KeyTemplate, _table_format: str) -> _Objection | None:
@@ -240,9 +234,8 @@ def _name_after_hash(template: KeyTemplate, _table_format: str) -> _Objection | 
     if not names:
         return None
     begin = [segment.text for segment in takewhile(lambda segment: segment is not hashed, template.segments)]
-    message = (
-        f"keys are {'/'.join((*begin, '<hash>', *names))}/…: no prefix has the files of this table and of no other"
-    )
+    keys = "/".join((*begin, "<hash>", *names))
+    message = f"keys are {keys}/…: no prefix has the files of this table and of no other"
     fix = "Restrict access and expiry by table in the catalog, or set write.data.path to a folder of this table alone"
     return _Objection(message, hashed, fix)
 
