@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
 
-from glacierbase.declared.known import KnownField, KnownTable
+from glacierbase.declared.known import KnownColumn, KnownField, KnownTable
 from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
@@ -223,6 +223,11 @@ class File:
         """Return what earlier statements declare of the table that a statement changes; None if nothing is known."""
         table = self.tables.before(step)
         return table if table and table.using in (None, self.format_of(step)) else None
+
+    def column(self, step: Step, key: tuple[str, ...]) -> KnownColumn | None:
+        """Return what earlier statements declare of a column of the table that a statement changes; None if nothing is known."""
+        known = self.known(step)
+        return known.column(key) if known else None
 
     def properties(self, step: Step) -> Mapping[str, str]:
         """Return the properties that earlier statements declare of the table that a statement changes."""

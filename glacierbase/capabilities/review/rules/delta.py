@@ -71,9 +71,9 @@ def column_mapping_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
 @RULES.check("DL104", "alter_column_type")
 def type_widening_is_off(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new types of numbers and dates of tables that are known to have no type widening."""
-    known = file.known(step) if _value("delta.enableTypeWidening", step, file) in ("", "false") else None
-    for part in of(step, AlterColumn, "alter_column_type"):
-        column, new = known and known.column(part.key), known_type(part.type)
+    is_off = _value("delta.enableTypeWidening", step, file) in ("", "false")
+    for part in of(step, AlterColumn, "alter_column_type") if is_off else ():
+        column, new = file.column(step, part.key), known_type(part.type)
         if column and _WIDENED.match(column.type or "") and new not in (None, column.type):
             change = f"from {column.type} to {new}"
             yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}, {change}", step, part.place)

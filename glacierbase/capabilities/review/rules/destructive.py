@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from itertools import pairwise
 
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step, is_same_table, of
 from glacierbase.capabilities.review.rules.breaking import broken_views
 from glacierbase.declared.known import VIEW, view_columns
 from glacierbase.model.text import first_of
@@ -18,7 +18,6 @@ from glacierbase.sql.statement import (
     DropColumn,
     Fields,
     MergeClause,
-    Part,
     Reference,
     Subquery,
 )
@@ -35,6 +34,29 @@ _TIME_TYPE = re.compile(r"(?i)TIMESTAMP|DATETIME")
 _DAY = re.compile(r"\d{4}-\d{2}-\d{2}")
 _OVERWRITE_MODE = "spark.sql.sources.partitionoverwritemode"
 
+RULES.statement("DS102", "drop_table", "DROP TABLE … PURGE", where=lambda step: step.parsed.options.purge)
+RULES.statement("DS104", "replace_columns", "REPLACE COLUMNS")
+RULES.statement("DS108", "drop_namespace", "DROP SCHEMA … CASCADE", where=lambda step: step.parsed.options.cascade)
+RULES.clause("DS115", "drop_identifier_fields", Fields, "DROP IDENTIFIER FIELDS")
+RULES.statement(
+    "DS120", ("update", "delete", "merge", "insert_overwrite", "truncate"), "{step.verb} on a table that streams read",
+    where=lambda step: {clause.action for clause in of(step, MergeClause)} != {"insert"},
+)  # fmt: skip
+RULES.statement(
+    "DS123", ("replace_view", "alter_view"), "the new definition of the view reads the view itself",
+    where=lambda step: (query := step.parsed.query) and query.reads_target and not step.parsed.options.temporary,
+)  # fmt: skip
+RULES.statement(
+    "DS129", ("update", "delete", "merge"), "AND and OR without parentheses: rows match that only the part after OR describes",
+    where=lambda step: any(condition.is_mixed for condition in _conditions(step)),
+)  # fmt: skip
+
+
+def _conditions(step: Step) -> Iterator[Condition]:
+    """Yield the conditions of WHERE, ON and WHEN."""
+    conditions = (step.parsed.options.condition, *(clause.condition for clause in of(step, MergeClause)))
+    return (condition for condition in conditions if condition)
+
 
 @RULES.check("DS101", "drop_table")
 def drop_table(step: Step, file: File) -> Iterator[RuleFinding]:
@@ -48,47 +70,29 @@ def _undrop(step: Step, file: File) -> str:
 
     https://docs.snowflake.com/en/sql-reference/sql/undrop-table
     """
-    subject, known = step.parsed.subject, file.known(step)
+    subject, days = step.parsed.subject, file.properties(step).get("DATA_RETENTION_TIME_IN_DAYS")
     if subject is None:
         return ""
-    days = ((known and known.properties) or {}).get("DATA_RETENTION_TIME_IN_DAYS")
     if subject.kind == "EXTERNAL TABLE" or days == "0":
         return "; there is no UNDROP" + (", its retention is 0" if days else "")
     return f"; UNDROP {subject.kind} restores it within its retention, {f'{days} days' if days else 'a day by default'}"
 
 
-@RULES.check("DS102", "drop_table")
-def drop_table_purge(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find DROP TABLE … PURGE."""
-    if step.parsed.options.purge:
-        yield RuleFinding("DROP TABLE … PURGE", step)
-
-
 @RULES.check("DS103", "drop_column")
 def drop_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that the file neither adds before nor adds again."""
-    for part in _dropped(step):
+    for part in of(step, DropColumn):
         if not _added(part, step, file.before(step)) and not _added(part, step, file.after(step)):
             yield RuleFinding(f"DROP COLUMN {part.column}", step, part.place, values_of=(part.key,))
-
-
-@RULES.check("DS104", "replace_columns")
-def replace_columns(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find REPLACE COLUMNS."""
-    yield RuleFinding("REPLACE COLUMNS", step)
 
 
 @RULES.check("DS105", "drop_column")
 def drop_and_add_again(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that the file adds again, and not before."""
-    for part in _dropped(step):
+    for part in of(step, DropColumn):
         if _added(part, step, file.after(step)) and not _added(part, step, file.before(step)):
-            yield RuleFinding(
-                f"DROP COLUMN {part.column}, which a later statement adds again",
-                step,
-                part.place,
-                values_of=(part.key,),
-            )
+            message = f"DROP COLUMN {part.column}, which a later statement adds again"
+            yield RuleFinding(message, step, part.place, values_of=(part.key,))
 
 
 @RULES.check("DS106", "replace_table")
@@ -128,13 +132,6 @@ def _replaces_partitions(step: Step, file: File) -> bool:
     return mode
 
 
-@RULES.check("DS108", "drop_namespace")
-def drop_namespace_cascade(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find DROP SCHEMA … CASCADE."""
-    if step.parsed.options.cascade:
-        yield RuleFinding("DROP SCHEMA … CASCADE", step)
-
-
 @RULES.check("DS109", "create_branch", "create_tag", "drop_branch", "drop_tag", "call")
 def commits_discarded(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped and replaced branches and tags, and procedures that set the current snapshot."""
@@ -145,21 +142,17 @@ def commits_discarded(step: Step, file: File) -> Iterator[RuleFinding]:
                 yield RuleFinding(f"DROP {kind} {part.name}{_written(part, step, file)}", step, part.place)
             elif part.or_replace:
                 yield RuleFinding(f"REPLACE {kind} {part.name}", step, part.place)
-        elif isinstance(part, Call) and part.procedure[-1].lower() in _ROLLBACKS:
-            yield RuleFinding(f"CALL {'.'.join(part.procedure)}", step, part.place)
+        elif isinstance(part, Call) and part.name in _ROLLBACKS:
+            yield RuleFinding(f"CALL {part}", step, part.place)
 
 
 def _is_done_with(part: Reference, step: Step, file: File) -> bool:
     """Return whether the file publishes the commits of a branch before, or creates the reference without writing to it."""
     before = file.before(step)
-    if any(call.procedure[-1].lower() in _PUBLISHES for other in before for call in _calls(other)):
+    if any(call.name in _PUBLISHES for other in before for call in of(other, Call)):
         return True
-    created = any(
-        isinstance(other, Reference) and other.operation.startswith("create_") and other.name == part.name
-        for earlier in before
-        for other in earlier.parsed.parts
-    )
-    return created and not _written(part, step, file)
+    created = (reference for other in before for reference in of(other, Reference, "create_branch", "create_tag"))
+    return any(reference.name == part.name for reference in created) and not _written(part, step, file)
 
 
 def _written(part: Reference, step: Step, file: File) -> str:
@@ -169,20 +162,11 @@ def _written(part: Reference, step: Step, file: File) -> str:
     return ", with the rows that this file writes to it" if is_written else ""
 
 
-def _calls(step: Step) -> Iterator[Call]:
-    return (part for part in of(step, Call) if isinstance(part, Call))
-
-
 @RULES.check("DS110", "update")
 def update_all_rows(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find UPDATE of all rows, unless the file adds the columns that it sets."""
-    added = {
-        part.key[-1]
-        for other in file.before(step)
-        if _same_table(other, step)
-        for part in of(other, ColumnClause, "add_column")
-        if isinstance(part, ColumnClause)
-    }
+    same = (other for other in file.before(step) if is_same_table(other, step))
+    added = {part.key[-1] for other in same for part in of(other, ColumnClause, "add_column")}
     columns = step.parsed.options.columns
     if (how := _all_rows(step, file)) and not (columns and added.issuperset(columns)):
         yield RuleFinding(f"UPDATE {how}", step, values_of=tuple((column,) for column in columns))
@@ -202,8 +186,7 @@ def merge_without_key(step: Step, _file: File) -> Iterator[RuleFinding]:
 @RULES.check("DS112", "merge")
 def merge_by_source(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find WHEN NOT MATCHED BY SOURCE that deletes or updates all such rows."""
-    clauses = (part for part in step.parsed.parts if isinstance(part, MergeClause))
-    for part in clauses:
+    for part in of(step, MergeClause):
         is_for_all = part.condition is None or _holds(part.condition, step, file)
         if part.rows == "not matched by source" and is_for_all:
             yield RuleFinding(f"WHEN NOT MATCHED BY SOURCE THEN {part.action.upper()}", step, part.place)
@@ -228,18 +211,11 @@ def partition_dropped(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"{verb} {step.parsed.options.partition} {effect}", step)
 
 
-@RULES.check("DS115", "drop_identifier_fields")
-def drop_identifier_fields(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find DROP IDENTIFIER FIELDS."""
-    for part in of(step, Fields, "drop_identifier_fields"):
-        yield RuleFinding("DROP IDENTIFIER FIELDS", step, part.place)
-
-
 @RULES.check("DS116", "drop_view")
 def drop_view(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP VIEW, unless the file creates the view, before or after, or BC106 names what fails."""
     makes = ("create_view", "replace_view")
-    others = (other for other in file.steps if other.parsed.operation in makes and _same_table(other, step))
+    others = (other for other in file.steps if other.parsed.operation in makes and is_same_table(other, step))
     is_kept = step.parsed.options.temporary or any(others) or any(file.repeatables_dropped(step))
     if not is_kept and not broken_views(step, file):
         yield RuleFinding("DROP VIEW", step)
@@ -272,14 +248,6 @@ def drop_namespace_with_tables(step: Step, file: File) -> Iterator[RuleFinding]:
         yield RuleFinding(f"DROP SCHEMA of a namespace with {first_of(names, 3)}", step)
 
 
-@RULES.check("DS120", "update", "delete", "merge", "insert_overwrite", "truncate")
-def rows_change_under_a_stream(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find changes of existing rows; a MERGE that only inserts is none."""
-    actions = {part.action for part in step.parsed.parts if isinstance(part, MergeClause)}
-    if actions != {"insert"}:
-        yield RuleFinding(f"{step.parsed.operation.replace('_', ' ').upper()} on a table that streams read", step)
-
-
 @RULES.check("DS122", "insert")
 def insert_out_of_order(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find INSERT by position whose query names the columns of the table in another order."""
@@ -303,31 +271,12 @@ def unreviewed_text(file: File) -> Iterator[RuleFinding]:
         if start[:2] != ("EXECUTE", "IMMEDIATE") or step.parsed.understood:
             continue
         if start[2:] == ("FROM",):
-            yield RuleFinding(
-                "EXECUTE IMMEDIATE FROM a file: its statements are not in this file, and nobody can review them", step
-            )
+            why = "its statements are not in this file, and nobody can review them"
+            yield RuleFinding(f"EXECUTE IMMEDIATE FROM a file: {why}", step)
         elif match := _DESTROYS.search(_COMMENT.sub("", file.migration.text)):
-            what = " ".join(match[1].upper().split())
-            yield RuleFinding(
-                f"{what} of a name that is put together while the script runs: nobody can review which ones", step
-            )
+            what = f"{' '.join(match[1].upper().split())} of a name that is put together while the script runs"
+            yield RuleFinding(f"{what}: nobody can review which ones", step)
             return
-
-
-@RULES.check("DS123", "replace_view", "alter_view")
-def view_reads_itself(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find views whose new definition reads the view."""
-    if step.parsed.query and step.parsed.query.reads_target and not step.parsed.options.temporary:
-        yield RuleFinding("the new definition of the view reads the view itself", step)
-
-
-@RULES.check("DS129", "update", "delete", "merge")
-def and_with_or(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find conditions in which AND and OR follow each other without parentheses."""
-    conditions = [step.parsed.options.condition]
-    conditions += [part.condition for part in step.parsed.parts if isinstance(part, MergeClause)]
-    if any(condition and condition.is_mixed for condition in conditions):
-        yield RuleFinding("AND and OR without parentheses: rows match that only the part after OR describes", step)
 
 
 @RULES.check("DS125", "update", "delete")
@@ -349,10 +298,8 @@ def column_of_the_outer_table(step: Step, file: File) -> Iterator[RuleFinding]:
         table = file.tables.source(step, query.table)
         if outer and table and table.has((query.column,)) is False and outer.has((query.column,)):
             name, rows = query.table[-1], "no row" if query.is_excluded else "every row"
-            yield RuleFinding(
-                f"{name} has no column {query.column}: that of the outer table is compared with itself, and {rows} matches",
-                step,
-            )
+            effect = f"that of the outer table is compared with itself, and {rows} matches"
+            yield RuleFinding(f"{name} has no column {query.column}: {effect}", step)
 
 
 def _subqueries(step: Step) -> tuple[Subquery, ...]:
@@ -378,9 +325,9 @@ def day_of_a_timestamp(step: Step, file: File) -> Iterator[RuleFinding]:
 
 def _compared(step: Step, file: File) -> Iterator[tuple[str, str, str, str]]:
     """Yield the columns that WHERE compares with a text: column, sign, text, declared type."""
-    condition, table = step.parsed.options.condition, file.known(step)
-    for name, sign, value in condition.compared if condition and table else ():
-        column = table.column((name,)) if table else None
+    condition = step.parsed.options.condition
+    for name, sign, value in condition.compared if condition else ():
+        column = file.column(step, (name,))
         if column and column.text:
             yield name, sign, value, column.text
 
@@ -405,26 +352,12 @@ def _holds(condition: Condition | None, step: Step, file: File) -> bool:
         return step.target is not None and condition.queried == step.target.key
     if condition is None or not condition.holds:
         return False
-    table = file.known(step) if condition.if_required else None
-    columns = [table.column(path[-1:]) if table else None for path in condition.if_required]
+    columns = [file.column(step, path[-1:]) for path in condition.if_required]
     return all(column is not None and column.required for column in columns)
-
-
-def _dropped(step: Step) -> Iterator[DropColumn]:
-    return (part for part in of(step, DropColumn) if isinstance(part, DropColumn))
 
 
 def _added(dropped: DropColumn, step: Step, steps: tuple[Step, ...]) -> bool:
     """Return whether one of the statements adds the column to the same table."""
-    same = (other for other in steps if _same_table(other, step))
-    return any(_adds(part, dropped) for other in same for part in of(other, ColumnClause, "add_column"))
-
-
-def _adds(part: Part, dropped: DropColumn) -> bool:
-    return isinstance(part, ColumnClause) and [name.lower() for name in part.path] == [
-        name.lower() for name in dropped.path
-    ]
-
-
-def _same_table(step: Step, other: Step) -> bool:
-    return bool(step.target and other.target and step.target.key == other.target.key)
+    same = (other for other in steps if is_same_table(other, step))
+    added = (part for other in same for part in of(other, ColumnClause, "add_column"))
+    return any(list(map(str.lower, part.path)) == list(map(str.lower, dropped.path)) for part in added)
