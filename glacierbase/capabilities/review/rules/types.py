@@ -65,22 +65,38 @@ _RESERVED = {
 _IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+(?:\(\s*)?IF\s+NOT\s+EXISTS\b")
 
 
-@RULES.check("TY101", "alter_column_type")
-def forbidden_promotion(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find types that no other type can be promoted to."""
-    for part in _retyped(step):
-        text = (part.type or "").strip().lower()
-        if text and not _PROMOTED.fullmatch(text) and not _NESTED.match(text):
-            yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}", step, part.place)
+RULES.clause(
+    "TY101", "alter_column_type", AlterColumn, "ALTER COLUMN {clause.column} TYPE {clause.type}",
+    where=lambda clause: (text := _type_text(clause)) and not _PROMOTED.fullmatch(text) and not _NESTED.match(text),
+)  # fmt: skip
+RULES.clause(
+    "TY103", "add_column", ColumnClause, "ADD COLUMN {clause.column} NOT NULL", where=lambda clause: not clause.nullable
+)
+RULES.clause(
+    "TY104", "add_column", ColumnClause, "ADD COLUMN {clause.column} DEFAULT {clause.default}",
+    where=lambda clause: clause.default is not None and clause.nullable,
+)  # fmt: skip
+RULES.clause(
+    "TY105", "alter_column_nullability", AlterColumn, "ALTER COLUMN {clause.column} SET NOT NULL",
+    where=lambda clause: clause.nullable is False,
+)  # fmt: skip
+RULES.clause(
+    "TY107", "alter_column_type", AlterColumn, "ALTER COLUMN {clause.column} TYPE {clause.type}",
+    where=lambda clause: _NESTED.match(_type_text(clause)),
+)  # fmt: skip
+
+
+def _type_text(clause: AlterColumn) -> str:
+    return (clause.type or "").strip().lower()
 
 
 @RULES.check("TY102", "alter_column_type")
 def promotion_from_another_type(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types to which this column cannot be promoted, although columns of other types can."""
-    for part in _retyped(step):
-        known, text = file.known(step), (part.type or "").strip().lower()
-        column, new = known and known.column(part.key), known_type(part.type)
-        if column and column.type and new and _PROMOTED.fullmatch(text) and not _is_promoted(column.type, new):
+    for part in of(step, AlterColumn, "alter_column_type"):
+        column, new = file.column(step, part.key), known_type(part.type)
+        is_possible = _PROMOTED.fullmatch(_type_text(part))
+        if column and column.type and new and is_possible and not _is_promoted(column.type, new):
             change = f"from {column.type} to {new}"
             yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}, {change}", step, part.place)
 
@@ -93,30 +109,6 @@ def _is_promoted(old: str, new: str) -> bool:
     return bool(before and after and before[2] == after[2] and int(before[1]) <= int(after[1]))
 
 
-@RULES.check("TY103", "add_column")
-def add_required_column(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find ADD COLUMN … NOT NULL."""
-    for part in of(step, ColumnClause, "add_column"):
-        if not part.nullable:
-            yield RuleFinding(f"ADD COLUMN {part.column} NOT NULL", step, part.place)
-
-
-@RULES.check("TY104", "add_column")
-def default_of_new_column(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find ADD COLUMN … DEFAULT."""
-    for part in of(step, ColumnClause, "add_column"):
-        if part.default is not None and part.nullable:
-            yield RuleFinding(f"ADD COLUMN {part.column} DEFAULT {part.default}", step, part.place)
-
-
-@RULES.check("TY105", "alter_column_nullability")
-def set_not_null(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find SET NOT NULL."""
-    for part in of(step, AlterColumn, "alter_column_nullability"):
-        if part.nullable is False:
-            yield RuleFinding(f"ALTER COLUMN {part.column} SET NOT NULL", step, part.place)
-
-
 @RULES.check("TY106", "set_identifier_fields", "alter_column_nullability")
 def identifier_field_may_be_null(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find identifier fields that the engine refuses, and identifier fields that lose NOT NULL."""
@@ -124,7 +116,7 @@ def identifier_field_may_be_null(step: Step, file: File) -> Iterator[RuleFinding
         known = file.known(step)
         if isinstance(part, Fields) and part.operation == "set_identifier_fields":
             for name in part.fields:
-                column = known and known.column(tuple(name.lower().split(".")))
+                column = file.column(step, tuple(name.lower().split(".")))
                 if column and (why := _no_identifier(column)):
                     yield RuleFinding(f"SET IDENTIFIER FIELDS {name}, which {why}", step, part.place)
         elif isinstance(part, AlterColumn) and part.nullable and known and part.key in (known.identifiers or ()):
@@ -156,14 +148,13 @@ _UNITS = re.compile(
 @RULES.check("TY120", "add_column", *CREATES)
 def amount_without_scale(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find new columns whose name says that they hold money or a rate, and whose type has no scale."""
-    for part in step.parsed.parts:
-        if isinstance(part, ColumnClause) and _WHOLE.fullmatch((part.type or "").strip()) and _is_money(part):
-            whole = "(10, 0)" if step.parsed.subject is None else "(38, 0)"
-            given = (part.type or "").strip()
+    whole = "(10, 0)" if step.parsed.subject is None else "(38, 0)"
+    for part in of(step, ColumnClause):
+        given = (part.type or "").strip()
+        if _WHOLE.fullmatch(given) and _is_money(part):
             means = given.replace(")", ", 0)") if "(" in given else f"{given}{whole}"
-            yield RuleFinding(
-                f"{part.column} {given} means {means}: digits after the point are rounded", step, part.place
-            )
+            message = f"{part.column} {given} means {means}: digits after the point are rounded"
+            yield RuleFinding(message, step, part.place)
 
 
 def _is_money(part: ColumnClause) -> bool:
@@ -171,14 +162,6 @@ def _is_money(part: ColumnClause) -> bool:
     while len(words) > 1 and words[-1] in _AFTER_MONEY:
         words.pop()
     return words[-1] in _MONEY and not _UNITS.search(f"{part.path[-1]} {part.comment or ''}")
-
-
-@RULES.check("TY107", "alter_column_type")
-def retype_nested_column(step: Step, _file: File) -> Iterator[RuleFinding]:
-    """Find new types of structs, maps and arrays."""
-    for part in _retyped(step):
-        if _NESTED.match((part.type or "").strip().lower()):
-            yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}", step, part.place)
 
 
 @RULES.check("TY108", "drop_column")
@@ -244,14 +227,14 @@ def _wrong_width(word: str, width: str | None) -> tuple[str, str] | None:
 def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types that tables of format versions 1 and 2 cannot have."""
     known, key = file.known(step), "format-version"
-    declared = {part.key: part.value for part in step.parsed.parts if isinstance(part, Property)}
+    declared = {property.key: property.value for property in of(step, Property)}
     is_new = step.parsed.operation in ("create_table", "create_table_as")
     if not is_new and (known is None or known.properties is None or known.columns is None):
         return
-    before = "" if is_new or known is None or not known.properties else known.properties.get(key, "")
+    before = "" if is_new else file.properties(step).get(key, "")
     version = declared.get(key) or before or file.facts.defaults.get(key, "2")
-    for part in step.parsed.parts if version in ("1", "2") else ():
-        if isinstance(part, ColumnClause) and (word := _NEEDS_VERSION_3.search(part.type or "")):
+    for part in of(step, ColumnClause) if version in ("1", "2") else ():
+        if word := _NEEDS_VERSION_3.search(part.type or ""):
             yield RuleFinding(f"{part.column}: {word[0]} in format version {version}", step, part.place)
 
 
@@ -274,9 +257,9 @@ def clause_that_tables_lack(step: Step, _file: File) -> Iterator[RuleFinding]:
 @RULES.check("TY113", "add_column", "rename_column", *CREATES)
 def reserved_column_name(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns with the name of a column of metadata."""
-    table_format, known = file.format_of(step), file.known(step)
+    table_format, declared = file.format_of(step), file.properties(step)
     if table_format == "delta":  # Only the feed of changes has these columns.
-        properties = {**((known and known.properties) or {}), **_declared_properties(step)}
+        properties = {**declared, **{property.key: property.value or "" for property in of(step, Property)}}
         if properties.get("delta.enableChangeDataFeed", "").lower() != "true":
             return
     for part in step.parsed.parts:
@@ -287,16 +270,12 @@ def reserved_column_name(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{name} is a column of {table_format}'s metadata", step, part.place)
 
 
-def _declared_properties(step: Step) -> dict[str, str]:
-    return {part.key: part.value or "" for part in step.parsed.parts if isinstance(part, Property)}
-
-
 _OF_COLUMNS = (
     "add_column", "drop_column", "rename_column", "alter_column_type", "alter_column_nullability", "alter_column_comment",
     "alter_column_position", "alter_column_default", "set_write_order", "set_identifier_fields", "add_partition_field",
     "replace_partition_field", "set_properties", "insert", "insert_overwrite", "update",
 )  # fmt: skip
-_OF_COLUMN = re.compile(r"write\.(?:metadata\.metrics|parquet\.bloom-filter-enabled)\.column\.(.+)")
+_OF_COLUMN = re.compile(r"\Awrite\.(?:metadata\.metrics|parquet\.bloom-filter-enabled)\.column\.(.+)\Z")
 
 
 @RULES.check("TY114", *_OF_COLUMNS, *CREATES)
@@ -319,7 +298,7 @@ def _with_table(step: Step, file: File) -> Iterator[tuple[Part, KnownTable]]:
     """Yield each clause with the table before it, as far as its columns are declared; of CREATE, the new table."""
     parsed = step.parsed
     if parsed.operation in CREATES:
-        table = created(parsed, None) if any(isinstance(part, ColumnClause) for part in parsed.parts) else None
+        table = created(parsed, None) if any(of(step, ColumnClause)) else None
         if table and table.columns and not parsed.sources:
             yield from ((part, table) for part in parsed.parts)
         return
@@ -342,22 +321,14 @@ def _named(part: Part, *, is_optional: bool) -> Sequence[Path]:
         placed = ((*part.key[:-1], after),) if (part.position or "").startswith("after ") else ()
         return (*((part.key[:-1],) if part.key[:-1] else ()), *placed)
     names: Sequence[str] = ()
-    if isinstance(part, PartitionClause) and part.operation in (
-        "add_partition_field",
-        "replace_partition_field",
-        *CREATES,
-    ):
+    if isinstance(part, PartitionClause) and part.operation != "drop_partition_field":
         names = part.transform.columns if len(part.transform.columns) == 1 else ()
     elif isinstance(part, WriteOrder):
         names = [name for field in part.fields for name in field.transform.columns]
     elif isinstance(part, Fields) and part.operation == "set_identifier_fields":
         names = part.fields
-    elif (
-        isinstance(part, Property)
-        and part.operation != "unset_properties"
-        and (match := _OF_COLUMN.fullmatch(part.key))
-    ):
-        names = (match[1],)
+    elif isinstance(part, Property) and part.operation != "unset_properties":
+        names = _OF_COLUMN.findall(part.key)
     return [tuple(name.lower().split(".")) for name in names if name.replace(".", "").replace("_", "").isalnum()]
 
 
@@ -369,7 +340,7 @@ def _columns_of(table: KnownTable) -> str:
 def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new columns with the name of another one; names that differ in case only are the same."""
     if step.parsed.operation in CREATES:
-        keys = [part.key for part in step.parsed.parts if isinstance(part, ColumnClause)]
+        keys = [part.key for part in of(step, ColumnClause)]
         for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
             yield RuleFinding(f"the column {key[-1]} is declared twice", step)
         return
@@ -387,15 +358,10 @@ def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
 def table_exists(file: File) -> Iterator[RuleFinding]:
     """Find CREATE TABLE of a table that an earlier statement creates."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
-        options = step.parsed.options
-        if (
-            step.parsed.operation in ("create_table", "create_table_as")
-            and not options.temporary
-            and not options.or_alter
-        ):
-            table = file.tables.before(step)
-            if table and not table.is_dropped and not options.if_not_exists and not options.or_replace:
-                yield RuleFinding("an earlier statement creates this table", step)
+        options, is_new = step.parsed.options, step.parsed.operation in ("create_table", "create_table_as")
+        table = file.tables.before(step) if is_new and not options.temporary and not options.or_alter else None
+        if table and not table.is_dropped and not options.if_not_exists and not options.or_replace:
+            yield RuleFinding("an earlier statement creates this table", step)
 
 
 @RULES.check_file("TY117")
@@ -407,10 +373,6 @@ def table_is_dropped(file: File) -> Iterator[RuleFinding]:
             continue
         if not parsed.options.temporary and (table := file.tables.before(step)) and table.is_dropped:
             yield RuleFinding("an earlier statement drops this table", step)
-
-
-def _retyped(step: Step) -> Iterator[AlterColumn]:
-    return (part for part in of(step, AlterColumn, "alter_column_type") if isinstance(part, AlterColumn))
 
 
 @RULES.check("TY118", "insert", "insert_overwrite")
@@ -435,5 +397,5 @@ def clause_of_iceberg(step: Step, file: File) -> Iterator[RuleFinding]:
     for part in step.parsed.parts:
         is_transform = isinstance(part, PartitionClause) and bool(part.transform.function)
         if part.operation in _OF_ICEBERG or (step.parsed.operation in CREATES and is_transform):
-            what = part.operation.replace("_", " ").upper() if part.operation in _OF_ICEBERG else "partition transform"
+            what = part.verb if part.operation in _OF_ICEBERG else "partition transform"
             yield RuleFinding(f"{file.format_of(step)} has no {what}", step, part.place)
