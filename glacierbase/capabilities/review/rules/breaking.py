@@ -30,11 +30,8 @@ def broken_views(step: Step, file: File) -> list[str]:
         return []
     columns = {part.key[-1] for part in step.parsed.parts if isinstance(part, (DropColumn, RenameColumn))}
     readers = file.tables.readers(step)
-    return [
-        ".".join(name)
-        for name, view in readers
-        if tuple(name) not in later and (not columns or (view.query and _names(view.query, columns)))
-    ]
+    kept = [(name, view) for name, view in readers if tuple(name) not in later]
+    return [".".join(name) for name, view in kept if not columns or (view.query and _names(view.query, columns))]
 
 
 def _defined(step: Step) -> Iterator[tuple[str, ...]]:
@@ -59,8 +56,7 @@ def _lost(step: Step) -> str:
 def rename_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find renamed columns, except those of BC106."""
     for part in of(step, RenameColumn) if not broken_views(step, file) else ():
-        if isinstance(part, RenameColumn):
-            yield RuleFinding(f"RENAME COLUMN {part.column} TO {part.new}", step, part.place)
+        yield RuleFinding(f"RENAME COLUMN {part.column} TO {part.new}", step, part.place)
 
 
 @RULES.check("BC102", "rename_table", "rename_view")
@@ -87,14 +83,9 @@ def _repeats_catalog(step: Step, file: File) -> bool:
 def add_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find added top-level columns at the end of the table."""
     for part in of(step, ColumnClause, "add_column"):
-        is_last = isinstance(part, ColumnClause) and len(part.path) == 1 and not part.position
-        if (
-            isinstance(part, ColumnClause)
-            and is_last
-            and _is_accepted(part, step)
-            and not _is_added_again(part, step, file)
-        ):
-            yield RuleFinding(f"ADD COLUMN {part.path[0]}", step, part.place)
+        is_last = len(part.path) == 1 and not part.position
+        if is_last and _is_accepted(part, step) and not _is_added_again(part, step, file):
+            yield RuleFinding(f"ADD COLUMN {part.column}", step, part.place)
 
 
 def _is_accepted(part: ColumnClause, step: Step) -> bool:
@@ -105,7 +96,7 @@ def _is_accepted(part: ColumnClause, step: Step) -> bool:
 def _is_added_again(part: ColumnClause, step: Step, file: File) -> bool:
     """Return whether an earlier statement drops the column, which is another finding."""
     drops = (drop for other in file.before(step) for drop in of(other, DropColumn))
-    return any(getattr(drop, "path", ()) == part.path for drop in drops)
+    return any(drop.path == part.path for drop in drops)
 
 
 @RULES.check("BC105", "add_column", "alter_column_position")
@@ -113,8 +104,5 @@ def column_order(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find columns that are moved, or added before others."""
     for part in step.parsed.parts:
         if isinstance(part, (ColumnClause, AlterColumn)) and part.position and len(part.path) == 1:
-            yield RuleFinding(
-                f"{part.path[0]} {part.position.upper() if part.position == 'first' else part.position}",
-                step,
-                part.place,
-            )
+            position = "FIRST" if part.position == "first" else part.position
+            yield RuleFinding(f"{part.column} {position}", step, part.place)
