@@ -36,7 +36,7 @@ RULES.clause(
 )  # fmt: skip
 RULES.clause(
     "DL103", "set_properties", Property, "{clause.key} = {clause.value}",
-    where=lambda clause: _upgrades(clause.key) and (clause.value or "").lower() != "false",
+    where=lambda clause: _upgrades(clause.key) and clause.word != "false",
 )  # fmt: skip
 RULES.clause(
     "DL105", "add_constraint", Constraint, "ADD CONSTRAINT {clause.name}",
@@ -130,9 +130,10 @@ def _switch(code: str, meanings: Mapping[tuple[str, str], str]) -> None:
     @RULES.check(code, "set_properties", "unset_properties")
     def check(step: Step, file: File) -> Iterator[RuleFinding]:
         for part in of(step, Property):
-            is_unset, before = part.operation == "unset_properties", _value(part.key, step, file)
-            value = "false" if is_unset else (part.value or "").lower()
+            is_unset = part.operation == "unset_properties"
+            value = "false" if is_unset else part.word
             consequence = meanings.get((part.key, value))
+            before = _value(part.key, step, file) if consequence else None
             if consequence and (before == "true" if is_unset else before != value):
                 change = f"UNSET {part.key}" if is_unset else f"{part.key} = {part.value}"
                 yield RuleFinding(f"{change}: {consequence}", step, part.place)
