@@ -58,13 +58,6 @@ def finding_about(step: Step, what: str, consequence: str) -> Iterator[RuleFindi
     yield RuleFinding(f"{what}{named}: {consequence}", step)
 
 
-def _is_new(subject: Subject, step: Step, file: File) -> bool:
-    """Return whether the object lives only as long as the session, or an earlier statement of the file creates it."""
-    before = (other.parsed.subject for other in file.before(step))
-    creates = (other for other in before if other and other.verb == "CREATE")
-    return subject.is_temporary or any(other.is_same_object(subject) for other in creates)
-
-
 _RETENTION = "DATA_RETENTION_TIME_IN_DAYS"
 _PROTECTION = (
     *(("UNSET", kind, "POLICY") for kind in (
@@ -193,19 +186,31 @@ _REPLACED_TABLES: Mapping[str, str] = {
 _LIGHT = ("FILE FORMAT", "ALERT", "TASK")
 
 
+def _removes(subject: Subject, step: Step, file: File) -> str:
+    """Return how a statement removes an object: `DROP` or `CREATE OR REPLACE`; empty if it does not.
+
+    Objects of the session, and those that an earlier statement of the file creates, do not count.
+    """
+    before = (other.parsed.subject for other in file.before(step))
+    created = (other for other in before if other and other.verb == "CREATE")
+    if subject.is_temporary or any(other.is_same_object(subject) for other in created):
+        return ""
+    return "CREATE OR REPLACE" if subject.replaces else "DROP" if subject.verb == "DROP" else ""
+
+
 @RULES.check_subject("SF105")
 def drop_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP of objects that no UNDROP restores."""
-    is_dropped = subject.verb == "DROP" and subject.kind in LOST_STATE
-    if is_dropped and not _is_new(subject, step, file):
-        yield from finding_about(step, f"DROP {subject.kind}", LOST_STATE[subject.kind])
+    lost = LOST_STATE.get(subject.kind)
+    if lost and _removes(subject, step, file) == "DROP":
+        yield from finding_about(step, f"DROP {subject.kind}", lost)
 
 
 @RULES.check_subject("SF106")
 def replace_object_with_state(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CREATE OR REPLACE of objects with state."""
     lost = LOST_STATE.get(subject.kind) or _REPLACED_TABLES.get(subject.kind)
-    if not subject.replaces or lost is None or _is_new(subject, step, file):
+    if lost is None or _removes(subject, step, file) != "CREATE OR REPLACE":
         return
     # An external stage has no files, and a task begins suspended, which SF131 finds.
     is_light = subject.kind in _LIGHT or (subject.kind == "STAGE" and subject.setting("URL") is not None)
@@ -240,23 +245,17 @@ def drop_or_replace_access(subject: Subject, step: Step, file: File) -> Iterator
     """Find DROP and CREATE OR REPLACE of roles, users, shares, warehouses, integrations, policies, tags and the like."""
     general = "INTEGRATION" if subject.kind.endswith("INTEGRATION") else subject.kind
     consequence = _ACCESS.get(subject.kind) or _ACCESS.get(general, _POLICY if general.endswith("POLICY") else "")
-    is_gone = subject.verb == "DROP" or subject.replaces
-    if is_gone and consequence and not _is_new(subject, step, file):
-        verb = "CREATE OR REPLACE" if subject.replaces else "DROP"
+    if consequence and (verb := _removes(subject, step, file)):
         yield from finding_about(step, f"{verb} {subject.kind}", consequence)
 
 
 @RULES.check_subject("SF108")
 def drop_or_replace_namespace(subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find DROP and CREATE OR REPLACE of schemas and databases. RESTRICT is only about foreign keys."""
-    is_dropped = subject.verb == "DROP"
-    if subject.kind not in ("SCHEMA", "DATABASE") or not (is_dropped or subject.replaces):
-        return
-    if not _is_new(subject, step, file):
-        what = f"{'DROP' if is_dropped else 'CREATE OR REPLACE'} {subject.kind}"
+    if subject.kind in ("SCHEMA", "DATABASE") and (verb := _removes(subject, step, file)):
         lost = "all its tables, views, streams, pipes, stages, tasks and grants are dropped with it"
         back = f"UNDROP {subject.kind} restores it within its retention, after the new one is renamed or dropped"
-        yield from finding_about(step, what, f"{lost}; {back}")
+        yield from finding_about(step, f"{verb} {subject.kind}", f"{lost}; {back}")
 
 
 _HIDES = ("MASKING POLICY", "ROW ACCESS POLICY")
@@ -393,11 +392,9 @@ def default_refused(subject: Subject, step: Step, _file: File) -> Iterator[RuleF
 def set_not_null(_subject: Subject, step: Step, file: File) -> Iterator[RuleFinding]:
     """Find SET NOT NULL of columns that may hold NULL."""
     for part in of(step, AlterColumn, "alter_column_nullability"):
-        if part.nullable is False:
-            known = file.known(step)
-            column = known.column(part.key) if known else None
-            if not (column and column.required):
-                yield RuleFinding(f"SET NOT NULL of {part.column}, where a row with NULL fails it", step, part.place)
+        column = file.column(step, part.key)
+        if part.nullable is False and not (column and column.required):
+            yield RuleFinding(f"SET NOT NULL of {part.column}, where a row with NULL fails it", step, part.place)
 
 
 class _Type(NamedTuple):
@@ -426,8 +423,7 @@ def fewer_digits(_subject: Subject, step: Step, file: File) -> Iterator[RuleFind
 def _retyped(step: Step, file: File) -> Iterator[tuple[AlterColumn, _Type, _Type]]:
     """Yield the clauses that change the type of a declared column, with the old and the new type."""
     for part in of(step, AlterColumn, "alter_column_type"):
-        known = file.known(step)
-        column = known.column(part.key) if known else None
+        column = file.column(step, part.key)
         old, new = _type(column.text) if column else None, _type(part.type)
         if old and new:
             yield part, old, new
