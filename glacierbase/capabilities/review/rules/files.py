@@ -80,9 +80,8 @@ def _within(step: Step, place: Place) -> Place:
 @RULES.check_file("FL109")
 def mixed_statements(file: File) -> Iterator[RuleFinding]:
     """Find the first statement that changes data in a file that also changes the schema of an existing table."""
-    existing = [
-        step for step in file.steps if not step.parsed.options.temporary and not file.creates(step.target, step)
-    ]
+    permanent = (step for step in file.steps if not step.parsed.options.temporary)
+    existing = [step for step in permanent if not file.creates(step.target, step)]
     data = [step for step in existing if step.parsed.operation in _DML]
     altered = any(step.parsed.operation not in CREATES and not _SCHEMA.isdisjoint(step.operations) for step in existing)
     if data and altered:
@@ -236,21 +235,16 @@ def statement_not_understood(file: File) -> Iterator[RuleFinding]:
 def statement_of_another_engine(file: File) -> Iterator[RuleFinding]:
     """Find statements of other engines, which Spark refuses for tables of Iceberg."""
     for step in file.steps:
-        refused = _refused_by_engine(step, file)
-        if refused:
+        if refused := _refused_by_engine(step, file):
             words, fix = refused
             yield RuleFinding(f"Spark does not run {words} for tables of Iceberg", step, fix=fix)
 
 
 def _refused_by_engine(step: Step, file: File) -> tuple[str, str] | None:
     """Return the words of a statement that Spark refuses, and what to write instead. Other formats add statements."""
-    if (
-        file.facts.engine != SPARK.name
-        or {*file.facts.formats.values()} != {"iceberg"}
-        or file.format_of(step) != "iceberg"
-    ):
-        return None
-    if step.parsed.options.temporary or step.catalog == "spark_catalog":
+    is_iceberg = {*file.facts.formats.values()} == {"iceberg"} and file.format_of(step) == "iceberg"
+    is_elsewhere = step.parsed.options.temporary or step.catalog == "spark_catalog"
+    if file.facts.engine != SPARK.name or not is_iceberg or is_elsewhere:
         return None
     words = " ".join(_words(step, file))
     for pattern, fix in _REFUSED:
