@@ -124,6 +124,8 @@ class Family:
         return lambda function: self._add(file_rule(**self._descriptions[code])(function))
 
     def _add(self, rule: Rule) -> Rule:
+        if rule.code in self._rules:
+            raise ValueError(f"the rule {rule.code} has two checks")
         self._rules[rule.code] = rule
         return rule
 

@@ -410,6 +410,7 @@ RULES = [no_owner]
 
 
 FAMILY = "from glacierbase.capabilities.review.family import Family\nRULES = Family(__file__)\n"
+ROW = "RULES.statement('ACME001', 'restore', 'a table is restored')\n"
 SECTION = """\
 ## ACME001 team-missing
 
@@ -472,6 +473,7 @@ def test_a_package_adds_rules(shop: ProjectFolder) -> None:
         (PLUGIN.replace("ACME001", "DS103"), "acme_rules:RULES", "the code DS103 exists already"),
         (PLUGIN.replace("ACME001", "acme"), "acme_rules:RULES", "'acme' is not the code of a rule"),
         (FAMILY, "acme_rules:RULES", "the rule ACME001 has no check"),
+        (FAMILY + 2 * ROW, "acme_rules:RULES", "the rule ACME001 has two checks"),
     ],
 )
 def test_a_broken_package_is_one_message_that_names_it(module: str, value: str, why: str, shop: ProjectFolder) -> None:
