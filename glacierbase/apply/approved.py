@@ -14,7 +14,7 @@ from glacierbase.apply.results import HistoryHead, PlannedFile, PlanResult
 from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.details import details_of
 from glacierbase.history.records import History
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.codec import to_json
 from glacierbase.model.command import command
 from glacierbase.model.migration import Event, Migration
@@ -25,7 +25,7 @@ from glacierbase.model.text import counted, time_of
 _MOST_RUNS = 5
 
 
-def check_approved(target: Target, plan: Plan) -> None:
+def check_approved(target: CatalogRun, plan: Plan) -> None:
     """Refuse to run anything but the approved plan, where there is one.
 
     Raises:

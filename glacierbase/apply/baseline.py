@@ -17,7 +17,7 @@ from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.items import version_items
 from glacierbase.history.records import History
 from glacierbase.history.state import read_state
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.migrations.compiled import Compiled, refused_secret
 from glacierbase.migrations.headers import check_required
 from glacierbase.model import differences
@@ -29,11 +29,11 @@ from glacierbase.model.migration import OriginalRun
 from glacierbase.model.names import name_of, name_parts, snowflake_identifier
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
-from glacierbase.record.live import LiveTables, Reading, TableShapes
+from glacierbase.record.live import LiveTables, TableRead, TableShapes
 from glacierbase.record.shapes import as_recorded
 from glacierbase.record.table_records import TableRecords
 from glacierbase.sql.dialects import SPARK, dialect_of
-from glacierbase.sql.file import Named, is_whole, names_within
+from glacierbase.sql.file import FileStatement, is_whole, names_within
 from glacierbase.sql.qualified import qualified
 from glacierbase.sql.statement import Name, ParsedStatement
 
@@ -79,7 +79,7 @@ class _Comparisons:
 
 
 def baseline_catalog(
-    target: Target,
+    target: CatalogRun,
     result: BaselineResult,
     *,
     to: int,
@@ -98,7 +98,7 @@ def baseline_catalog(
 
 
 def baseline(
-    target: Target,
+    target: CatalogRun,
     to: int,
     reason: str,
     lock_timeout: float = 0,
@@ -191,7 +191,7 @@ def _entries(
     return entries[::-1]
 
 
-def files_up_to(target: Target, to: int) -> Sequence[Compiled]:
+def files_up_to(target: CatalogRun, to: int) -> Sequence[Compiled]:
     """Return the files up to a version, compiled. Contacts nothing.
 
     Raises:
@@ -341,14 +341,14 @@ class ExistingTables:
         self._places: dict[_Key, Sequence[str] | None] = {}
         self._nowhere: set[_Key] = set()
 
-    def names(self, parsed: ParsedStatement, uses: Sequence[Named]) -> Sequence[Name]:
+    def names(self, parsed: ParsedStatement, uses: Sequence[FileStatement]) -> Sequence[Name]:
         """Return the qualified names of what a statement changes, after the statements of its session before it."""
         is_moved = any(named.parsed.moves for named in uses)
         before = tuple(named.statement.text for named in uses) if is_moved else ()
         names = zip(parsed.targets, names_within(parsed, self._catalog.dialect), strict=True)
         return [self._whole(name, written, before) for name, written in names]
 
-    def read(self, tables: Collection[Declared]) -> Sequence[Reading]:
+    def read(self, tables: Collection[Declared]) -> Sequence[TableRead]:
         """Return each table as it is, in the same order; of a view, why it is not read.
 
         Raises:
@@ -359,21 +359,21 @@ class ExistingTables:
             readings = live.read(near)
         return [self._read(declared, readings.get(declared.whole.recorded)) for declared in tables]
 
-    def _read(self, table: Declared, reading: Reading | None) -> Reading:
+    def _read(self, table: Declared, reading: TableRead | None) -> TableRead:
         if reading and reading.unread is None:
             return reading
         name = table.whole.recorded
         if table.whole.key in self._nowhere:
-            return Reading()
+            return TableRead()
         with self._session(table.uses) as session:
             try:
                 session.query(f"SELECT 1 FROM {name} LIMIT 0")
             except TableNotFound:
-                return Reading()
+                return TableRead()
             try:
-                return Reading(unread="a view") if table.is_view else Reading(self._shapes.read(name, session))
+                return TableRead(unread="a view") if table.is_view else TableRead(self._shapes.read(name, session))
             except (ConfigurationError, EngineError) as error:
-                return Reading(unread=error.message)
+                return TableRead(unread=error.message)
 
     def _whole(self, name: Name, written: str, uses: _Key) -> Name:
         """Return a name that the rest of its statement has completed, with its catalog and namespace."""

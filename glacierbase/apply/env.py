@@ -9,12 +9,12 @@ from glacierbase.apply.results import EnvResult
 from glacierbase.executors.environments.folders import checked
 from glacierbase.executors.environments.installing import delete_environments, make_environment
 from glacierbase.executors.environments.lockfile import lock_path
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.catalog import Catalog
 
 
 def env(
-    target: Target, result: EnvResult, *, everywhere: Callable[[str], Sequence[Catalog]], check: bool, clean: bool
+    target: CatalogRun, result: EnvResult, *, everywhere: Callable[[str], Sequence[Catalog]], check: bool, clean: bool
 ) -> EnvResult:
     """Make the catalog's virtual environment where it is missing or out of date.
 

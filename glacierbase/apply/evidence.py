@@ -15,14 +15,14 @@ from glacierbase.executors.direct.files import FileEngines
 from glacierbase.executors.engine import Engine
 from glacierbase.history.entries import Entry, FileColumns, repaired
 from glacierbase.history.records import Record
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import State, Statement
 from glacierbase.model.shape import TableVersion
 
 if TYPE_CHECKING:
-    from glacierbase.sql.file import Named
+    from glacierbase.sql.file import FileStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +38,7 @@ class Decision:
     engine_stopped: bool = False
 
 
-def _statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
+def _statements_of(target: CatalogRun, record: Record) -> tuple[Statement, ...]:
     """Return the statements of a file as of its last start; none if the history does not hold their complete text."""
     try:
         return tuple(split_statements(record.started.rendered_sql or "", target.dialect))
@@ -46,20 +46,20 @@ def _statements_of(target: Target, record: Record) -> tuple[Statement, ...]:
         return ()
 
 
-def read_statements(target: Target, record: Record) -> tuple[Named, ...]:
+def read_statements(target: CatalogRun, record: Record) -> tuple[FileStatement, ...]:
     """Return what the statements of a file do, as of its last start."""
     from glacierbase.sql.file import named  # Imports the grammar.
 
     return named(_statements_of(target, record), target.dialect, target.catalog)
 
 
-def statement_of(statements: Sequence[Named], index: int) -> Named | None:
+def statement_of(statements: Sequence[FileStatement], index: int) -> FileStatement | None:
     """Return a statement of a file; None if the history does not hold its complete text."""
     return next((named for named in statements if named.statement.index == index), None)
 
 
 def table_shows(
-    catalog: Catalog, engine: Engine, before: TableVersion, tag: str, statement: Named | None
+    catalog: Catalog, engine: Engine, before: TableVersion, tag: str, statement: FileStatement | None
 ) -> tuple[bool | None, str]:
     """Read the table or the namespace of a statement again, as its version before was read, and return the verdict."""
     if before.by_engine:
@@ -78,7 +78,7 @@ def table_shows(
     return (False, f"{why}; the statement may run again") if may_run_again(statement.parsed) else (None, why)
 
 
-def resolution_entry(target: Target, state: State, record: Record, decision: Decision) -> Entry:
+def resolution_entry(target: CatalogRun, state: State, record: Record, decision: Decision) -> Entry:
     """Return the event that records the decision about a version in this state. All else is unchanged."""
     new_state = after(state, decision.resolution)
     assert isinstance(new_state, NewState)
@@ -104,13 +104,13 @@ def recorded_file(record: Record) -> FileColumns:
     )
 
 
-def _edited_file(target: Target, record: Record) -> FileColumns:
+def _edited_file(target: CatalogRun, record: Record) -> FileColumns:
     migration = next(migration for migration in target.migrations if migration.number == record.number)
     [compiled] = target.compile([migration])
     return replace(FileColumns.of(compiled), version=record.version, statement_total=record.statements_total)
 
 
-def step_at_stop(target: Target, record: Record) -> Step | None:
+def step_at_stop(target: CatalogRun, record: Record) -> Step | None:
     """Return the statements that were in flight or failed, as recorded by the run that started them."""
     try:
         all_steps = steps(_statements_of(target, record), target.dialect)

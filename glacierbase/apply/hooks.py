@@ -18,11 +18,11 @@ from glacierbase.apply.plan import Plan
 from glacierbase.apply.preview import plan_result
 from glacierbase.apply.results import MigrateResult
 from glacierbase.errors import ConfigurationError
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.result import document
 from glacierbase.model.text import split_lines
 from glacierbase.run.activity import doing
-from glacierbase.run.user_command import Ending, run_command
+from glacierbase.run.user_command import ProgramOutcome, run_command
 from glacierbase.secrets import mask
 
 logger = logging.getLogger("glacierbase")
@@ -31,7 +31,7 @@ logger = logging.getLogger("glacierbase")
 _QUOTED_LINES, _QUOTED_CHARACTERS = 10, 2_000
 
 
-def before(target: Target, plan: Plan) -> None:
+def before(target: CatalogRun, plan: Plan) -> None:
     """Run `beforeMigrate` with the plan on its stdin.
 
     Raises:
@@ -54,7 +54,7 @@ def before(target: Target, plan: Plan) -> None:
         )
 
 
-def after(target: Target, result: MigrateResult, *, had_pending: bool) -> MigrateResult:
+def after(target: CatalogRun, result: MigrateResult, *, had_pending: bool) -> MigrateResult:
     """Run `onFailure` or `afterMigrate` with the result on its stdin, and return the result, with a warning if the hook failed.
 
     Once the run is cancelled, no hook is started.
@@ -72,7 +72,7 @@ def after(target: Target, result: MigrateResult, *, had_pending: bool) -> Migrat
     return replace(result, warnings=(*result.warnings, _failure(name, ending)))
 
 
-def _run(target: Target, name: str, words: Sequence[str], content: dict[str, Any]) -> Ending:
+def _run(target: CatalogRun, name: str, words: Sequence[str], content: dict[str, Any]) -> ProgramOutcome:
     catalog = target.catalog
     logger.info("%s: running hook %s", catalog.name, name)
     variables = {
@@ -94,7 +94,7 @@ def _run(target: Target, name: str, words: Sequence[str], content: dict[str, Any
     return ending
 
 
-def _failure(name: str, ending: Ending) -> str:
+def _failure(name: str, ending: ProgramOutcome) -> str:
     """Return what failed, and the last lines of the hook's output."""
     last = split_lines(mask(ending.output).rstrip()[-_QUOTED_CHARACTERS:])[-_QUOTED_LINES:]
     return "\n".join([f"hook {name} {ending.failure}", *last])

@@ -20,7 +20,7 @@ from typing import Any
 from glacierbase.errors import EngineError, GlacierbaseError, Interrupted, LockHeld, LockLost, NeedsRepair
 from glacierbase.history.lockrow import (
     HolderWatch,
-    Terms,
+    LockTerms,
     describe_holder,
     free_row,
     holder_values,
@@ -61,7 +61,7 @@ class Lock:
         taken_from: the row of the run from which it was taken over, if there was one.
     """
 
-    def __init__(self, store: Store, terms: Terms, run: Run, engine: Mapping[str, Any]) -> None:
+    def __init__(self, store: Store, terms: LockTerms, run: Run, engine: Mapping[str, Any]) -> None:
         self._store = store
         self._terms = terms
         self._run = run

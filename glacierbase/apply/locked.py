@@ -14,7 +14,7 @@ from glacierbase.history.entries import lock_taken
 from glacierbase.history.lockrow import free_row
 from glacierbase.history.recorder import Recorder
 from glacierbase.history.state import CatalogState, read_history
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.model.command import command
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
@@ -35,7 +35,7 @@ class LockedCatalog:
         unreadable: the tables of users whose version this run could not read.
     """
 
-    target: Target
+    target: CatalogRun
     engine: Engine
     store: Store
     lock: Lock

@@ -27,7 +27,7 @@ from glacierbase.executors import check_installed
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import is_held
 from glacierbase.history.state import CatalogState, current_state, read_state
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.git_files import untracked
 from glacierbase.migrations.git_lost import find_lost
@@ -36,18 +36,18 @@ from glacierbase.stores import LockRow
 from glacierbase.stores.choice import renaming_warnings
 
 if TYPE_CHECKING:
-    from glacierbase.apply.planfile import GivenPlan
+    from glacierbase.apply.planfile import PlanFile
 
 logger = logging.getLogger("glacierbase")
 
 
 def migrate(
-    target: Target,
+    target: CatalogRun,
     result: MigrateResult,
     *,
     selection: Selection,
     lock_timeout: float = 0,
-    given: GivenPlan | None = None,
+    given: PlanFile | None = None,
 ) -> MigrateResult:
     """Apply what is pending. An error is in the result, with what was done before it.
 
@@ -72,19 +72,19 @@ def migrate(
     return hooks.after(target, result, had_pending=progress.had_pending)
 
 
-def pending(target: Target, result: PendingResult) -> PendingResult:
+def pending(target: CatalogRun, result: PendingResult) -> PendingResult:
     """Return what the next `migrate` would apply."""
     plan = Migrator(target).plan(_by_policy(target, Selection()))
     return replace(result, pending=pending_files(plan), warnings=plan.warnings)
 
 
-def plan(target: Target, _: PlanResult, *, selection: Selection) -> PlanResult:
+def plan(target: CatalogRun, _: PlanResult, *, selection: Selection) -> PlanResult:
     """Return what the next `migrate` would run, statement by statement."""
     made = Migrator(target).plan(_by_policy(target, selection))
     return with_found_engines(target, plan_result(target, made), made.files)
 
 
-def chosen(target: Target, selection: Selection, given: GivenPlan | None) -> Selection:
+def chosen(target: CatalogRun, selection: Selection, given: PlanFile | None) -> Selection:
     """Return what to run: the plan that was given, else the selection, where the environment does not require a plan.
 
     Raises:
@@ -99,7 +99,7 @@ def chosen(target: Target, selection: Selection, given: GivenPlan | None) -> Sel
     return _by_policy(target, selection)
 
 
-def _by_policy(target: Target, selection: Selection) -> Selection:
+def _by_policy(target: CatalogRun, selection: Selection) -> Selection:
     """Return the selection, which may run files out of order if the catalog file allows that."""
     return replace(selection, out_of_order=None) if target.catalog.out_of_order_allowed else selection
 
@@ -107,7 +107,7 @@ def _by_policy(target: Target, selection: Selection) -> Selection:
 class Migrator:
     """Plans and runs the migrations of one target."""
 
-    def __init__(self, target: Target) -> None:
+    def __init__(self, target: CatalogRun) -> None:
         self._target = target
         # Cached for one run: the plan is made again under the lock.
         root = Path(target.run.project)
@@ -230,7 +230,7 @@ class Migrator:
         return plan
 
 
-def needs_engine(target: Target, plan: Plan) -> Sequence[bool]:
+def needs_engine(target: CatalogRun, plan: Plan) -> Sequence[bool]:
     """Return for each pending file whether it needs the engine."""
     engines = target.file_engines()
     return [not engines.of(compiled).is_direct for compiled in plan.files]

@@ -33,7 +33,7 @@ FindUntracked: TypeAlias = Callable[[Sequence[Path]], Collection[Path]]
 
 
 @dataclass(frozen=True, slots=True)
-class Approved:
+class ApprovedPlan:
     """The plan of one catalog that was made before and is to be applied as it is.
 
     Attributes:
@@ -61,7 +61,7 @@ class Selection:
     only: str | None = None
     reason: str | None = None
     out_of_order: Collection[str] | None = ()
-    approved: Approved | None = None
+    approved: ApprovedPlan | None = None
 
     @property
     def has_file(self) -> bool:

@@ -7,10 +7,10 @@ from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from glacierbase.apply.plan import Approved, Selection
+from glacierbase.apply.plan import ApprovedPlan, Selection
 from glacierbase.apply.results import PlanOptions, PlanResult
 from glacierbase.errors import ConfigurationError, HistoryDisagrees
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.codec import InvalidDocument, from_json, parsed
 from glacierbase.model.command import command, plan_commands
@@ -24,7 +24,7 @@ _LARGEST = 512 * 2**20
 
 
 @dataclass(frozen=True, slots=True)
-class GivenPlan:
+class PlanFile:
     """The plans that `migrate` was given, one for each catalog and environment.
 
     Attributes:
@@ -40,7 +40,7 @@ class GivenPlan:
         """The catalogs that were planned."""
         return tuple(dict.fromkeys(plan.catalog for plan in self.plans if not plan.skipped))
 
-    def selection(self, target: Target) -> Selection:
+    def selection(self, target: CatalogRun) -> Selection:
         """Return what to run on a catalog: its plan, as it is.
 
         Raises:
@@ -52,10 +52,10 @@ class GivenPlan:
         if plan.error:
             raise plan.error
         options = plan.options
-        approved = Approved(plan, self._again(target, options) if self.path else None, self.digest)
+        approved = ApprovedPlan(plan, self._again(target, options) if self.path else None, self.digest)
         return Selection(options.to, options.only, options.reason, options.allow_out_of_order, approved)
 
-    def _of(self, target: Target) -> PlanResult:
+    def _of(self, target: CatalogRun) -> PlanResult:
         name, environment = target.catalog.name, target.catalog.environment
         plans = [plan for plan in self.plans if plan.catalog == name and not plan.skipped]
         for plan in plans:
@@ -74,7 +74,7 @@ class GivenPlan:
             environment=environment,
         )
 
-    def _again(self, target: Target, options: PlanOptions) -> str:
+    def _again(self, target: CatalogRun, options: PlanOptions) -> str:
         """Return the command that writes the file again, with all its catalogs."""
         chosen = _still_possible(options, target.migrations)
         pairs = [("--to", chosen.to), ("--only", chosen.only), ("--reason", chosen.reason)]
@@ -95,7 +95,7 @@ def _still_possible(options: PlanOptions, files: Sequence[Migration]) -> PlanOpt
     return PlanOptions(to, only, options.reason if only is not None else None, allowed)
 
 
-def given_plan(plan: str | Path | GivenPlan | Collection[PlanResult], selection: Selection) -> GivenPlan:
+def given_plan(plan: str | Path | PlanFile | Collection[PlanResult], selection: Selection) -> PlanFile:
     """Return the plan that a caller passes: the path of a plan file, one that was read, or results of `Project.plan`.
 
     Raises:
@@ -107,12 +107,12 @@ def given_plan(plan: str | Path | GivenPlan | Collection[PlanResult], selection:
             "--plan excludes --to, --only, --reason and --allow-out-of-order: those that the plan was made with apply",
             "leave them out, or use them to make a new plan",
         )
-    if isinstance(plan, GivenPlan):
+    if isinstance(plan, PlanFile):
         return plan
-    return read_plan(plan) if isinstance(plan, (str, Path)) else GivenPlan(tuple(plan))
+    return read_plan(plan) if isinstance(plan, (str, Path)) else PlanFile(tuple(plan))
 
 
-def plan_required(target: Target) -> ConfigurationError:
+def plan_required(target: CatalogRun) -> ConfigurationError:
     """Return the error for a run without a plan file in an environment that requires one."""
     catalog = target.catalog
     write, apply = plan_commands("plan.json")
@@ -137,7 +137,7 @@ def write_plan(path: str | Path, plans: Sequence[PlanResult]) -> None:
         replace_file(Path(path), json_text(document("plan", plans, None)) + "\n")
 
 
-def read_plan(path: str | Path) -> GivenPlan:
+def read_plan(path: str | Path) -> PlanFile:
     """Read a plan file.
 
     Raises:
@@ -154,7 +154,7 @@ def read_plan(path: str | Path) -> GivenPlan:
         what = "it is nested too deeply" if isinstance(error, RecursionError) else what
         message = f"{path} is not a plan of glacierbase: {what}; nothing ran"
         raise ConfigurationError("PLAN_INVALID", message, _making(path), path=str(path)) from error
-    return GivenPlan(plans, str(path), f"sha256:{hashlib.sha256(content).hexdigest()}")
+    return PlanFile(plans, str(path), f"sha256:{hashlib.sha256(content).hexdigest()}")
 
 
 def _making(path: str | Path) -> str:

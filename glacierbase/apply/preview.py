@@ -19,7 +19,7 @@ from glacierbase.apply.results import (
 from glacierbase.catalogs.place import place
 from glacierbase.executors.direct.files import DIRECT, FileEngine
 from glacierbase.history.records import History
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.record.live import LiveTables
@@ -30,7 +30,7 @@ def pending_files(plan: Plan) -> tuple[PendingFile, ...]:
     return tuple(map(_pending_file, plan.pending, plan.files))
 
 
-def plan_result(target: Target, plan: Plan) -> PlanResult:
+def plan_result(target: CatalogRun, plan: Plan) -> PlanResult:
     """Return the plan with the statements that would run, and all that must not have changed when `migrate --plan` applies it."""
     selection, engines = plan.selection, target.file_engines()
     return PlanResult(
@@ -47,7 +47,7 @@ def plan_result(target: Target, plan: Plan) -> PlanResult:
     )
 
 
-def with_found_engines(target: Target, result: PlanResult, files: Sequence[Compiled]) -> PlanResult:
+def with_found_engines(target: CatalogRun, result: PlanResult, files: Sequence[Compiled]) -> PlanResult:
     """Return a plan with the engines that its files will need, by the tables as they are now: `plan_result` reads none.
 
     A table that cannot be read, or is not there yet, leaves the choice as it is.

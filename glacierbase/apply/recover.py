@@ -34,7 +34,7 @@ from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 
 if TYPE_CHECKING:
-    from glacierbase.sql.file import Named
+    from glacierbase.sql.file import FileStatement
 
 logger = logging.getLogger("glacierbase")
 
@@ -70,7 +70,7 @@ def with_version(
 
 
 def _version(
-    held: LockedCatalog, table: str, statement: Named | None, engines: FileEngines, session: Session
+    held: LockedCatalog, table: str, statement: FileStatement | None, engines: FileEngines, session: Session
 ) -> TableVersion | None:
     if table in held.unreadable:
         return None
@@ -142,7 +142,7 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
 
 
 def settle_lost(
-    held: LockedCatalog, error: EngineError, before: TableVersion, tag: str, statement: Named | None, what: str
+    held: LockedCatalog, error: EngineError, before: TableVersion, tag: str, statement: FileStatement | None, what: str
 ) -> None:
     """Return if the table of a direct statement proves that it took effect, although its answer was lost.
 
@@ -171,7 +171,7 @@ def _outcome(
     held: LockedCatalog,
     before: TableVersion,
     tag: str,
-    statement: Named | None,
+    statement: FileStatement | None,
     what: str,
     least: float | None,
 ) -> tuple[bool | None, str]:

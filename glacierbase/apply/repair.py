@@ -26,7 +26,7 @@ from glacierbase.history.entries import Entry, environment_accepted
 from glacierbase.history.items import Item, items
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import read_state
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.migrations.statements import Step
 from glacierbase.model.arguments import check_not_empty, check_reason, key_given
 from glacierbase.model.command import command, repair_as
@@ -95,7 +95,7 @@ class RepairRequest:
 
 
 def repair_catalog(
-    target: Target, result: RepairResult, *, request: RepairRequest, lock_timeout: float
+    target: CatalogRun, result: RepairResult, *, request: RepairRequest, lock_timeout: float
 ) -> RepairResult:
     """Do what was requested on one catalog."""
     if request.environment_was:
@@ -108,7 +108,7 @@ def repair_catalog(
     return replace(result, cases=repair(target, request.keys, request.decision, lock_timeout))
 
 
-def repair_cases(target: Target, keys: Collection[Key], decision: Decision | None = None) -> tuple[RepairCase, ...]:
+def repair_cases(target: CatalogRun, keys: Collection[Key], decision: Decision | None = None) -> tuple[RepairCase, ...]:
     """Return what is known about these versions and repeatables, or about all that need a decision. Writes nothing.
 
     Args:
@@ -126,7 +126,7 @@ def repair_cases(target: Target, keys: Collection[Key], decision: Decision | Non
 
 
 def repair(
-    target: Target, keys: Collection[Key], decision: Decision, lock_timeout: float = 0
+    target: CatalogRun, keys: Collection[Key], decision: Decision, lock_timeout: float = 0
 ) -> tuple[RepairCase, ...]:
     """Record the decision about these versions and repeatables.
 
@@ -163,7 +163,7 @@ def _recorded(cases: Sequence[RepairCase], decision: Decision) -> str:
     return f"recorded: {', '.join(f'{case.what} as {decision.resolution}' for case in cases)}"
 
 
-def accept_environment(target: Target, was: str, reason: str, lock_timeout: float = 0) -> None:
+def accept_environment(target: CatalogRun, was: str, reason: str, lock_timeout: float = 0) -> None:
     """Record that the history of environment `was` belongs to this environment, which was renamed, cloned, restored or moved.
 
     History and lock that were made in another catalog are given files of their own.

@@ -12,15 +12,15 @@ from glacierbase.apply.plan import Plan, Selection
 from glacierbase.apply.results import NOT_RUN, MigrateResult
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import check_installed
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.stores.choice import opens_without_engine
 
 if TYPE_CHECKING:
-    from glacierbase.apply.planfile import GivenPlan
+    from glacierbase.apply.planfile import PlanFile
 
 
 def check(
-    target: Target, result: MigrateResult, *, selection: Selection, given: GivenPlan | None = None, **_: Any
+    target: CatalogRun, result: MigrateResult, *, selection: Selection, given: PlanFile | None = None, **_: Any
 ) -> MigrateResult | None:
     """Return the result of a catalog that has something pending and whose engine, as installed, cannot run it; else None.
 
@@ -44,7 +44,13 @@ def check(
 
 
 def not_run(
-    target: Target, result: MigrateResult, why: str, *, selection: Selection, given: GivenPlan | None = None, **_: Any
+    target: CatalogRun,
+    result: MigrateResult,
+    why: str,
+    *,
+    selection: Selection,
+    given: PlanFile | None = None,
+    **_: Any,
 ) -> MigrateResult:
     """Return the result of a catalog that is not run, with what is pending where that is known without its engine.
 
@@ -58,7 +64,7 @@ def not_run(
     return replace(result, skipped=f"{NOT_RUN}{why}", not_run=_labels(plan))
 
 
-def _needs_engine(target: Target, plan: Plan | None) -> bool:
+def _needs_engine(target: CatalogRun, plan: Plan | None) -> bool:
     """Return whether the engine runs a pending file; True where only the engine can read the history."""
     return plan is None or any(needs_engine(target, plan))
 
@@ -68,7 +74,7 @@ def _labels(plan: Plan | None) -> tuple[str, ...]:
     return tuple(planned.migration.label for planned in plan.pending) if plan else ()
 
 
-def _plan(target: Target, selection: Selection, given: GivenPlan | None) -> Plan | None:
+def _plan(target: CatalogRun, selection: Selection, given: PlanFile | None) -> Plan | None:
     """Return what `migrate` would run; None where only the engine can read the history.
 
     Raises:

@@ -11,7 +11,7 @@ from glacierbase.apply.results import UnlockResult
 from glacierbase.errors import LockHeld, NeedsRepair
 from glacierbase.history.lockrow import describe_holder, holder_of, in_place_of, is_held, lease_of, lock_holder
 from glacierbase.history.state import CatalogState, read_history, read_state
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.model.migration import EventType
 from glacierbase.run.activity import doing
 from glacierbase.run.clock import sleep
@@ -45,7 +45,7 @@ class ExaminedLock:
 
 
 def unlock_catalog(
-    target: Target, result: UnlockResult, *, reason: str | None, force: bool, rebuild: bool, dry_run: bool
+    target: CatalogRun, result: UnlockResult, *, reason: str | None, force: bool, rebuild: bool, dry_run: bool
 ) -> UnlockResult:
     """Release the lock, or with `dry_run` return its holder only. The arguments are those of `Project.unlock`."""
     held = held_lock(target, rebuild=rebuild) if dry_run else unlock(target, reason, force=force, rebuild=rebuild)
@@ -54,7 +54,7 @@ def unlock_catalog(
     return replace(result, lock=lock_holder(held.row), says=held.evidence, released=held.is_freed)
 
 
-def held_lock(target: Target, *, rebuild: bool = False) -> ExaminedLock | None:
+def held_lock(target: CatalogRun, *, rebuild: bool = False) -> ExaminedLock | None:
     """Return the lock, or None when it is free. Writes nothing.
 
     Args:
@@ -67,7 +67,9 @@ def held_lock(target: Target, *, rebuild: bool = False) -> ExaminedLock | None:
         return _read_lock(opened, read_state(opened))
 
 
-def unlock(target: Target, reason: str | None, *, force: bool = False, rebuild: bool = False) -> ExaminedLock | None:
+def unlock(
+    target: CatalogRun, reason: str | None, *, force: bool = False, rebuild: bool = False
+) -> ExaminedLock | None:
     """Free the lock, and record from which run it was taken. That run can no longer prove the lock, and runs nothing.
 
     The holder is watched as `migrate` does it: a lock whose lease is over by this machine's clock is freed after a lease in which
@@ -88,7 +90,7 @@ def unlock(target: Target, reason: str | None, *, force: bool = False, rebuild: 
         return change.make("the lock is free", lambda: _unlock(target, reason, force, rebuild))
 
 
-def _unlock(target: Target, reason: str | None, force: bool, rebuild: bool) -> ExaminedLock | None:
+def _unlock(target: CatalogRun, reason: str | None, force: bool, rebuild: bool) -> ExaminedLock | None:
     with target.opened() as opened:
         if rebuild and (rebuilt := _rebuild(opened, reason)):
             return rebuilt
@@ -167,7 +169,7 @@ def _is_sound(rows: tuple[LockRow, ...]) -> bool:
         return False
 
 
-def _damaged(rows: tuple[LockRow, ...], target: Target) -> ExaminedLock:
+def _damaged(rows: tuple[LockRow, ...], target: CatalogRun) -> ExaminedLock:
     row = in_place_of(rows, target.terms, 0)
     what = "no row" if not rows else "a damaged row" if len(rows) == 1 else f"{len(rows)} rows"
     return ExaminedLock(row, False, True, f"the lock table held {what} instead of one")

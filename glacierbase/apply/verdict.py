@@ -8,7 +8,7 @@ from glacierbase.model.shape import TableVersion
 from glacierbase.run.run import tag_uuid
 
 if TYPE_CHECKING:
-    from glacierbase.sql.file import Named  # Imports the grammar.
+    from glacierbase.sql.file import FileStatement  # Imports the grammar.
     from glacierbase.sql.statement import ParsedStatement
 
 # Statements whose only effect is that the name has no table any more, or no namespace.
@@ -17,7 +17,7 @@ _DROPS = ("drop_table", "drop_namespace")
 _CREATES = ("create_table", "create_namespace")
 
 
-def new_name(statement: Named | None) -> str | None:
+def new_name(statement: FileStatement | None) -> str | None:
     """Return the qualified name that a statement gives to its table; None where it renames none."""
     if statement is None or statement.parsed.operation != "rename_table":
         return None

@@ -21,7 +21,7 @@ from glacierbase.errors import ConfigurationError, GlacierbaseError, distinct, j
 from glacierbase.history.entries import FileColumns, repaired
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import current_state, read_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.git_files import untracked
 from glacierbase.model.arguments import check_reason, version_given
 from glacierbase.model.command import Scope, command, on_catalog, remove_command
@@ -58,7 +58,7 @@ class Withdrawal:
 
 
 def withdraw(
-    targets: Sequence[Target],
+    targets: Sequence[CatalogRun],
     failed: Mapping[tuple[str, str], GlacierbaseError],
     withdrawal: Withdrawal,
     scope: Scope,
@@ -100,7 +100,7 @@ def withdraw(
     return raise_first(results)
 
 
-def _read(targets: Sequence[Target], scope: Scope) -> tuple[dict[str, History], dict[str, GlacierbaseError]]:
+def _read(targets: Sequence[CatalogRun], scope: Scope) -> tuple[dict[str, History], dict[str, GlacierbaseError]]:
     """Return the histories by environment, and the errors of those that cannot be read."""
     histories: dict[str, History] = {}
     errors: dict[str, GlacierbaseError] = {}
@@ -114,7 +114,7 @@ def _read(targets: Sequence[Target], scope: Scope) -> tuple[dict[str, History], 
 
 
 @contextmanager
-def _about(target: Target, scope: Scope) -> Iterator[None]:
+def _about(target: CatalogRun, scope: Scope) -> Iterator[None]:
     """Let commands in messages name the catalog and the environment."""
     with replace(scope, environment=target.catalog.environment).in_use(), on_catalog(target.catalog.name):
         yield
@@ -125,7 +125,7 @@ def _unread(error: GlacierbaseError) -> str:
     return f"not recorded there, because it cannot be read: {error.code}: {what}; run the same command where it can be read"
 
 
-def _file(number: int, targets: Sequence[Target], histories: Mapping[str, History]) -> FileColumns:
+def _file(number: int, targets: Sequence[CatalogRun], histories: Mapping[str, History]) -> FileColumns:
     """Return the columns of the file: as it is here, else as it was recorded.
 
     Raises:
@@ -181,7 +181,7 @@ def _ended_elsewhere(histories: Mapping[str, History], number: int, refused: Col
 
 
 def _recorded(
-    target: Target,
+    target: CatalogRun,
     result: RepairResult,
     files: Mapping[int, FileColumns],
     withdrawal: Withdrawal,
@@ -226,12 +226,12 @@ def _columns(file: FileColumns, record: Record | None) -> FileColumns:
     return replace(file, statement_total=total, rendered_checksum=rendered)
 
 
-def _case(file: FileColumns, record: Record | None, target: Target) -> RepairCase:
+def _case(file: FileColumns, record: Record | None, target: CatalogRun) -> RepairCase:
     case = recorded_case(record, record.state) if record else RepairCase(file.version, State.PENDING, file.path)
     return replace(case, version=file.version, path=file.path, commands=tuple(_removals(file, target)))
 
 
-def _removals(file: FileColumns, target: Target) -> Iterator[str]:
+def _removals(file: FileColumns, target: CatalogRun) -> Iterator[str]:
     """Yield the command that deletes the file, if it is here."""
     paths = [migration.path for migration in target.migrations if migration.version == file.version]
     no_commit = untracked(Path(target.run.project), paths)

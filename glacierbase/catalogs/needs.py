@@ -23,7 +23,7 @@ from glacierbase.model.names import name_parts
 from glacierbase.sql.operations import EXTENSIONS
 
 if TYPE_CHECKING:
-    from glacierbase.sql.file import Named
+    from glacierbase.sql.file import FileStatement
     from glacierbase.sql.statement import ColumnClause, ParsedStatement
     from glacierbase.sql.types import TypeTree
 
@@ -355,7 +355,7 @@ def _may_need(compiled: Compiled, catalog: Catalog) -> bool:
     return "hudi" in declared.values() and _MAY_EVOLVE.search(compiled.text) is not None
 
 
-def _statements(named: Named) -> Iterator[tuple[ParsedStatement, int, int, set[str]]]:
+def _statements(named: FileStatement) -> Iterator[tuple[ParsedStatement, int, int, set[str]]]:
     """Yield a statement, and those of a script, each with line, column and the first parts of the names of what it changes."""
     statement = named.statement
     names = [name_parts(whole) for _, whole in named.names if whole]

@@ -11,13 +11,13 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
-from glacierbase.sql.file import Named
+from glacierbase.sql.file import FileStatement
 from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import ICEBERG_TRANSFORMS, Name, ParsedStatement
 from glacierbase.sql.types import normalised, types_of
 
 # Returns the qualified names of what a statement changes, after these statements of its session.
-WholeNames = Callable[[ParsedStatement, Sequence[Named]], Sequence[Name]]
+WholeNames = Callable[[ParsedStatement, Sequence[FileStatement]], Sequence[Name]]
 
 _CREATES = CREATES_TABLE | {"create_view", "replace_view"}
 _DROPS = frozenset({"drop_table", "drop_view"})
@@ -62,19 +62,21 @@ class DeclaredTables:
     not_understood: list[tuple[str, str]] = field(default_factory=list)
 
 
-def declared_tables(files: Iterable[tuple[str, Sequence[Named]]], dialect: str, names: WholeNames) -> DeclaredTables:
+def declared_tables(
+    files: Iterable[tuple[str, Sequence[FileStatement]]], dialect: str, names: WholeNames
+) -> DeclaredTables:
     """Return what the files declare. A table that a statement that is not understood may have changed is unknown afterwards.
 
     Args:
         files: the version and the statements of each, from the first one of the catalog.
     """
-    follower = Follower(dialect, names)
+    follower = TableTracker(dialect, names)
     for version, statements in files:
         follower.follow_file(version, statements)
     return follower.declared
 
 
-class Follower:
+class TableTracker:
     """Follow tables from statement to statement.
 
     Attributes:
@@ -91,9 +93,9 @@ class Follower:
         self._names = names
         self._known = KnownTables(is_complete=is_complete)
 
-    def follow_file(self, version: str, statements: Sequence[Named]) -> None:
+    def follow_file(self, version: str, statements: Sequence[FileStatement]) -> None:
         """Add what the statements of the next file declare."""
-        uses: tuple[Named, ...] = ()
+        uses: tuple[FileStatement, ...] = ()
         for named in statements:
             parsed = self._parsed(named, version)
             if parsed.operation in _OF_SESSION:
@@ -105,7 +107,7 @@ class Follower:
                 self._list(whole, written, tuple(use.statement.text for use in uses), version)
                 self._explain(f"version {version}, statement {named.statement.index}: {_effect(parsed)}")
 
-    def _parsed(self, named: Named, version: str) -> ParsedStatement:
+    def _parsed(self, named: FileStatement, version: str) -> ParsedStatement:
         """Return what a statement does; for one that is not understood, also what it creates."""
         statement, parsed = named.statement, named.parsed
         if parsed.understood:

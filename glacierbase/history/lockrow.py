@@ -23,7 +23,7 @@ _LOST_HOLDER = "a run whose row is lost"
 
 
 @dataclass(frozen=True, slots=True)
-class Terms:
+class LockTerms:
     """What a lock protects, and for how many seconds a renewal holds it."""
 
     catalog: str
@@ -31,7 +31,7 @@ class Terms:
     lease_seconds: float
 
 
-def free_row(terms: Terms, history_fence: int | None = None) -> LockRow:
+def free_row(terms: LockTerms, history_fence: int | None = None) -> LockRow:
     """Return the first row of a lock table, with a fence above those of all runs.
 
     Args:
@@ -63,7 +63,7 @@ def next_fence(row: LockRow, history_fence: int) -> int:
     return (row.fence if row.fence >= history_fence else _above(history_fence)) + 1
 
 
-def in_place_of(rows: Sequence[LockRow], terms: Terms, history_fence: int) -> LockRow:
+def in_place_of(rows: Sequence[LockRow], terms: LockTerms, history_fence: int) -> LockRow:
     """Return the row that replaces all rows of a damaged table: the newest one, with the highest fence and head."""
     free = free_row(terms, history_fence)
     if not rows:

@@ -9,7 +9,7 @@ from datetime import timedelta
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.lockrow import describe_holder, fence_of, living_fence, overdue_by
 from glacierbase.history.records import History, check_environment, check_head, check_renamed, fold
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
@@ -24,7 +24,7 @@ class CatalogState:
     warnings: tuple[str, ...]
 
 
-def current_state(target: Target) -> CatalogState:
+def current_state(target: CatalogRun) -> CatalogState:
     """Open the store of the target and read its state. Writes nothing."""
     with target.opened() as opened:
         return read_state(opened)
@@ -73,7 +73,7 @@ def _check_format(catalog: Catalog, row: LockRow | None) -> None:
         )
 
 
-def _check_other_histories(target: Target, store: Store) -> None:
+def _check_other_histories(target: CatalogRun, store: Store) -> None:
     others = {name: events for name, events in store.read_other_histories().items() if name not in target.siblings}
     check_renamed(target.catalog.name, target.migrations, others)
 

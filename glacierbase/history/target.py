@@ -12,7 +12,7 @@ from glacierbase.errors import EngineError, EngineUnavailable
 from glacierbase.executors import Executor
 from glacierbase.executors.direct.files import FileEngines
 from glacierbase.executors.engine import Engine
-from glacierbase.history.lockrow import Terms
+from glacierbase.history.lockrow import LockTerms
 from glacierbase.migrations.compiled import Compiled, compile_all
 from glacierbase.migrations.new_files import FileCheck
 from glacierbase.model.catalog import Catalog
@@ -40,7 +40,7 @@ def open_tables(catalog: Catalog, cancelled: Callable[[], bool]) -> TableVersion
 
 
 @dataclass(frozen=True, slots=True)
-class Target:
+class CatalogRun:
     """One catalog in one environment with its migration files: the target of a command.
 
     Attributes:
@@ -76,9 +76,9 @@ class Target:
         return self.catalog.dialect
 
     @property
-    def terms(self) -> Terms:
+    def terms(self) -> LockTerms:
         """The terms of the catalog's lock."""
-        return Terms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
+        return LockTerms(self.catalog.name, self.catalog.environment, self.catalog.store.lease_seconds)
 
     def compile(self, migrations: Sequence[Migration]) -> tuple[Compiled, ...]:
         """Return the compiled files, in the same order. Contacts nothing.
@@ -139,7 +139,7 @@ def embedded_hint(catalog: Catalog) -> str | None:
 class OpenCatalog:
     """A target with its engine and its open store."""
 
-    target: Target
+    target: CatalogRun
     engine: Engine
     store: Store
 

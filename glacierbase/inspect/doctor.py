@@ -20,7 +20,7 @@ from glacierbase.executors import Executor, check_installed
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.state import read_history
-from glacierbase.history.target import OpenCatalog, Target, embedded_hint
+from glacierbase.history.target import CatalogRun, OpenCatalog, embedded_hint
 from glacierbase.inspect.access import namespaces_access
 from glacierbase.inspect.results import Check, DoctorResult
 from glacierbase.model.access import NamespaceAccess
@@ -35,7 +35,7 @@ _SESSIONS, _ROUNDS = 4, 3
 _STORE_HINT = "check the server, and the rights on the tables of history and lock"
 
 
-def doctor(target: Target, result: DoctorResult, *, print_ddl: bool) -> DoctorResult:
+def doctor(target: CatalogRun, result: DoctorResult, *, print_ddl: bool) -> DoctorResult:
     """Return the checks of the catalog and the first error; or the DDL of its tables, without contacting anything."""
     if print_ddl:
         statements = ddl(target.catalog, free_row(target.terms))
@@ -46,7 +46,7 @@ def doctor(target: Target, result: DoctorResult, *, print_ddl: bool) -> DoctorRe
     return replace(result, checks=checks, access=tuple(access), warnings=renaming_warnings(target.catalog), error=error)
 
 
-def examine(target: Target, report: Callable[[NamespaceAccess], object] = lambda _: None) -> Iterator[Check]:
+def examine(target: CatalogRun, report: Callable[[NamespaceAccess], object] = lambda _: None) -> Iterator[Check]:
     """Check one catalog, from the files to the lock. A check that needs a failed one is left out.
 
     Args:
@@ -75,7 +75,7 @@ def examine(target: Target, report: Callable[[NamespaceAccess], object] = lambda
                 report(access)
 
 
-def _direct(target: Target, open_direct: Callable[[], Executor]) -> str:
+def _direct(target: CatalogRun, open_direct: Callable[[], Executor]) -> str:
     """Return in which catalogs plain files run without the engine, each of which has just answered, and why not in the others."""
     reasons = dict(target.file_engines().catalogs())
     names = [name for name, why in reasons.items() if why is None]
@@ -87,7 +87,7 @@ def _direct(target: Target, open_direct: Callable[[], Executor]) -> str:
     return "; ".join((f"plain files run without the engine in {', '.join(names) or 'no catalog'}", *others))
 
 
-def _unneeded(target: Target) -> GlacierbaseError | None:
+def _unneeded(target: CatalogRun) -> GlacierbaseError | None:
     """Return why the engine, as installed, would not start, if no file needs it; else None."""
     try:
         check_installed(target.catalog, target.run)
@@ -111,12 +111,12 @@ def _checked_connection(engine: Engine, unneeded: GlacierbaseError | None) -> Ch
     return Check("connection", f"{engine.name} as {engine.principal}, in {time.monotonic() - started:.1f} s")
 
 
-def _checked_history(target: Target, engine: Engine) -> Check:
+def _checked_history(target: CatalogRun, engine: Engine) -> Check:
     hint = embedded_hint(target.catalog) or _STORE_HINT
     return _checked("history", lambda: _summary(target, target.open_store(target.catalog, engine)), hint)
 
 
-def _summary(target: Target, store: Store) -> str:
+def _summary(target: CatalogRun, store: Store) -> str:
     state = read_history(target.catalog, store, store.read_lock())
     events, row = state.history.events, state.lock
     if row is None and not events:
@@ -150,7 +150,7 @@ def _examine_store(opened: OpenCatalog) -> Iterator[Check]:
             store.drop(namespace=not has_namespace)
 
 
-def _create(store: Store, scratch: Target, where: str) -> str:
+def _create(store: Store, scratch: CatalogRun, where: str) -> str:
     store.create(free_row(scratch.terms))
     return f"tables can be created, written and dropped in {where}"
 

@@ -11,7 +11,7 @@ from glacierbase.errors import ConfigurationError
 from glacierbase.history.details import details_of
 from glacierbase.history.records import late_events
 from glacierbase.history.state import current_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.arguments import check_not_empty, key_given
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, compare
@@ -20,7 +20,7 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Result, user_of
 from glacierbase.model.shape import Column, Shape
 from glacierbase.model.text import Cell, Line, Mark, counted, did_you_mean, table
-from glacierbase.record.lineage import Since
+from glacierbase.record.lineage import LastChange
 from glacierbase.record.points import Place, place_of, since_given
 from glacierbase.record.table_search import ChosenTable, TableSearch, version_events
 from glacierbase.record.timeline import Moment
@@ -70,7 +70,7 @@ class HistoryResult(Result):
         return f"no {what} fits the options; the history has {counted(self.total, 'event')}"
 
 
-def history(target: Target, result: HistoryResult, filters: Filters) -> HistoryResult:
+def history(target: CatalogRun, result: HistoryResult, filters: Filters) -> HistoryResult:
     """Return the requested events, in order."""
     state = current_state(target)
     events = state.history.events
@@ -283,7 +283,7 @@ class ColumnChange:
     description: str | None
     outside: bool
     differences: tuple[Difference, ...]
-    since: Since
+    since: LastChange
 
 
 def changes_of(
@@ -326,7 +326,7 @@ def _changes(moments: Iterable[Moment], column: str) -> Iterator[tuple[Moment, C
     for index, moment in enumerate(moments):
         shape = moment.shape
         if diff := _difference(before, shape, wanted):
-            since = Since.of(moment, is_first=index == 0)
+            since = LastChange.of(moment, is_first=index == 0)
             name = shape.table if shape else before.table if before else ""
             blamed = (since.version, since.at, since.author, since.description)
             yield moment, ColumnChange(name, *blamed, since.is_outside, diff, since)

@@ -12,7 +12,7 @@ from glacierbase.history.details import details_of
 from glacierbase.history.items import next_step
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import current_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.inspect.history import event_table
 from glacierbase.inspect.status import statuses
 from glacierbase.migrations.allows import Allow, allows_of
@@ -133,7 +133,7 @@ class ShowResult(Result):
             yield from self.run.rows()
 
 
-def show(target: Target, result: ShowResult, key: Key) -> ShowResult:
+def show(target: CatalogRun, result: ShowResult, key: Key) -> ShowResult:
     """Return the details of one version or repeatable; `migration` stays None if there is none."""
     state = current_state(target)
     shown = next((pair for pair in statuses(target, state.history) if pair[0].key == key), None)
@@ -158,7 +158,7 @@ def show(target: Target, result: ShowResult, key: Key) -> ShowResult:
     )
 
 
-def _engine(target: Target, key: Key) -> FileEngine | None:
+def _engine(target: CatalogRun, key: Key) -> FileEngine | None:
     """Return the engine that would run a file; None where the file is gone or does not compile."""
     with suppress(GlacierbaseError):
         for compiled in target.compile([file for file in target.files if file.key == key]):
@@ -194,7 +194,7 @@ def shown_run(record: Record) -> ShownRun:
 
 
 def statements_of(
-    target: Target, key: Key, record: Record | None
+    target: CatalogRun, key: Key, record: Record | None
 ) -> tuple[tuple[ShownStatement, ...], tuple[Allow, ...]]:
     """Return the statements of a version or repeatable, and the findings of `lint` that it allows.
 
@@ -208,7 +208,7 @@ def statements_of(
     return shown, details_of(record.started).allows if record else allows_of(statements)
 
 
-def _statements(target: Target, key: Key, record: Record | None) -> tuple[Statement, ...]:
+def _statements(target: CatalogRun, key: Key, record: Record | None) -> tuple[Statement, ...]:
     if record and record.started.rendered_sql is not None:
         return split_statements(record.started.rendered_sql, target.dialect)
     files = target.compile([file for file in target.files if file.key == key])

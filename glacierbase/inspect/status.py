@@ -11,14 +11,14 @@ from glacierbase.history.items import Item, items
 from glacierbase.history.lockrow import lock_holder
 from glacierbase.history.records import History
 from glacierbase.history.state import current_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.inspect.results import StatusResult
 from glacierbase.migrations.compiled import rendered_checksum
 from glacierbase.model.migration import Event, EventType, Migration, State
 from glacierbase.model.result import RecordedRepair, Status
 
 
-def status(target: Target, result: StatusResult) -> StatusResult:
+def status(target: CatalogRun, result: StatusResult) -> StatusResult:
     """Return the state of every version and repeatable, and the lock holder."""
     state = current_state(target)
     known = list(statuses(target, state.history))
@@ -31,7 +31,7 @@ def status(target: Target, result: StatusResult) -> StatusResult:
     )
 
 
-def statuses(target: Target, history: History) -> Iterator[tuple[Item, Status]]:
+def statuses(target: CatalogRun, history: History) -> Iterator[tuple[Item, Status]]:
     """Yield every item with its status, whose note says that it was repaired, or would render differently or not at all."""
     rendered: list[tuple[Migration, str | None]] = []
     notes: dict[str, str] = {}
@@ -95,7 +95,7 @@ def _repaired(event: Event) -> RecordedRepair:
     )
 
 
-def _rendering_note(item: Item, target: Target) -> str:
+def _rendering_note(item: Item, target: CatalogRun) -> str:
     # What a squash replaced, and the squash, are other texts.
     if item.is_repeatable or item.state is not State.APPLIED or item.replaced_by or not (item.file and item.record):
         return ""

@@ -19,7 +19,7 @@ from glacierbase.sql.tokens import Source
 
 if TYPE_CHECKING:
     from glacierbase.migrations.render import Rendered
-    from glacierbase.sql.file import Named
+    from glacierbase.sql.file import FileStatement
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +64,7 @@ class Compiled:
     catalog: Catalog | None = field(default=None, repr=False, compare=False)
 
     @cached_property
-    def named(self) -> tuple[Named, ...]:
+    def named(self) -> tuple[FileStatement, ...]:
         """The statements with what they do and the tables that they change; read at first use."""
         from glacierbase.sql.file import named  # Only what runs needs the grammar.
 

@@ -12,7 +12,7 @@ from typing import Any, TypeAlias
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile, file_of
 from glacierbase.errors import GlacierbaseError, Interrupted, SeveralErrors, collected, joined
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.folder import DeferredMigrations, load_migrations, migration_files
 from glacierbase.migrations.new_files import FileCheck
 from glacierbase.migrations.repeatables import repeatables, versioned
@@ -62,7 +62,7 @@ class Catalogs:
 
         Args:
             command: its function completes an empty result.
-            spark, cancelled: as for `Target`.
+            spark, cancelled: as for `CatalogRun`.
             parallel: how many catalogs run at the same time.
             options: arguments of the function.
 
@@ -89,13 +89,13 @@ class Catalogs:
         self,
         command: Command,
         catalogs: Collection[str],
-        targets: Sequence[Target],
+        targets: Sequence[CatalogRun],
         parallel: int,
         options: Mapping[str, Any],
     ) -> list[Any]:
         """Run a command on the targets, and return the results in the order in which they ended."""
 
-        def call(function: Callable[..., Any], *arguments: Any) -> Callable[[Target], Any]:
+        def call(function: Callable[..., Any], *arguments: Any) -> Callable[[CatalogRun], Any]:
             complete = partial(_complete, function, arguments, options)
             return lambda target: self._caught(complete, command, catalogs, target, targets)
 
@@ -123,7 +123,7 @@ class Catalogs:
         failures = {(stem, name): error for name in environments for stem, error in unreadable}
         targets, failed = self._targets([pair for pairs, _ in chosen.values() for pair in pairs], failures)
 
-        def run(target: Target) -> Any:
+        def run(target: CatalogRun) -> Any:
             scope = replace(self.scope, environment=target.catalog.environment)
             with scope.in_use():
                 return self._caught(function, command, catalogs, target, [target])
@@ -138,7 +138,7 @@ class Catalogs:
             results[answer.environment].append(answer)
         return results
 
-    def only(self, catalogs: Collection[str]) -> Target:
+    def only(self, catalogs: Collection[str]) -> CatalogRun:
         """Return the one named catalog, or the only one, in its environment. Its migration files are not read.
 
         Raises:
@@ -150,7 +150,7 @@ class Catalogs:
             raise error
         return targets[0]
 
-    def everywhere(self, catalogs: Collection[str]) -> tuple[list[Target], Failures]:
+    def everywhere(self, catalogs: Collection[str]) -> tuple[list[CatalogRun], Failures]:
         """Return the one named catalog, or the only one, in each of its environments, and the errors of those that cannot be read.
 
         Raises:
@@ -162,7 +162,7 @@ class Catalogs:
 
     def _targets(
         self, chosen: Sequence[tuple[CatalogFile, str]], unreadable: Failures, *options: bool
-    ) -> tuple[list[Target], Failures]:
+    ) -> tuple[list[CatalogRun], Failures]:
         """Return the catalogs that can be read, and the errors of the others.
 
         Args:
@@ -179,11 +179,11 @@ class Catalogs:
 
     def _caught(
         self,
-        complete: Callable[[Target, Any], Any],
+        complete: Callable[[CatalogRun, Any], Any],
         command: Command,
         catalogs: Collection[str],
-        target: Target,
-        targets: Sequence[Target],
+        target: CatalogRun,
+        targets: Sequence[CatalogRun],
     ) -> Any:
         """Return what `complete` returns for the empty result of a target, or that result with the error that it raises.
 
@@ -199,12 +199,16 @@ class Catalogs:
 
 
 def _complete(
-    function: Callable[..., Any], arguments: Sequence[Any], options: Mapping[str, Any], target: Target, empty: Result
+    function: Callable[..., Any],
+    arguments: Sequence[Any],
+    options: Mapping[str, Any],
+    target: CatalogRun,
+    empty: Result,
 ) -> Any:
     return function(target, empty, *arguments, **options)
 
 
-def _refused(waiting: deque[Target], check: Callable[[Target], Result | None]) -> list[Result]:
+def _refused(waiting: deque[CatalogRun], check: Callable[[CatalogRun], Result | None]) -> list[Result]:
     """Return the results of the targets that cannot run, and remove them from the waiting ones. A cancelled one is not checked."""
     checked = [(target, None if target.cancelled() else check(target)) for target in waiting]
     waiting.clear()
@@ -222,7 +226,7 @@ def _why(results: Sequence[Result]) -> str:
     return f"catalog {failed.catalog} failed" if failed and not _is_interrupted(failed) else "the command was stopped"
 
 
-def _planned(target: Target, targets: Sequence[Target]) -> tuple[str, ...] | None:
+def _planned(target: CatalogRun, targets: Sequence[CatalogRun]) -> tuple[str, ...] | None:
     """Return the catalogs that a plan file must have, empty for all of the project; None where no plan file is required."""
     if not target.catalog.plan_required:
         return None
@@ -238,7 +242,7 @@ def load_targets(
     failed: Failures,
     is_deferred: bool = False,
     needs_values: bool = True,
-) -> list[Target]:
+) -> list[CatalogRun]:
     """Return the chosen catalogs, each in its environment, with their migrations and a run.
 
     Args:
@@ -248,7 +252,7 @@ def load_targets(
         is_deferred: read migration files at first use; they are not checked here.
         needs_values: refuse a reference without a value; if False, a placeholder replaces it.
     """
-    targets: list[Target] = []
+    targets: list[CatalogRun] = []
     files = migration_files(root)
     loads = {
         file.stem: cache(partial(load_migrations, root / "migrations" / file.stem, root, files, file.headers))
@@ -266,7 +270,7 @@ def load_targets(
         siblings, migrations = set(names) - {file.name}, DeferredMigrations(load, versioned)
         others = DeferredMigrations(load, repeatables)
         run, check = Run.here(root, held), new_files_check(root, file)
-        targets.append(Target(catalog, migrations, run, siblings, repeatables=others, check_new=check))
+        targets.append(CatalogRun(catalog, migrations, run, siblings, repeatables=others, check_new=check))
     return targets
 
 

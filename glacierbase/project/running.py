@@ -11,7 +11,7 @@ from functools import partial
 
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import type_of
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.result import Result
 from glacierbase.run.activity import on_own_line
 from glacierbase.run.waiting import Caller, result
@@ -21,9 +21,9 @@ from glacierbase.stores.choice import opens_without_engine
 _AT_ONCE = 8
 
 
-def in_groups(targets: Sequence[Target]) -> list[Target]:
+def in_groups(targets: Sequence[CatalogRun]) -> list[CatalogRun]:
     """Return the targets in the same order, but those together that can share the process of an engine."""
-    groups: dict[object, list[Target]] = {}
+    groups: dict[object, list[CatalogRun]] = {}
     for number, target in enumerate(targets):
         catalog = target.catalog
         needs = type_of(catalog).needs(catalog)
@@ -33,7 +33,7 @@ def in_groups(targets: Sequence[Target]) -> list[Target]:
 
 
 def run_all(
-    waiting: deque[Target], run: Callable[[Target], Result], parallel: int, is_last: Callable[[Result], bool]
+    waiting: deque[CatalogRun], run: Callable[[CatalogRun], Result], parallel: int, is_last: Callable[[Result], bool]
 ) -> list[Result]:
     """Run the waiting targets in order, and return their results in the order in which they ended.
 
@@ -58,12 +58,12 @@ def run_all(
 
 
 def _run_in_threads(
-    waiting: deque[Target], run: Callable[[Target], Result], parallel: int, is_last: Callable[[Result], bool]
+    waiting: deque[CatalogRun], run: Callable[[CatalogRun], Result], parallel: int, is_last: Callable[[Result], bool]
 ) -> list[Result]:
     results: list[Result] = []
     stopped, cancelled, starting = threading.Event(), threading.Event(), threading.Lock()
 
-    def next_target() -> Target | None:
+    def next_target() -> CatalogRun | None:
         with starting:
             return waiting.popleft() if waiting and not stopped.is_set() else None
 
@@ -95,11 +95,11 @@ def _run_in_threads(
     return results
 
 
-def _cancelled_by(cancelled: threading.Event, target: Target) -> Target:
+def _cancelled_by(cancelled: threading.Event, target: CatalogRun) -> CatalogRun:
     return replace(target, cancelled=lambda: cancelled.is_set() or target.cancelled())
 
 
-def read_all(targets: Sequence[Target], read: Callable[[Target], Result]) -> Iterator[Result]:
+def read_all(targets: Sequence[CatalogRun], read: Callable[[CatalogRun], Result]) -> Iterator[Result]:
     """Yield the results. Targets that need no engine are read several at a time; the others one after the other."""
     parallel = [target for target in targets if _opens_without_engine(target)]
     callers = [Caller() for _ in parallel[:_AT_ONCE]]
@@ -111,7 +111,7 @@ def read_all(targets: Sequence[Target], read: Callable[[Target], Result]) -> Ite
     yield from (result(answer, float("inf")) for answer in answers)
 
 
-def _opens_without_engine(target: Target) -> bool:
+def _opens_without_engine(target: CatalogRun) -> bool:
     try:
         return opens_without_engine(target.catalog)
     except GlacierbaseError:  # The command reports it.

@@ -1,8 +1,8 @@
 """The parts of a table that statements are about, and what the statements declare about each. Pure.
 
-`Claims` decides which differences of a table its statements explain: a statement explains a change only if it is about the part
-that changed. Columns are followed through the renames of the statements. A statement that is not understood, a script, a call and
-the like may have changed anything.
+`StatementChanges` decides which differences of a table its statements explain: a statement explains a change only if it is about
+the part that changed. Columns are followed through the renames of the statements. A statement that is not understood, a script, a call
+and the like may have changed anything.
 
 `subjects_of` names the parts as `Difference.subject` does, with names in lower case: `type user_id`, `property owner`,
 `partitioning bucket(4, id)`. A subject without a name, such as `partitioning`, covers all parts of its kind, and `EVERY_PART`
@@ -47,7 +47,7 @@ _KEEPS_SHAPE = ROWS | PARTITIONS | UPKEEP | REFERENCES
 _GIVEN = frozenset({"write.parquet.compression-codec"})
 
 
-class Fit(IntEnum):
+class Explanation(IntEnum):
     """How well statements explain a difference."""
 
     NONE = 0
@@ -57,7 +57,7 @@ class Fit(IntEnum):
     SAME = 2
 
 
-class Claims:
+class StatementChanges:
     """What statements declare of one table, in their order.
 
     Attributes:
@@ -91,18 +91,18 @@ class Claims:
         self.ends = self.may_be_all or not operations.isdisjoint(_ENDS)
         self._used: set[int] = set()
 
-    def fit(self, difference: Difference, before: Shape | None, after: Shape) -> Fit:
+    def fit(self, difference: Difference, before: Shape | None, after: Shape) -> Explanation:
         """Return how well the statements explain a difference between two shapes of the table."""
         grades = self._grades(difference, before, after)
-        best = max((fit for fit, part in grades if id(part) not in self._used), default=Fit.NONE)
+        best = max((fit for fit, part in grades if id(part) not in self._used), default=Explanation.NONE)
         may_be = self.may_be_all or self._is_replaced(difference, before)
-        return max(best, Fit.ABOUT) if may_be or self._may_be_of_engine(difference, before, after) else best
+        return max(best, Explanation.ABOUT) if may_be or self._may_be_of_engine(difference, before, after) else best
 
     def use(self, differences: Iterable[Difference], before: Shape | None, after: Shape) -> None:
         """Remove the clauses that explain these differences: a clause has one effect."""
         for difference in differences:
             grades = self._grades(difference, before, after)
-            same = [id(part) for fit, part in grades if fit is Fit.SAME and part is not None]
+            same = [id(part) for fit, part in grades if fit is Explanation.SAME and part is not None]
             if (
                 difference.what == "order of columns"
             ):  # Any clause explains it that moves a column; the others are left.
@@ -119,7 +119,7 @@ class Claims:
             is_named = difference.name == "comment" or any(
                 part.key == difference.name for part in self._parts(Property)
             )
-            return self.may_be_all or (is_named and fit is Fit.SAME)
+            return self.may_be_all or (is_named and fit is Explanation.SAME)
         if difference.what == "column" and difference.name:
             path = self._named(difference.name)
             keys = [
@@ -127,10 +127,12 @@ class Claims:
                 *(part.key for part in self._parts(AlterColumn)),
                 *(part.key for part in self._parts(RenameColumn)),
             ]
-            return fit is not Fit.NONE or any(path[: len(key)] == self._path(key) for key in keys)
-        return fit is not Fit.NONE
+            return fit is not Explanation.NONE or any(path[: len(key)] == self._path(key) for key in keys)
+        return fit is not Explanation.NONE
 
-    def _grades(self, difference: Difference, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+    def _grades(
+        self, difference: Difference, before: Shape | None, after: Shape
+    ) -> Iterator[tuple[Explanation, Part | None]]:
         """Yield how well each clause explains a difference."""
         what = difference.what
         if what == "property":
@@ -142,7 +144,9 @@ class Claims:
         elif what == "order of columns":
             named: list[ColumnClause | AlterColumn] = [*self._parts(ColumnClause), *self._parts(AlterColumn)]
             yield from (
-                (Fit.SAME, column) for column in named if column.position or column.operation == "replace_columns"
+                (Explanation.SAME, column)
+                for column in named
+                if column.position or column.operation == "replace_columns"
             )
         elif what == "partitioning":
             yield self._partitioning(before, after), None
@@ -154,34 +158,41 @@ class Claims:
             yield from self._version(difference)
         elif what == "table":
             operations = CREATES_TABLE | {"drop_table"} if difference.destructive else {"rename_table"}
-            yield (
-                (Fit.SAME if any(statement.operation in operations for statement in self._statements) else Fit.NONE),
-                None,
-            )
+            is_same = any(statement.operation in operations for statement in self._statements)
+            yield (Explanation.SAME if is_same else Explanation.NONE), None
 
-    def _property(self, difference: Difference) -> Iterator[tuple[Fit, Part | None]]:
+    def _property(self, difference: Difference) -> Iterator[tuple[Explanation, Part | None]]:
         key, value = difference.name, difference.after
         for part in self._parts(Property):
             if part.key == key:
                 is_same = value in (part.value, MASK) if part.operation != "unset_properties" else value is None
-                yield (Fit.SAME if is_same else Fit.ABOUT), part
+                yield (Explanation.SAME if is_same else Explanation.ABOUT), part
         if key == "write.distribution-mode":  # Spark sets it with the order.
-            yield from ((Fit.SAME, order) for order in self._parts(WriteOrder))
+            yield from ((Explanation.SAME, order) for order in self._parts(WriteOrder))
         for statement in self._statements:
             is_of_table = statement.operation in CREATES_TABLE and statement.options.comment is not None
             if key == "comment" and (
                 is_of_table or (statement.operation == "comment_on" and statement.options.kind == "table")
             ):
-                yield (Fit.SAME if value in (statement.options.comment, MASK) else Fit.ABOUT), None
+                yield (Explanation.SAME if value in (statement.options.comment, MASK) else Explanation.ABOUT), None
             elif statement.operation in CREATES_TABLE:
-                yield (Fit.SAME if key in _GIVEN else Fit.ABOUT if difference.before is None else Fit.NONE), None
+                yield (
+                    (
+                        Explanation.SAME
+                        if key in _GIVEN
+                        else Explanation.ABOUT
+                        if difference.before is None
+                        else Explanation.NONE
+                    ),
+                    None,
+                )
 
-    def _column(self, difference: Difference, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+    def _column(self, difference: Difference, after: Shape) -> Iterator[tuple[Explanation, Part | None]]:
         if not difference.name:  # It was renamed.
             old, new = self._named(difference.before or ""), name_parts(difference.after or "")[-1].casefold()
             for renamed in self._parts(RenameColumn):
                 if self._path(renamed.key) == old and renamed.new_key.casefold() == new:
-                    yield Fit.SAME, renamed  # Any other name was not given by this clause.
+                    yield Explanation.SAME, renamed  # Any other name was not given by this clause.
             return
         path = self._named(difference.name)
         parts: list[ColumnClause | DropColumn | RenameColumn] = [
@@ -193,39 +204,46 @@ class Claims:
             if isinstance(part, ColumnClause) and difference.after is not None:
                 column = next((column for column in after.columns if column.name == difference.name), None)
                 is_inside = len(path) > len(part.key)
-                yield (Fit.SAME if is_inside or (column and self._is_declared(part, column)) else Fit.ABOUT), part
+                yield (
+                    (
+                        Explanation.SAME
+                        if is_inside or (column and self._is_declared(part, column))
+                        else Explanation.ABOUT
+                    ),
+                    part,
+                )
             # In a format without ids, a renamed column is a new one.
             elif isinstance(part, RenameColumn) or difference.after is None:
-                yield Fit.SAME, part
+                yield Explanation.SAME, part
         for statement in self._statements:
             if difference.after is None and statement.operation in CREATES_TABLE | {"replace_columns"}:
-                yield Fit.SAME, None
+                yield Explanation.SAME, None
             elif statement.operation in CREATES_TABLE and not any(
                 isinstance(part, ColumnClause) for part in statement.parts
             ):
-                yield Fit.ABOUT, None  # The columns come from a query or another table.
+                yield Explanation.ABOUT, None  # The columns come from a query or another table.
 
-    def _attribute(self, difference: Difference, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+    def _attribute(self, difference: Difference, after: Shape) -> Iterator[tuple[Explanation, Part | None]]:
         what, path = difference.what, self._named(difference.name)
         column = next((column for column in after.columns if column.name == difference.name), None)
         for part in self._parts(AlterColumn):
             if self._path(part.key) == path and part.operation == _ALTERS[what]:
-                yield (Fit.SAME if column and self._is_altered(part, what, column) else Fit.ABOUT), part
+                yield (Explanation.SAME if column and self._is_altered(part, what, column) else Explanation.ABOUT), part
         for declared in self._parts(ColumnClause):  # The column or its table is replaced.
             if declared.operation != "add_column" and self._path(declared.key) == path:
-                yield Fit.ABOUT, declared
+                yield Explanation.ABOUT, declared
         if what == "required":
-            yield from ((Fit.ABOUT, part) for part in (*self._parts(Constraint), *self._parts(Fields)))
+            yield from ((Explanation.ABOUT, part) for part in (*self._parts(Constraint), *self._parts(Fields)))
         for statement in self._statements:
             if what == "comment" and statement.operation == "comment_on" and statement.options.kind == "column":
                 text = statement.options.comment or None
-                yield (Fit.SAME if column and column.comment in (text, MASK) else Fit.ABOUT), None
+                yield (Explanation.SAME if column and column.comment in (text, MASK) else Explanation.ABOUT), None
 
-    def _partitioning(self, before: Shape | None, after: Shape) -> Fit:
+    def _partitioning(self, before: Shape | None, after: Shape) -> Explanation:
         was = {self._text(partition_text(field)): field.name for field in (before.partitioning if before else ())}
         now = {self._text(partition_text(field)): field.name for field in after.partitioning}
         if was.keys() == now.keys():
-            return Fit.SAME  # The statements have renamed a column of the partitioning.
+            return Explanation.SAME  # The statements have renamed a column of the partitioning.
         parts = list(self._parts(PartitionClause))
         drops = [field.transform if field.operation == "drop_partition_field" else field.replaces for field in parts]
         dropped = {
@@ -234,38 +252,41 @@ class Claims:
         added = {self._transform(field.transform) for field in parts if field.operation != "drop_partition_field"}
         gone = all(text in dropped or name.casefold() in dropped for text, name in was.items() if text not in now)
         is_declared = gone and all(text in added for text in now if text not in was)
-        return Fit.SAME if is_declared else Fit.ABOUT if parts else Fit.NONE
+        return Explanation.SAME if is_declared else Explanation.ABOUT if parts else Explanation.NONE
 
-    def _sorting(self, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+    def _sorting(self, before: Shape | None, after: Shape) -> Iterator[tuple[Explanation, Part | None]]:
         was, now = (
             [self._text(sort_text(field)) for field in (shape.sorting if shape else ())] for shape in (before, after)
         )
         if was == now:
-            yield Fit.SAME, None
+            yield Explanation.SAME, None
         for part in self._parts(WriteOrder):
             declared = [self._order(field) for field in part.fields]
-            yield (Fit.SAME if declared == now and part.operation == "set_write_order" else Fit.ABOUT), part
-        yield from ((Fit.ABOUT, fields) for fields in self._parts(Fields) if fields.operation == "cluster_by")
+            yield (
+                (Explanation.SAME if declared == now and part.operation == "set_write_order" else Explanation.ABOUT),
+                part,
+            )
+        yield from ((Explanation.ABOUT, fields) for fields in self._parts(Fields) if fields.operation == "cluster_by")
 
-    def _identifiers(self, before: Shape | None, after: Shape) -> Iterator[tuple[Fit, Part | None]]:
+    def _identifiers(self, before: Shape | None, after: Shape) -> Iterator[tuple[Explanation, Part | None]]:
         was, now = (
             {self._named(identifier) for identifier in (shape.identifiers if shape else ())}
             for shape in (before, after)
         )
         if was == now:
-            yield Fit.SAME, None
+            yield Explanation.SAME, None
         for part in self._parts(Fields):
             named = {self._named(field) for field in part.fields}
             is_same = now == (was - named if part.operation == "drop_identifier_fields" else named)
-            yield (Fit.SAME if is_same else Fit.ABOUT), part
-        yield from ((Fit.ABOUT, constraint) for constraint in self._parts(Constraint))
+            yield (Explanation.SAME if is_same else Explanation.ABOUT), part
+        yield from ((Explanation.ABOUT, constraint) for constraint in self._parts(Constraint))
 
-    def _version(self, difference: Difference) -> Iterator[tuple[Fit, Part | None]]:
+    def _version(self, difference: Difference) -> Iterator[tuple[Explanation, Part | None]]:
         for part in self._parts(Property):
             if part.key == "format-version":
-                yield (Fit.SAME if part.value == difference.after else Fit.ABOUT), part
+                yield (Explanation.SAME if part.value == difference.after else Explanation.ABOUT), part
         if difference.before is None and any(statement.operation in CREATES_TABLE for statement in self._statements):
-            yield Fit.SAME, None
+            yield Explanation.SAME, None
 
     def _is_replaced(self, difference: Difference, before: Shape | None) -> bool:
         """Return whether the table was replaced, which keeps its properties only; the statement lists the new columns."""

@@ -13,7 +13,7 @@ from typing import TypeVar
 from glacierbase.model.differences import Change, Difference, compare
 from glacierbase.model.shape import Column, PartitionField, Past, Shape, SortField, Version
 from glacierbase.model.text import time_of
-from glacierbase.record.about import Claims, Fit
+from glacierbase.record.about import Explanation, StatementChanges
 from glacierbase.record.drift import is_kept_by_engine
 from glacierbase.record.shapes import ChangeOrigin, RecordedChange, TableRecord, as_recorded
 from glacierbase.record.timeline import differ
@@ -49,14 +49,14 @@ def made_outside(known: Shape | None, versions: Sequence[Version] | None) -> tup
     return _newest(steps)
 
 
-def is_explained(before: Shape | None, after: Shape | None, claims: Claims) -> bool:
+def is_explained(before: Shape | None, after: Shape | None, claims: StatementChanges) -> bool:
     """Return whether the statements that ran explain every difference."""
     if after is None:
         return before is None or claims.ends
     before = _same_table(before, after)
     if before is None and not claims.creates:
         return False
-    return all(claims.fit(difference, before, after) is Fit.SAME for difference in _differences(before, after))
+    return all(claims.fit(difference, before, after) is Explanation.SAME for difference in _differences(before, after))
 
 
 def _same_table(before: Shape | None, after: Shape) -> Shape | None:
@@ -66,7 +66,7 @@ def _same_table(before: Shape | None, after: Shape) -> Shape | None:
 
 
 def made_meanwhile(
-    before: Shape | None, after: Shape | None, claims: Claims, versions: Sequence[Version] | None
+    before: Shape | None, after: Shape | None, claims: StatementChanges, versions: Sequence[Version] | None
 ) -> tuple[RecordedChange, ...]:
     """Return the changes of other clients while statements ran, with the statements' changes before them.
 
@@ -81,12 +81,12 @@ def made_meanwhile(
     if before is None and not claims.creates:
         return (RecordedChange(after, ChangeOrigin.DURING),)
     differences = _differences(before, after)
-    others = [difference for difference in differences if claims.fit(difference, before, after) is Fit.NONE]
+    others = [difference for difference in differences if claims.fit(difference, before, after) is Explanation.NONE]
     return (RecordedChange(with_only(before, after, others), ChangeOrigin.DURING),) if others else ()
 
 
 def made_before_baseline(
-    known: Shape | None, after: Shape, files: Sequence[tuple[str, Claims]]
+    known: Shape | None, after: Shape, files: Sequence[tuple[str, StatementChanges]]
 ) -> tuple[RecordedChange, ...]:
     """Attribute each part of a table to a file that `baseline` records, or to none.
 
@@ -217,20 +217,20 @@ def _named(fields: tuple[_F, ...], names: Mapping[str, str]) -> tuple[_F, ...]:
     return tuple(replace(field, source=names.get(field.source, field.source)) for field in fields)
 
 
-def _by_commit(before: Shape | None, claims: Claims, versions: Sequence[Version]) -> list[RecordedChange]:
-    rated: list[tuple[Version, frozenset[str], Fit]] = []
+def _by_commit(before: Shape | None, claims: StatementChanges, versions: Sequence[Version]) -> list[RecordedChange]:
+    rated: list[tuple[Version, frozenset[str], Explanation]] = []
     for version in versions:
         differences, shape = _differences(before, version.shape), version.shape
         if differ(before, shape):
-            fit = min((claims.fit(difference, before, shape) for difference in differences), default=Fit.SAME)
+            fit = min((claims.fit(difference, before, shape) for difference in differences), default=Explanation.SAME)
             if before is None and not claims.creates:
-                fit = Fit.NONE
-            if fit is Fit.SAME:
+                fit = Explanation.NONE
+            if fit is Explanation.SAME:
                 claims.use(differences, before, shape)
             rated.append((version, frozenset(difference.subject for difference in differences), fit))
         before = shape
-    said = {subject for _, subjects, fit in rated if fit is Fit.SAME for subject in subjects}
-    own = [fit is Fit.SAME or (fit is Fit.ABOUT and not subjects & said) for _, subjects, fit in rated]
+    said = {subject for _, subjects, fit in rated if fit is Explanation.SAME for subject in subjects}
+    own = [fit is Explanation.SAME or (fit is Explanation.ABOUT and not subjects & said) for _, subjects, fit in rated]
     steps = [
         RecordedChange(version.shape, ChangeOrigin.MIGRATION)
         if is_own

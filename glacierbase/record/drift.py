@@ -14,7 +14,7 @@ from glacierbase.model.differences import Difference, compare
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted, quoted
-from glacierbase.record.live import LiveTables, Reading
+from glacierbase.record.live import LiveTables, TableRead
 from glacierbase.record.shapes import as_recorded
 from glacierbase.record.tables import FileTables
 from glacierbase.record.timeline import Timeline, timelines
@@ -86,7 +86,7 @@ def compare_tables(timelines: Iterable[Timeline], tables: LiveTables, files: Fil
     """
     recorded = {timeline.shape.table: timeline for timeline in timelines if timeline.shape}
     readings = tables.read(recorded)
-    missing = [timeline.shape for name, timeline in recorded.items() if readings[name] == Reading()]
+    missing = [timeline.shape for name, timeline in recorded.items() if readings[name] == TableRead()]
     renamed = _renamed(missing, recorded, tables)
     drifts = (
         drift_of(

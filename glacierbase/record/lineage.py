@@ -27,7 +27,7 @@ Key = tuple[str, int | str]
 
 
 @dataclass(frozen=True, slots=True)
-class Since:
+class LastChange:
     """The origin of a change.
 
     Attributes:
@@ -50,7 +50,7 @@ class Since:
     is_first: bool = False
 
     @classmethod
-    def of(cls, moment: Moment, *, is_first: bool = False) -> Since:
+    def of(cls, moment: Moment, *, is_first: bool = False) -> LastChange:
         """Return the origin of the changes at a moment.
 
         Args:
@@ -131,8 +131,8 @@ class PartOrigin:
     """
 
     part: TablePart
-    since: Since
-    created: Since
+    since: LastChange
+    created: LastChange
     change: str = ""
     former_names: tuple[str, ...] = ()
 
@@ -154,7 +154,7 @@ def trace(moments: Sequence[Moment], before: Sequence[Moment] = ()) -> tuple[Par
     origins: tuple[PartOrigin, ...] = ()
     uuid: str | None = None
     for index, moment in enumerate((*before, *moments)):
-        since = Since.of(moment, is_first=index <= len(before))
+        since = LastChange.of(moment, is_first=index <= len(before))
         earlier, uuid = uuid, moment.shape.uuid if moment.shape else None
         known = origins if earlier is None or uuid is None or uuid == earlier else ()
         origins = tuple(_next(known, moment.shape, since)) if moment.shape else ()
@@ -180,7 +180,7 @@ def parts(shape: Shape) -> Iterator[TablePart]:
     yield TablePart("table", ("table", ""), shape.table, "", {"name": (shape.table, f"renamed from {shape.table}")})
 
 
-def _next(before: Sequence[PartOrigin], shape: Shape, since: Since) -> Iterator[PartOrigin]:
+def _next(before: Sequence[PartOrigin], shape: Shape, since: LastChange) -> Iterator[PartOrigin]:
     """Yield the parts of the next shape."""
     new = tuple(parts(shape))
     kept = {part.key for part in new}
@@ -200,7 +200,7 @@ def _replaces(part: TablePart, removed: TablePart) -> bool:
     return part.kind != "column" or type(part.key[1]) is not type(removed.key[1])
 
 
-def _changed(earlier: PartOrigin, part: TablePart, since: Since) -> PartOrigin:
+def _changed(earlier: PartOrigin, part: TablePart, since: LastChange) -> PartOrigin:
     changes = [text for fact, (value, text) in earlier.part.facts.items() if part.facts[fact][0] != value]
     former = earlier.former_names
     if "name" in part.facts and part.facts["name"][0] != earlier.part.facts["name"][0]:

@@ -34,7 +34,7 @@ _PATIENCE = 25.0
 
 
 @dataclass(frozen=True, slots=True)
-class Reading:
+class TableRead:
     """A table as it was read.
 
     Attributes:
@@ -82,7 +82,7 @@ class LiveTables:
         """Return whether a table is read without the engine."""
         return not self._shapes.needs_engine(table)
 
-    def read(self, tables: Iterable[str]) -> Mapping[str, Reading]:
+    def read(self, tables: Iterable[str]) -> Mapping[str, TableRead]:
         """Read tables by the names that the history records, uncached."""
         answers = self._read_all(tables, lambda shapes, table: shapes.read(table))
         return {table: self._reading(table, answer) for table, answer in answers.items()}
@@ -228,20 +228,20 @@ class LiveTables:
             by_name.update(more)
         return by_name
 
-    def _reading(self, table: str, answer: Shape | GlacierbaseError | None) -> Reading:
+    def _reading(self, table: str, answer: Shape | GlacierbaseError | None) -> TableRead:
         """Return the answer of a reader, or the engine's where the reader could not open the table."""
         is_far = not self.is_near(table)
         if self._engine is None and is_far:
-            return Reading(unread="only its engine can read it")
+            return TableRead(unread="only its engine can read it")
         if self._engine is not None and (is_far or isinstance(answer, (ConfigurationError, TableNotFound))):
             return self._through(self._engine, table)
-        return Reading(unread=answer.message) if isinstance(answer, GlacierbaseError) else Reading(answer)
+        return TableRead(unread=answer.message) if isinstance(answer, GlacierbaseError) else TableRead(answer)
 
-    def _through(self, engine: Engine, table: str) -> Reading:
+    def _through(self, engine: Engine, table: str) -> TableRead:
         try:
-            return Reading(self._shapes.read(table, self._opened_session(engine)))
+            return TableRead(self._shapes.read(table, self._opened_session(engine)))
         except GlacierbaseError as error:
-            return Reading(unread=error.message)
+            return TableRead(unread=error.message)
 
     def _opened_session(self, engine: Engine) -> Session:
         self._session = self._session or engine.start().open_session()

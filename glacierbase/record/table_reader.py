@@ -16,7 +16,7 @@ from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import Session
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.shape import Past, Shape
-from glacierbase.record.live import Reading, TableShapes
+from glacierbase.record.live import TableRead, TableShapes
 from glacierbase.record.shapes import as_recorded
 from glacierbase.run.waiting import Caller, NoAnswer, result
 from glacierbase.secrets import mask
@@ -53,7 +53,7 @@ class PendingSnapshot:
 
 
 # The keys of both are qualified names of tables. The shapes are as the history records them.
-Snapshots: TypeAlias = Mapping[str, Reading]
+Snapshots: TypeAlias = Mapping[str, TableRead]
 PendingSnapshots: TypeAlias = Mapping[str, PendingSnapshot]
 
 
@@ -103,7 +103,7 @@ class TableReader:
             KeyboardInterrupt: no later call waits.
             Exception: the first error that is a defect, such as a panic of a library.
         """
-        readings: dict[str, Reading] = {}
+        readings: dict[str, TableRead] = {}
         defects: list[Exception] = []
         for table, snapshot in pending.items():
             try:
@@ -114,14 +114,14 @@ class TableReader:
             raise defects[0]
         return readings
 
-    def _snapshot(self, pending: PendingSnapshot) -> Reading:
+    def _snapshot(self, pending: PendingSnapshot) -> TableRead:
         try:
             shape = self._result(pending.answer, pending.deadline - time.monotonic())
         except NoAnswer:
-            return Reading(unread=f"no answer within {READ_SECONDS:.0f} s")
+            return TableRead(unread=f"no answer within {READ_SECONDS:.0f} s")
         except GlacierbaseError as error:
-            return Reading(unread=error.message)
-        return Reading(as_recorded(shape) if shape else None)
+            return TableRead(unread=error.message)
+        return TableRead(as_recorded(shape) if shape else None)
 
     def wait_for_session(self, pending: PendingSnapshots) -> None:
         """Wait until no read uses the session any more."""

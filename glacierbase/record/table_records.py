@@ -30,12 +30,12 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Past, Shape, TableVersion
 from glacierbase.record import attribution
-from glacierbase.record.about import Claims
+from glacierbase.record.about import StatementChanges
 from glacierbase.record.shapes import RecordedChange, TableRecord, last_shapes, to_document
 from glacierbase.record.table_reader import PendingSnapshot, PendingSnapshots, Snapshots, TableReader
 from glacierbase.record.timeline import differ, is_lost
 from glacierbase.secrets import mask
-from glacierbase.sql.file import Named
+from glacierbase.sql.file import FileStatement
 from glacierbase.sql.statement import DroppedNamespace, ParsedStatement, not_understood
 
 logger = logging.getLogger("glacierbase")
@@ -103,7 +103,7 @@ class TableRecords:
         self._last = file
         return self.reader.begin(_whole(file.names), session)
 
-    def settled(self, statements: Sequence[Named]) -> Documents:
+    def settled(self, statements: Sequence[FileStatement]) -> Documents:
         """Return the records of a file whose outcome is recorded after its run, with its tables as they are now.
 
         A change since the last record may be that of the file, or of another client. A table is recorded with the first of several
@@ -210,7 +210,7 @@ class TableRecords:
             else:
                 self._gaps.add(record.table)
 
-    def _names(self, statements: Sequence[Named]) -> Names:
+    def _names(self, statements: Sequence[FileStatement]) -> Names:
         """Return the tables that statements change or may change; none where the catalog file turns the record off."""
         if not self._catalog.records_tables:
             return {}
@@ -218,7 +218,7 @@ class TableRecords:
         self._wholes |= changed
         return {**changed, **self._dropped_with_namespaces(statements)}
 
-    def _dropped_with_namespaces(self, statements: Sequence[Named]) -> Names:
+    def _dropped_with_namespaces(self, statements: Sequence[FileStatement]) -> Names:
         """Return the recorded tables that statements such as DROP SCHEMA may drop: no statement names them."""
         namespaces = dropped_namespaces(statements)
         if not namespaces:
@@ -319,7 +319,7 @@ class ObservedTable:
     before: Shape | None
     after: Shape | None
     origin: Shape | None
-    claims: Claims
+    claims: StatementChanges
 
     @property
     def is_changed_before(self) -> bool:
@@ -374,7 +374,7 @@ def observed(
     known: Mapping[str, Shape | None],
     before: Snapshots,
     after: Snapshots,
-    statements: Sequence[Named],
+    statements: Sequence[FileStatement],
     dialect: str,
 ) -> list[ObservedTable | TableRecord]:
     """Return what snapshots show of each table; a record where there is nothing to attribute.
@@ -493,7 +493,7 @@ def _shows_less(known: Shape | None, before: Shape | None, after: Shape | None) 
     return False in now and True in (earlier, *now)
 
 
-def changed_tables(statements: Iterable[Named]) -> Mapping[str, str | None]:
+def changed_tables(statements: Iterable[FileStatement]) -> Mapping[str, str | None]:
     """Return the tables that the statements change or may change, as the history records their names.
 
     The value is the qualified name of the table; None where it is not certain, such as after a USE of a computed name. Views, and
@@ -512,7 +512,7 @@ def changed_tables(statements: Iterable[Named]) -> Mapping[str, str | None]:
     return {name: whole for name, whole in tables.items() if name not in temporary}
 
 
-def dropped_namespaces(statements: Sequence[Named]) -> tuple[tuple[str, ...], ...]:
+def dropped_namespaces(statements: Sequence[FileStatement]) -> tuple[tuple[str, ...], ...]:
     """Return the names of the namespaces that the statements drop, or replace by empty ones."""
     parts = (part for statement in statements for part in statement.parsed.parts)
     return tuple(part.name for part in parts if isinstance(part, DroppedNamespace))
@@ -530,10 +530,10 @@ def _folded(parts: Sequence[str]) -> str:
 
 def claims_on(
     table: str,
-    statements: Sequence[Named],
+    statements: Sequence[FileStatement],
     dialect: str,
     others: Callable[[frozenset[str | None]], list[ParsedStatement]] = lambda _: [],
-) -> Claims:
+) -> StatementChanges:
     """Return what statements declare about a table, also under the names that they rename it from or to.
 
     Args:
@@ -549,10 +549,10 @@ def claims_on(
     while grown := {name for renamed in renames if renamed & names for name in renamed} - names:
         names |= grown
     every = frozenset(names)
-    return Claims(_about(every, statements), dialect, others(every))
+    return StatementChanges(_about(every, statements), dialect, others(every))
 
 
-def _about(names: frozenset[str | None], statements: Sequence[Named]) -> list[ParsedStatement]:
+def _about(names: frozenset[str | None], statements: Sequence[FileStatement]) -> list[ParsedStatement]:
     """Return the statements that are about a table with these names, or may be."""
     statements_about = []
     for statement in statements:
@@ -565,7 +565,7 @@ def _about(names: frozenset[str | None], statements: Sequence[Named]) -> list[Pa
     return statements_about
 
 
-def origins(statements: Iterable[Named]) -> Mapping[str, str | None]:
+def origins(statements: Iterable[FileStatement]) -> Mapping[str, str | None]:
     """Return for names the name that their table had before the statements; None where the statements made it.
 
     Names are whole where that is certain. A name that no statement gives to another table is left out.

@@ -12,7 +12,7 @@ from glacierbase.catalogs.varying import varying
 from glacierbase.declared.render import table_name
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import History
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.new_files import as_template
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
@@ -33,7 +33,7 @@ _OF_TABLES = "(?:ALTER|CREATE|DROP|COMMENT ON) TABLE"
 _OF_NAMESPACES = "CREATE NAMESPACE IF NOT EXISTS"
 
 
-def written_names(target: Target, history: History, tables: Collection[str]) -> Mapping[str, str]:
+def written_names(target: CatalogRun, history: History, tables: Collection[str]) -> Mapping[str, str]:
     """Return for each table its name with template expressions, if the files that changed it use exactly one such name.
 
     In each environment, it renders as the name of the table that those files change.

@@ -25,7 +25,7 @@ _starting = threading.Lock()
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class ProgramOutcome:
     """How a command ended.
 
     Attributes:
@@ -45,7 +45,7 @@ def run_command(
     seconds: float,
     cancelled: Callable[[], bool],
     inherited: Sequence[int] = (),
-) -> Ending:
+) -> ProgramOutcome:
     """Run a command to its end and return how it ended. Processes that it started and that outlive it keep running.
 
     Args:
@@ -61,7 +61,7 @@ def run_command(
         process = _started(words, folder, variables, inherited)
     except (OSError, ValueError) as error:  # ValueError: a null byte.
         reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-        return Ending(f"could not be started: {reason}", "")
+        return ProgramOutcome(f"could not be started: {reason}", "")
     try:
         start_thread(lambda: _write(process, content), "glacierbase-command-input")
         output = _Output(process)
@@ -71,7 +71,7 @@ def run_command(
         raise
     finally:
         _groups.discard(process.pid)
-    return Ending(failure, output.text())
+    return ProgramOutcome(failure, output.text())
 
 
 def kill_running() -> None:

@@ -19,7 +19,7 @@ from glacierbase.sql.statement import Call, Name, ParsedStatement
 
 
 @dataclass(frozen=True, slots=True)
-class Named:
+class FileStatement:
     """A statement of a file, what it does, and the tables that it changes.
 
     Attributes:
@@ -32,7 +32,7 @@ class Named:
     names: tuple[tuple[str, str | None], ...]
 
 
-def named(statements: Iterable[Statement], dialect: str, catalog: Catalog | None = None) -> tuple[Named, ...]:
+def named(statements: Iterable[Statement], dialect: str, catalog: Catalog | None = None) -> tuple[FileStatement, ...]:
     """Read all statements of a file, in order.
 
     Args:
@@ -43,15 +43,15 @@ def named(statements: Iterable[Statement], dialect: str, catalog: Catalog | None
         parsed = read(statement.text, dialect)
         if session is None:
             names = [(target.recorded, target.recorded) for target in parsed.targets]
-            named_statements.append(Named(statement, parsed, tuple(names)))
+            named_statements.append(FileStatement(statement, parsed, tuple(names)))
         else:
             session.follow(parsed)
-            named_statements.append(Named(statement, parsed, tuple(_names(parsed, session, dialect))))
+            named_statements.append(FileStatement(statement, parsed, tuple(_names(parsed, session, dialect))))
     if session is None or dialect_of(dialect).names_follow_conf:
         return tuple(named_statements)
     # Tables are read in the session of the file: before its first statement and after its last one.
     return tuple(
-        Named(
+        FileStatement(
             named.statement,
             named.parsed,
             tuple((name, whole and session.lasting(whole)) for name, whole in named.names),
@@ -144,7 +144,7 @@ class _Session:
         return self._of.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
 
 
-def whole_names(catalog: Catalog, parsed: ParsedStatement, uses: Iterable[Named]) -> list[Name]:
+def whole_names(catalog: Catalog, parsed: ParsedStatement, uses: Iterable[FileStatement]) -> list[Name]:
     """Return the qualified names of the tables that a statement changes, after the statements of its session before it.
 
     A name that is not certain is as written. Only for the names of Spark.

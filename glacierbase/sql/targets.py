@@ -10,14 +10,14 @@ from typing import TYPE_CHECKING
 from glacierbase.sql.operations import ALTERS, CREATES_TABLE, REFERENCES, ROWS
 
 if TYPE_CHECKING:
-    from glacierbase.sql.file import Named
+    from glacierbase.sql.file import FileStatement
     from glacierbase.sql.statement import ParsedStatement
 
 # Operations that commit to, create or drop their only table. A rename leaves no commit under the new name.
 _LOGGED = CREATES_TABLE | ALTERS | REFERENCES | (ROWS - {"insert_multi", "copy"}) | {"drop_table", "rename_table"}
 
 
-def target_tables(statements: Iterable[Named]) -> str | None:
+def target_tables(statements: Iterable[FileStatement]) -> str | None:
     """Return the tables that the statements change, as a JSON list.
 
     None if a statement is not understood, or if it is not certain which table it means.
@@ -40,7 +40,7 @@ def table_names(recorded: str | None) -> tuple[str, ...]:
     return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list) else ()
 
 
-def logged_tables(statements: Iterable[Named]) -> tuple[str, ...]:
+def logged_tables(statements: Iterable[FileStatement]) -> tuple[str, ...]:
     """Return the tables whose logs show the effects of the statements, as recorded; none if a statement has no such table."""
     logged = [_logged(named.parsed) for named in statements]
     return () if None in logged else tuple(dict.fromkeys(name for name in logged if name))

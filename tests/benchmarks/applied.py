@@ -12,7 +12,7 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
@@ -69,13 +69,13 @@ def sample_project(folder: Path) -> Path:
     return folder
 
 
-def target_of(root: Path, **ports: Any) -> Target:
+def target_of(root: Path, **ports: Any) -> CatalogRun:
     """The only catalog of a project in its default environment, with an engine that does nothing."""
     [file] = load_catalog_files(root / "catalogs", root)
     catalog = file.for_environment(file.default_environment or "default", root)
     migrations, errors = load_migrations(root / "migrations" / catalog.stem, root)
     assert not errors
-    return Target(catalog, migrations, Run.here(root), **{"open_executor": lambda *_: IdleExecutor(), **ports})
+    return CatalogRun(catalog, migrations, Run.here(root), **{"open_executor": lambda *_: IdleExecutor(), **ports})
 
 
 def record_as_applied(root: Path, statements: int) -> None:

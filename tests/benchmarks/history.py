@@ -11,7 +11,7 @@ from pathlib import Path
 from glacierbase.apply.locked import locked
 from glacierbase.history.entries import Entry, FileColumns
 from glacierbase.history.state import read_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.migration import EventType, State
 from tests.benchmarks.applied import lake_project, target_of
 from tests.benchmarks.order import Order
@@ -47,7 +47,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
             yield from _at(took, project.root, order.runs)
 
 
-def _appends(target: Target, events: int) -> Iterator[list[float]]:
+def _appends(target: CatalogRun, events: int) -> Iterator[list[float]]:
     """Append single events as a run does, with its compactions; yield after each the seconds of all so far."""
     [compiled] = target.compile(target.migrations)
     took: list[float] = []

@@ -13,7 +13,7 @@ from pyiceberg.exceptions import NoSuchTableError
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from tests.support.lost_commits import killed
 from tests.support.program import ask_here, run_here
 from tests.support.project_folder import Output, ProjectFolder, only_catalog
@@ -114,7 +114,7 @@ class KilledProject(ProjectFolder):
         self.file("0001_a.sql", ";\n".join((around[0], sql.replace("LAKE", self.name), around[1])))
 
     def _opened(self) -> Any:
-        return closing(Lakes(only_catalog(self.root)))
+        return closing(PyIcebergCatalogs(only_catalog(self.root)))
 
     def state(self) -> State:
         """Return the tables of the namespace `a`, each with its columns, its own properties and the number of its commits; and the

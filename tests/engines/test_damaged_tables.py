@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import NeedsRepair
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow, Store, iceberg, sql
@@ -53,7 +53,7 @@ def bed(request: pytest.FixtureRequest) -> Bed:
             session.execute(statement)
 
     where = f"{catalog.store.catalog}.{catalog.store.namespace}"
-    free = free_row(Terms(catalog.name, "default", 60), 7)
+    free = free_row(LockTerms(catalog.name, "default", 60), 7)
     kinds = ("iceberg", "sql") if isinstance(lake, LakeBed) else ("sql",)
     made = Bed(kinds, open_kind, free, f"{where}.history_{catalog.name}", f"{where}.lock_{catalog.name}", execute)
     with closing(open_kind("sql")) as store:
@@ -113,7 +113,7 @@ def test_of_both_stores_one_adds_the_first_row_of_a_lock_table(lake: LakeBed) ->
     """The creator of the table died before it added the row, so that the table has no snapshot to compare with."""
     for number in range(ROUNDS):
         catalog = with_own_namespace(lake.catalog)
-        free = free_row(Terms(catalog.name, "default", 60), number)
+        free = free_row(LockTerms(catalog.name, "default", 60), number)
         with closing(iceberg.open_store(catalog)) as creator:
             creator._catalog.create_namespace(creator._namespace)
             creator._create_table(creator._history, Event)

@@ -19,7 +19,7 @@ from pyiceberg.types import IntegerType, NestedField
 
 from glacierbase.errors import NotPlain
 from glacierbase.executors.direct.executor import IcebergExecutor
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.executors.engine import Engine
 from tests.support.catalog_files import LAKE, RUNTIME
 from tests.support.program import ask_here, run_here
@@ -61,7 +61,7 @@ class DirectProject(ProjectFolder):
         super().__init__(root)
         text = LAKE.replace("WAREHOUSE", str(root / "warehouse")).replace(RUNTIME, runtime)
         self.catalog(text.replace("type: spark\n", "type: spark\n  direct: auto\n") + STORE.format(lease))
-        with closing(Lakes(only_catalog(root))) as lakes:
+        with closing(PyIcebergCatalogs(only_catalog(root))) as lakes:
             lakes.open("lake").create_namespace("a")
             lakes.open("lake").create_table(TABLE, Schema(NestedField(1, "id", IntegerType())))
 
@@ -71,7 +71,7 @@ class DirectProject(ProjectFolder):
 
     @property
     def table(self) -> Any:
-        with closing(Lakes(only_catalog(self.root))) as lakes:
+        with closing(PyIcebergCatalogs(only_catalog(self.root))) as lakes:
             return lakes.open("lake").load_table(TABLE)
 
 
@@ -173,7 +173,7 @@ def test_a_plan_file_an_adopted_change_and_a_squash_run_without_spark(direct: Di
     done = ask_here(direct, "migrate", "--plan", "plan.json")
     assert [file["engine"] for file in done.entry()["applied"]] == ["direct", "direct"], done.stderr
     with (
-        closing(Lakes(only_catalog(direct.root))) as lakes,
+        closing(PyIcebergCatalogs(only_catalog(direct.root))) as lakes,
         lakes.open("lake").load_table(("a", "u")).update_schema() as by_hand,
     ):
         by_hand.add_column("noted", IntegerType())
@@ -186,7 +186,7 @@ def test_a_plan_file_an_adopted_change_and_a_squash_run_without_spark(direct: Di
     shutil.copytree(direct.root / "migrations", elsewhere.root / "migrations", dirs_exist_ok=True)
     done = ask_here(elsewhere, "migrate")
     assert [file["engine"] for file in done.entry()["applied"]] == ["direct"], done.stderr
-    with closing(Lakes(only_catalog(elsewhere.root))) as lakes:
+    with closing(PyIcebergCatalogs(only_catalog(elsewhere.root))) as lakes:
         made = lakes.open("lake").load_table(("a", "u"))
     assert [field.name for field in made.schema().fields] == ["id", "kind", "noted"]
     assert made.format_version == 3

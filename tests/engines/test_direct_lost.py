@@ -19,7 +19,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
 from glacierbase.executors.direct.executor import IcebergExecutor
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.executors.pyiceberg.sql import SqlCatalog
 from tests.engines.test_direct_files import DirectProject
 from tests.support.catalog_files import POSTGRES_PASSWORD
@@ -36,7 +36,7 @@ FIRST, LAST = "first", "last"
 
 def tables(project: ProjectFolder) -> dict[str, Any]:
     """Return the tables in the namespace `a`, by name."""
-    with closing(Lakes(only_catalog(project.root))) as lakes:
+    with closing(PyIcebergCatalogs(only_catalog(project.root))) as lakes:
         lake = lakes.open("lake")
         return {name[-1]: lake.load_table(name) for name in lake.list_tables("a")}
 
@@ -132,7 +132,7 @@ def direct(request: pytest.FixtureRequest, tmp_path: Path) -> SqliteProject | Po
 
 def add_table(project: ProjectFolder) -> None:
     """Create the table lake.a.t."""
-    with closing(Lakes(only_catalog(project.root))) as lakes:
+    with closing(PyIcebergCatalogs(only_catalog(project.root))) as lakes:
         lakes.open("lake").create_namespace("a")
         lakes.open("lake").create_table(("a", "t"), Schema(NestedField(1, "id", IntegerType())))
 
@@ -193,7 +193,7 @@ def test_another_table_of_the_new_name_proves_no_rename(
     def replace(connection: Any) -> None:
         connection.rollback()
         monkeypatch.undo()
-        with closing(Lakes(only_catalog(direct.root))) as lakes:
+        with closing(PyIcebergCatalogs(only_catalog(direct.root))) as lakes:
             lakes.open("lake").drop_table(("a", "t"))
             lakes.open("lake").create_table(("a", "new"), Schema(NestedField(1, "id", IntegerType())))
         direct.end(connection)

@@ -10,7 +10,7 @@ from contextlib import closing
 
 import pytest
 
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.stores.iceberg import open_store
 from tests.support.catalog_files import RUNTIME
 from tests.support.died import die_after
@@ -47,7 +47,7 @@ def test_eight_first_runs_create_one_row(address: str, project: ProjectFolder) -
     """The server refuses the staged creation that PyIceberg sends, and compares the snapshots of a commit."""
     project.catalog(CATALOG.replace("ADDRESS", f"{address}/main").replace("store: {", "store: {namespace: raced, "))
     catalog = only_catalog(project.root)
-    free = free_row(Terms("shop", "default", 60))
+    free = free_row(LockTerms("shop", "default", 60))
 
     def create(_: int) -> None:
         with closing(open_store(catalog)) as store:

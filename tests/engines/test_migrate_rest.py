@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from glacierbase.errors import CommitConflict, OutcomeUnknown
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, open_store, writes
 from tests.support.beds import WebBed
@@ -16,7 +16,7 @@ from tests.support.catalog_files import ADD_EVENT, WEB_TOKEN
 from tests.support.catalogserver import check_it_migrates, check_refused, check_spark_tells_it, describe
 from tests.support.project_folder import ProjectFolder
 
-FREE = free_row(Terms("contract", "default", 60))
+FREE = free_row(LockTerms("contract", "default", 60))
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.stores import LockRow
 from glacierbase.stores.sql import SqlStore, open_store
 from tests.engines.contract.test_store_contract import event
@@ -45,7 +45,7 @@ def tables(lake: LakeBed) -> Tables:
     """Tables in a new namespace."""
     catalog = with_own_namespace(lake.catalog)
     store = open_store(catalog, lake.executor)
-    row = free_row(Terms(catalog.name, "dev", 60))
+    row = free_row(LockTerms(catalog.name, "dev", 60))
     store.create(row)
     for number in range(1, 5):
         store.append([event(number)])

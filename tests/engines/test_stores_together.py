@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import CommitConflict, EngineError
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow, Store, iceberg, sql
@@ -21,7 +21,7 @@ from tests.support.beds import CatalogBed, LakeBed, with_own_namespace
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123457, tzinfo=timezone.utc)
 EARLY = datetime(1969, 12, 31, 23, 59, 59, 999999, tzinfo=timezone.utc)
-FREE = free_row(Terms("contract", "default", 60))
+FREE = free_row(LockTerms("contract", "default", 60))
 TEXT = "SELECT 'it''s \\ \"ünï\" ?:x ☃ 🧊\t\r\n' -- \x7f"
 
 

@@ -15,7 +15,7 @@ from sqlalchemy import delete, insert
 from sqlalchemy.orm import Session
 
 from glacierbase.executors.direct.executor import IcebergExecutor
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from tests.oracle.records import Case
@@ -42,7 +42,7 @@ class Replay:
     """The catalog `lake` on SQLite, and a session of the direct engine on it."""
 
     def __init__(self, catalog: Catalog) -> None:
-        self._lake: Any = Lakes(catalog).open("lake")
+        self._lake: Any = PyIcebergCatalogs(catalog).open("lake")
         self._warehouse: str = self._lake.properties["warehouse"]
         self._executor = IcebergExecutor(catalog)
 

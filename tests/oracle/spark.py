@@ -10,7 +10,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from glacierbase.executors import Session
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from tests.oracle.records import Case, Recorded, changes_between
 from tests.support.beds import LakeBed, lake_bed
 from tests.support.catalog_files import LAKE, RUNTIME
@@ -26,7 +26,7 @@ class Spark:
 
     def __init__(self, bed: LakeBed) -> None:
         self._bed = bed
-        self._lakes = Lakes(bed.catalog)
+        self._lakes = PyIcebergCatalogs(bed.catalog)
         self.spark: str = bed.spark.version
         self.iceberg = RUNTIME.rpartition(":")[2]
 

@@ -24,7 +24,7 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.executors import Session
 from glacierbase.executors.spark.executor import SparkExecutor
 from glacierbase.executors.spark.session import SparkSessionPort
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.catalog import Catalog
 from glacierbase.project import each as running
 from tests.support.beds import LakeBed
@@ -96,7 +96,7 @@ class Adopter:
         self._lake = lake
         load = running.load_targets
 
-        def load_targets(*arguments: Any) -> list[Target]:
+        def load_targets(*arguments: Any) -> list[CatalogRun]:
             return [replace(target, open_executor=self._open) for target in load(*arguments)]
 
         patch.setattr(running, "load_targets", load_targets)

@@ -16,7 +16,7 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.history.details import Details, to_json
 from glacierbase.history.lockrow import free_row
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.migration import Event, EventType, State
 from glacierbase.model.shape import Shape
@@ -57,12 +57,12 @@ class Place:
     _known: dict[str, Shape | None] = field(default_factory=dict, init=False)
 
     @property
-    def target(self) -> Target:
+    def target(self) -> CatalogRun:
         [file] = load_catalog_files(self.root / "catalogs", self.root)
         catalog = file.for_environment(self.environment, self.root)
         migrations, errors = load_migrations(self.root / "migrations" / catalog.stem, self.root, headers=file.headers)
         assert not errors
-        return Target(catalog, migrations, Run.here(self.root))
+        return CatalogRun(catalog, migrations, Run.here(self.root))
 
     def apply(
         self, version: str, change: Change = nothing, end: EventType = EventType.APPLIED, *, is_recorded: bool = True,

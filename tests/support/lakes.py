@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.migration import Event
 from glacierbase.project import each as running
 from glacierbase.stores import LockRow
@@ -39,7 +39,7 @@ class Place:
         self.tables = MemoryTables()
         self.store_before: Callable[[str], None] = lambda verb: None
 
-    def open(self, target: Target) -> Target:
+    def open(self, target: CatalogRun) -> CatalogRun:
         """Return the target with this engine and these tables."""
         return replace(
             target,
@@ -68,7 +68,7 @@ class Lakes:
             project.catalog(LAKE.replace("WAREHOUSE", "/nowhere") + more, name)
         load = running.load_targets
 
-        def load_targets(*arguments: Any) -> list[Target]:
+        def load_targets(*arguments: Any) -> list[CatalogRun]:
             return [self.place(target.catalog.environment).open(target) for target in load(*arguments)]
 
         monkeypatch.setattr(running, "load_targets", load_targets)

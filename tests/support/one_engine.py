@@ -17,7 +17,7 @@ from typing import Any
 
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.executors import Executor, open_executor
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.project import each as running
 from glacierbase.run.run import Run
 from tests.support.program import call_program
@@ -72,7 +72,7 @@ def _share(executor: Executor) -> None:
     """Let all commands of this process use the engine."""
     load = running.load_targets
 
-    def load_targets(*arguments: Any) -> list[Target]:
+    def load_targets(*arguments: Any) -> list[CatalogRun]:
         return [replace(target, open_executor=lambda *_: _Kept(executor)) for target in load(*arguments)]
 
     running.load_targets = load_targets

@@ -15,7 +15,7 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.history.entries import baselined, started
 from glacierbase.history.state import read_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.record.shapes import TableRecord, to_document
 from glacierbase.run.run import Run
@@ -43,11 +43,11 @@ class RecordedTables:
         )
         self.client.create_namespace("a")
 
-    def target(self) -> Target:
+    def target(self) -> CatalogRun:
         root = self.project.root
         [file] = load_catalog_files(root / "catalogs", root)
         migrations, _ = load_migrations(root / "migrations" / "shop", root, headers=file.headers)
-        return Target(only_catalog(root), migrations, Run.here(root))
+        return CatalogRun(only_catalog(root), migrations, Run.here(root))
 
     def apply(
         self, name: str, sql: str, change: Callable[[SqlCatalog], object], *tables: str, is_recorded: bool = True,

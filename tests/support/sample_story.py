@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.model.shape import PartitionField, Shape, SortField
 from glacierbase.project import each as running
@@ -72,7 +72,7 @@ def tell_sample(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     tables.histories["analytics"] = sample_story(project).events
     load = running.load_targets
 
-    def load_targets(*arguments: object) -> list[Target]:
+    def load_targets(*arguments: object) -> list[CatalogRun]:
         targets = load(*arguments)  # type: ignore[arg-type]
         return [replace(each, open_store=lambda *_: MemoryStore(tables, "analytics")) for each in targets]
 

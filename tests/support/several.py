@@ -11,7 +11,7 @@ import pytest
 
 from glacierbase import Project
 from glacierbase.errors import GlacierbaseError
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.project import each
 from tests.support.catalog_files import LAKE
 from tests.support.lakes import Place
@@ -38,7 +38,7 @@ class Several:
             project.file("1_a.sql", "CREATE TABLE t (a INT);\nINSERT INTO t VALUES (1);", name)
         load = each.load_targets
 
-        def load_targets(*arguments: Any) -> list[Target]:
+        def load_targets(*arguments: Any) -> list[CatalogRun]:
             return [self.places[target.catalog.name].open(target) for target in load(*arguments)]
 
         monkeypatch.setattr(each, "load_targets", load_targets)

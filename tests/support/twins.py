@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 
 from glacierbase.executors import Session
 from glacierbase.executors.direct.executor import IcebergExecutor
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from tests.support.beds import LakeBed
 from tests.support.errors import error_of
 from tests.support.lake_states import differences, state_of, within
@@ -48,7 +48,7 @@ class Twins:
         self._bed = bed
         self._spark: Session = bed.executor.open_session()
         self._direct = IcebergExecutor(bed.catalog)
-        self._lakes = Lakes(bed.catalog)
+        self._lakes = PyIcebergCatalogs(bed.catalog)
         self._by_spark, self._by_direct = (f"{twin}{uuid.uuid4().hex[:8]}" for twin in "sd")
         for namespace in (self._by_spark, self._by_direct):
             self._spark.execute(f"CREATE NAMESPACE lake.{namespace}")

@@ -14,9 +14,9 @@ from glacierbase.apply.migrator import Migrator
 from glacierbase.apply.plan import Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.catalogs.folder import load_catalog_files
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.history.state import CatalogState, current_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.migration import Event
@@ -49,7 +49,7 @@ class World:
     def file(self, name: str, sql: str) -> Path:
         return self.project.file(name, sql)
 
-    def target(self, name: str = "shop") -> Target:
+    def target(self, name: str = "shop") -> CatalogRun:
         self.project.catalog(LAKE.replace("WAREHOUSE", self.warehouse) + self.variables, name)
         [file] = [
             f for f in load_catalog_files(self.project.root / "catalogs", self.project.root, {}) if f.name == name
@@ -58,7 +58,7 @@ class World:
         catalog = replace(catalog, environment=self.environment)
         root = self.project.root
         files, _ = load_migrations(root / "migrations" / name, root, headers=file.headers)
-        return Target(
+        return CatalogRun(
             catalog,
             versioned(files),
             Run.here(self.project.root),
@@ -74,7 +74,7 @@ class World:
     def begin(self) -> None:
         """Create the tables of history and lock, as a first run does, which looks for a lost history before."""
         self.tables.histories["shop"] = []
-        self.tables.locks["shop"] = free_row(Terms("shop", self.environment, 60))
+        self.tables.locks["shop"] = free_row(LockTerms("shop", self.environment, 60))
 
     def migrate(
         self,
@@ -140,7 +140,7 @@ def held_row(owner: str) -> Any:
     """Return a lock row that is held by a run on another machine."""
     now = datetime.now(timezone.utc)
     return replace(
-        free_row(Terms("shop", "default", 60)),
+        free_row(LockTerms("shop", "default", 60)),
         owner=owner,
         fence=5,
         acquired_at=now,

@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 from glacierbase.capabilities.access.grants import FLAVOURS, Flavour, Rights
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import type_of
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.result import Result
@@ -74,7 +74,7 @@ class _Place:
 
 
 def plan(
-    target: Target, result: AccessResult, *, migrator: str, writers: Sequence[str], flavour: str | None
+    target: CatalogRun, result: AccessResult, *, migrator: str, writers: Sequence[str], flavour: str | None
 ) -> AccessResult:
     """Return the grants for the namespaces of the tables that the files change, and for those of history and lock.
 
@@ -92,7 +92,7 @@ def plan(
     return replace(result, grants=tuple(dict.fromkeys(grants)), warnings=tuple(limits))
 
 
-def _namespaces(target: Target) -> Sequence[tuple[str, str]]:
+def _namespaces(target: CatalogRun) -> Sequence[tuple[str, str]]:
     """Return catalog and namespace of every table that a file changes, each once, in the order of the files."""
     wholes = (
         whole for file in target.compile(target.migrations) for named in file.named for _, whole in named.names if whole

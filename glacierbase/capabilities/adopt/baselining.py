@@ -16,7 +16,7 @@ from glacierbase.capabilities.adopt.results import ImportedBaseline, ImportedVer
 from glacierbase.errors import ConfigurationError, EngineError, EngineUnavailable, HistoryDisagrees, TableNotFound
 from glacierbase.executors import Session
 from glacierbase.history.state import read_state
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.model.migration import OriginalRun
@@ -43,7 +43,7 @@ class AppliedHistory:
 
 
 def import_baseline(
-    target: Target,
+    target: CatalogRun,
     result: ImportResult,
     *,
     imported: Imported,

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from glacierbase.declared.render import Written, table_name
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.new_files import as_template, file_words, new_migration, write_migration
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import Migration
@@ -39,7 +39,11 @@ def _namespaces(table: str, dialect: str) -> Iterator[str]:
 
 
 def file_text(
-    target: Target, statements: Sequence[str], not_exact: Sequence[str], names: Mapping[str, str], kind: str = "table"
+    target: CatalogRun,
+    statements: Sequence[str],
+    not_exact: Sequence[str],
+    names: Mapping[str, str],
+    kind: str = "table",
 ) -> str:
     """Return what a file holds below its headers. No text in it is read as a template but `names`: those of tables."""
     notes = [
@@ -51,14 +55,14 @@ def file_text(
     return "\n\n".join([head, *(template_of(f"{statement};", names) for statement in statements)]) + "\n"
 
 
-def new_table_file(target: Target, table: str, sql: str, author: str, number: int) -> Migration:
+def new_table_file(target: CatalogRun, table: str, sql: str, author: str, number: int) -> Migration:
     """Return the migration that the file will be, with a version above all others and this number, to check it."""
     root, description = Path(target.run.project), description_of(table)
     path = root / _folder(target) / f"{_ABOVE_ALL + number}_{file_words(description)}.sql"
     return new_migration(path, root, description, author, target.catalog.required_headers, sql)
 
 
-def write_table_file(target: Target, table: str, sql: str, author: str) -> str:
+def write_table_file(target: CatalogRun, table: str, sql: str, author: str) -> str:
     """Write the file, which was checked, and return its path relative to the project. Raises as `write_migration` does."""
     root = Path(target.run.project)
     headers, versions = target.catalog.required_headers, target.catalog.versions
@@ -69,7 +73,7 @@ def write_table_file(target: Target, table: str, sql: str, author: str) -> str:
     return path.relative_to(root).as_posix()
 
 
-def planned_path(target: Target, table: str) -> str:
+def planned_path(target: CatalogRun, table: str) -> str:
     """Return the path that the file would have, with VERSION in place of the version."""
     return (_folder(target) / f"VERSION_{file_words(description_of(table))}.sql").as_posix()
 
@@ -79,5 +83,5 @@ def description_of(table: str) -> str:
     return f"Create {on_one_line(table).replace('{', '(').replace('}', ')')}"
 
 
-def _folder(target: Target) -> Path:
+def _folder(target: CatalogRun) -> Path:
     return Path("migrations", target.catalog.stem)

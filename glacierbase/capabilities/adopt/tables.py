@@ -29,14 +29,14 @@ from glacierbase.errors import (
 )
 from glacierbase.history.items import version_items
 from glacierbase.history.state import current_state, read_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.folder import load_migrations
 from glacierbase.migrations.new_files import git_user
 from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.command import command
 from glacierbase.model.migration import Migration
 from glacierbase.model.text import counted, quoted
-from glacierbase.record.live import Listing, LiveTables, Reading
+from glacierbase.record.live import Listing, LiveTables, TableRead
 from glacierbase.record.tables import TableChoice
 from glacierbase.record.template_names import varying_names
 from glacierbase.run.activity import doing, note
@@ -64,7 +64,7 @@ class TableImport:
 
 
 def import_tables(
-    target: Target, result: ImportTablesResult, choice: TableChoice, wanted: TableImport
+    target: CatalogRun, result: ImportTablesResult, choice: TableChoice, wanted: TableImport
 ) -> ImportTablesResult:
     """Return the chosen tables, and write a file for each that is new.
 
@@ -100,7 +100,7 @@ def _not_listed_views(listing: Listing) -> Iterator[str]:
         yield f"the views of {catalog} are not listed: only the engine lists them"
 
 
-def _not_listed(target: Target, listing: Listing) -> EngineUnavailable | None:
+def _not_listed(target: CatalogRun, listing: Listing) -> EngineUnavailable | None:
     """Return the error for what could not be listed."""
     if not listing.unlisted:
         return None
@@ -111,7 +111,9 @@ def _not_listed(target: Target, listing: Listing) -> EngineUnavailable | None:
     return EngineUnavailable("TABLES_NOT_READ", (what, *lines), hint)
 
 
-def _written(target: Target, result: ImportTablesResult, live: LiveTables, wanted: TableImport) -> ImportTablesResult:
+def _written(
+    target: CatalogRun, result: ImportTablesResult, live: LiveTables, wanted: TableImport
+) -> ImportTablesResult:
     """Write the files of the new tables, and return the result with them."""
     new = [table for table in result.tables if table.state is Standing.NEW and table.kind != "view"]
     views = [table for table in result.tables if table.state is Standing.NEW and table.kind == "view"]
@@ -141,12 +143,12 @@ def _stopping(files: Sequence[TableFile]) -> Iterator[None]:
         raise Stopped(written, "run the same command again: it writes those that are missing") from interrupt
 
 
-def _readings(tables: Sequence[LiveTable], live: LiveTables) -> Iterator[Sequence[tuple[LiveTable, Reading]]]:
+def _readings(tables: Sequence[LiveTable], live: LiveTables) -> Iterator[Sequence[tuple[LiveTable, TableRead]]]:
     """Yield the tables that are read together, with what was read of each. Of another kind than a table nothing is read."""
     for first in range(0, len(tables), _TOGETHER):
         together = tables[first : first + _TOGETHER]
         readings = live.read(table.table for table in together if table.kind == "table")
-        yield [(table, readings.get(table.table, Reading(unread=f"it is a {table.kind}"))) for table in together]
+        yield [(table, readings.get(table.table, TableRead(unread=f"it is a {table.kind}"))) for table in together]
 
 
 @dataclass
@@ -158,14 +160,14 @@ class _TableWriter:
         count: the number of all tables.
     """
 
-    target: Target
+    target: CatalogRun
     names: Mapping[str, str]
     author: str
     dry_run: bool
     count: int
     _number: int = 0
 
-    def write(self, readings: Sequence[tuple[LiveTable, Reading]]) -> Iterator[TableFile | NotExact]:
+    def write(self, readings: Sequence[tuple[LiveTable, TableRead]]) -> Iterator[TableFile | NotExact]:
         """Write the files of tables that were read together, and yield each, and what it does not create."""
         made: list[tuple[str, int, str, Sequence[str]]] = []
         for table, reading in readings:
@@ -222,7 +224,7 @@ def _next(result: ImportTablesResult) -> str:
     return f"`{command('baseline', '--to', numbers[-1], reason=True)}`" if numbers else ""
 
 
-def _recorded(target: Target, result: ImportTablesResult, reason: str, lock_timeout: float) -> ImportTablesResult:
+def _recorded(target: CatalogRun, result: ImportTablesResult, reason: str, lock_timeout: float) -> ImportTablesResult:
     """Record the files of the chosen tables that never ran as applied, those of an earlier call included."""
     root = Path(target.run.project)
     migrations, errors = load_migrations(root / "migrations" / target.catalog.stem, root)
@@ -239,7 +241,7 @@ def _recorded(target: Target, result: ImportTablesResult, reason: str, lock_time
     return replace(result, baselined=versions, warnings=(*result.warnings, *done.warnings))
 
 
-def _pending(target: Target, result: ImportTablesResult) -> tuple[Sequence[Migration], Sequence[Migration]]:
+def _pending(target: CatalogRun, result: ImportTablesResult) -> tuple[Sequence[Migration], Sequence[Migration]]:
     """Return the files that never ran in this environment, and those of them that change nothing but new and declared tables.
 
     A pending file that changes a recorded table is yet to run, and `baseline` does not compare unmanaged tables.

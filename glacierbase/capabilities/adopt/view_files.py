@@ -8,7 +8,7 @@ from pathlib import Path
 from glacierbase.capabilities.adopt.table_file import description_of, file_text
 from glacierbase.capabilities.adopt.table_results import LiveTable, NotExact, TableFile
 from glacierbase.errors import GlacierbaseError
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.new_files import file_words, write_repeatable
 from glacierbase.model.migration import REPEATABLE_FOLDER
 from glacierbase.model.names import completed_like, name_parts
@@ -20,7 +20,7 @@ _USE = "USE "
 
 
 def view_files(
-    target: Target, views: Sequence[LiveTable], live: LiveTables, author: str, dry_run: bool
+    target: CatalogRun, views: Sequence[LiveTable], live: LiveTables, author: str, dry_run: bool
 ) -> Iterator[TableFile | NotExact]:
     """Write the file of each view, and yield it, or why there is none. The engine is started for their texts."""
     root, texts = Path(target.run.project), dict[str, tuple[str, ...]]()
@@ -58,11 +58,13 @@ def _name(view: str) -> str:
     return file_words("_".join(name_parts(view)[1:]))
 
 
-def _path(target: Target, view: str) -> Path:
+def _path(target: CatalogRun, view: str) -> Path:
     return Path("migrations", target.catalog.stem, REPEATABLE_FOLDER, f"{_name(view)}.sql")
 
 
-def _after(target: Target, view: str, statements: Sequence[str], names: Mapping[tuple[str, ...], str]) -> Iterator[str]:
+def _after(
+    target: CatalogRun, view: str, statements: Sequence[str], names: Mapping[tuple[str, ...], str]
+) -> Iterator[str]:
     """Yield the names of the files of other views that a view reads."""
     first, *_, last = ("", *statements)[-2:]
     place = name_parts(first.removeprefix(_USE)) if first.startswith(_USE) else name_parts(view)[:-1]

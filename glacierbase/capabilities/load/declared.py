@@ -11,7 +11,7 @@ from typing import Any
 
 from glacierbase.capabilities.load.explained import ExplainedKeys
 from glacierbase.catalogs.table_formats import default_catalog, defaults, formats, versions
-from glacierbase.declared.declared import Declared, Follower
+from glacierbase.declared.declared import Declared, TableTracker
 from glacierbase.layout.facts import layout_format, of_known
 from glacierbase.layout.templates import key_template
 from glacierbase.migrations.compiled import Compiled
@@ -21,7 +21,7 @@ from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.model.codec import from_stored, to_stored
 from glacierbase.model.migration import Migration
 from glacierbase.sql.dialects import SPARK
-from glacierbase.sql.file import Named, named, whole_names
+from glacierbase.sql.file import FileStatement, named, whole_names
 from glacierbase.sql.statement import Name
 
 _FUNCTION = f"{__name__}:examine"
@@ -38,7 +38,7 @@ class _Chain:
 
     name: list[str]
     number: int
-    follower: Follower
+    follower: TableTracker
 
 
 def declared_keys(
@@ -82,7 +82,7 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
     if chain is None or (chain.name, chain.number) != (facts["chain"], facts["number"] - 1):
         # A file of the chain is missing if a file before it ended the process.
         is_first = facts["number"] == 0
-        follower = Follower(compiled.dialect, partial(whole_names, catalog), is_complete=is_first)
+        follower = TableTracker(compiled.dialect, partial(whole_names, catalog), is_complete=is_first)
         chain = kept["layout"] = _Chain(facts["chain"], facts["number"], follower)
     chain.number = facts["number"]
     statements = named(compiled.statements, compiled.dialect)
@@ -95,9 +95,9 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) 
     return [to_stored(_keys(catalog, name, table)) for name, table in shown if not (table and table.is_view)]
 
 
-def _changed(catalog: Catalog, statements: Sequence[Named]) -> Sequence[Name]:
+def _changed(catalog: Catalog, statements: Sequence[FileStatement]) -> Sequence[Name]:
     """Return the tables that a file creates or changes, and does not drop."""
-    uses: tuple[Named, ...] = ()
+    uses: tuple[FileStatement, ...] = ()
     changed: dict[tuple[str, ...], Name] = {}
     for statement in statements:
         parsed = statement.parsed

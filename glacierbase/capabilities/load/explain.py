@@ -12,7 +12,7 @@ from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.table_formats import versions
 from glacierbase.errors import ConfigurationError, GlacierbaseError, joined, raise_all
 from glacierbase.history.state import current_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.layout.facts import layout_format, of_shape
 from glacierbase.layout.templates import key_template
 from glacierbase.migrations.in_environments import InEnvironment, in_environments
@@ -73,7 +73,7 @@ def _lines(keys: ExplainedKeys, environments: Sequence[str]) -> Iterator[Line]:
     yield from (f"note: {note}" for note in keys.notes)
 
 
-def explain(target: Target, result: ExplainResult, search: TableSearch) -> ExplainResult:
+def explain(target: CatalogRun, result: ExplainResult, search: TableSearch) -> ExplainResult:
     """Return the keys of a table as recorded; without a record, as the files declare it.
 
     Args:
@@ -112,7 +112,7 @@ def _recorded(catalog: Catalog, chosen: ChosenTable) -> ExplainedKeys:
     return keys.with_template(key_template(replace(facts, notes=notes)))
 
 
-def _declared(target: Target) -> Sequence[ExplainedKeys]:
+def _declared(target: CatalogRun) -> Sequence[ExplainedKeys]:
     files = target.files
     with Sandbox(len(files)) as sandbox:
         return declared_keys(sandbox, target.catalog, files, files[-1], every_table=True) if files else ()

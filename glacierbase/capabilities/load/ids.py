@@ -19,11 +19,11 @@ from typing import IO, Any, TypeAlias
 from glacierbase.capabilities.load.extra import required
 from glacierbase.errors import ConfigurationError, EngineError, EngineUnavailable
 from glacierbase.executors.pyiceberg.values import not_ids, texts
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.command import command
 from glacierbase.model.names import NAME, name_parts, recorded_name
 from glacierbase.model.text import counted, did_you_mean, first_of
-from glacierbase.record.live import LiveTables, Reading
+from glacierbase.record.live import LiveTables, TableRead
 from glacierbase.run.activity import doing
 
 Batch: TypeAlias = Sequence[str | None]
@@ -60,7 +60,7 @@ def ids_in_file(path: str, column: str, most: int = MOST) -> Iterator[Batch]:
             yield from _checked(batches, most, f"the column {column} of {path}")
 
 
-def ids_in_table(target: Target, table: str, column: str, most: int = MOST) -> Generator[Batch, None, None]:
+def ids_in_table(target: CatalogRun, table: str, column: str, most: int = MOST) -> Generator[Batch, None, None]:
     """Yield the ids of a column of a table, through PyIceberg where it can read the table, else through the engine.
 
     The caller closes the generator, which closes the engine.
@@ -85,7 +85,7 @@ def ids_in_table(target: Target, table: str, column: str, most: int = MOST) -> G
             raise _not_read(table, error.message) from error
 
 
-def _column_of(reading: Reading, table: str, column: str) -> str:
+def _column_of(reading: TableRead, table: str, column: str) -> str:
     """Return the name of the column in the table's shape, which may differ in case.
 
     Raises:

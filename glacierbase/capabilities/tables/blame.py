@@ -13,14 +13,14 @@ from datetime import datetime, timezone
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.records import History
 from glacierbase.history.state import current_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.arguments import key_given
 from glacierbase.model.command import command
 from glacierbase.model.migration import State
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Past, Shape, Version
 from glacierbase.model.text import Cell, Line, Mark, did_you_mean, table
-from glacierbase.record.lineage import PartOrigin, Since, how_it_was, trace
+from glacierbase.record.lineage import LastChange, PartOrigin, how_it_was, trace
 from glacierbase.record.live import LiveTables
 from glacierbase.record.shapes import ChangeOrigin, as_recorded
 from glacierbase.record.table_search import TableAtPoint, TableSearch
@@ -59,8 +59,8 @@ class BlamedLine:
     required: bool
     change: str
     former_names: tuple[str, ...]
-    since: Since
-    created: Since | None
+    since: LastChange
+    created: LastChange | None
 
     @classmethod
     def of(cls, origin: PartOrigin) -> BlamedLine:
@@ -94,7 +94,7 @@ class BlameResult(Result):
 
     table: str | None = None
     lines_: tuple[BlamedLine, ...] = ()
-    dropped: Since | None = None
+    dropped: LastChange | None = None
     not_recorded: tuple[str, ...] = ()
     next: str = ""
 
@@ -105,7 +105,9 @@ class BlameResult(Result):
         return [Mark(self.table), *rows, *state_lines(self.dropped, bool(rows), self.not_recorded, self.next)]
 
 
-def state_lines(dropped: Since | None, is_recorded: bool, not_recorded: Sequence[str], next_: str) -> Iterator[Line]:
+def state_lines(
+    dropped: LastChange | None, is_recorded: bool, not_recorded: Sequence[str], next_: str
+) -> Iterator[Line]:
     """Yield what the history does not hold of a table, and the next step."""
     if dropped:
         yield f"dropped: {dropped.line}"
@@ -126,7 +128,7 @@ def next_after(history: History, not_recorded: Iterable[str]) -> str:
     return "the next file that changes the table records it; a view has no record" if gaps else ""
 
 
-def blame(target: Target, result: BlameResult, search: TableSearch) -> BlameResult:
+def blame(target: CatalogRun, result: BlameResult, search: TableSearch) -> BlameResult:
     """Return the lines of a table, or of one of its columns.
 
     Raises:
@@ -158,7 +160,7 @@ def blame(target: Target, result: BlameResult, search: TableSearch) -> BlameResu
     return replace(result, table=name, lines_=lines, dropped=dropped, not_recorded=then.gaps, next=next_)
 
 
-def _way_out(name: str, origins: Iterable[Since]) -> str:
+def _way_out(name: str, origins: Iterable[LastChange]) -> str:
     """Return the step for changes that no migration made, and no later one observed; empty where there are none."""
     is_drift = any(part.origin is ChangeOrigin.OUTSIDE and part.seen_by is None for part in origins)
     return f"keep, undo or ignore what no migration made: `{command('drift', '--table', name)}`" if is_drift else ""
@@ -169,10 +171,10 @@ def current_name(then: TableAtPoint, name: str) -> str:
     return next((moment.shape.table for moment in reversed(then.moments) if moment.shape), name)
 
 
-def dropped_by(then: TableAtPoint) -> Since | None:
+def dropped_by(then: TableAtPoint) -> LastChange | None:
     """Return what dropped the table; None where it was not dropped."""
     last = then.moments[-1] if then.moments else None
-    return Since.of(last) if last and last.shape is None else None
+    return LastChange.of(last) if last and last.shape is None else None
 
 
 def of_column(lines: Iterable[BlamedLine], name: str, table_: str) -> tuple[BlamedLine, ...]:
@@ -203,7 +205,7 @@ def moments_before(tables: LiveTables, moments: Sequence[Moment]) -> tuple[Momen
     None where a migration made the table, where it no longer exists, or where only an engine can read it. Their event is
     that of the first record, with the time of the metadata file.
     """
-    if not moments or not Since.of(moments[0]).at_most or moments[0].shape is None or moments[-1].shape is None:
+    if not moments or not LastChange.of(moments[0]).at_most or moments[0].shape is None or moments[-1].shape is None:
         return ()
     name = moments[-1].shape.table
     past = tables.past({name: None}).get(name)

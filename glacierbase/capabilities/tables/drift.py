@@ -13,7 +13,7 @@ from glacierbase.capabilities.tables.logged import statement_that_made
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, change_line
@@ -149,7 +149,7 @@ class DriftResult(Result):
         return any(drift.class_ in classes for drift in self.drifts)
 
 
-def drift(target: Target, result: DriftResult, choice: TableChoice) -> DriftResult:
+def drift(target: CatalogRun, result: DriftResult, choice: TableChoice) -> DriftResult:
     """Return how the tables of a catalog differ from their records, with an error for those that cannot be read. Writes nothing.
 
     Args:

@@ -22,7 +22,7 @@ from glacierbase.errors import HistoryDisagrees, NeedsRepair
 from glacierbase.history.entries import Entry, baselined
 from glacierbase.history.records import History
 from glacierbase.history.state import read_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.folder import load_migration, migration_files
 from glacierbase.migrations.new_files import as_template, draft_of, publish, write_migration
@@ -119,7 +119,7 @@ class DriftIgnoreResult(Result):
 
 
 def adopt(
-    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float
+    target: CatalogRun, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float
 ) -> DriftFileResult:
     """Write a migration that changes other environments as the tables were changed here, and record it as applied here.
 
@@ -141,7 +141,7 @@ def adopt(
 
 
 def revert(
-    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float
+    target: CatalogRun, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float
 ) -> DriftFileResult:
     """Write a migration that undoes in this environment what no migration did, and changes nothing in others.
 
@@ -191,7 +191,7 @@ class _DriftFiles:
         names: the template expressions of tables, by name.
     """
 
-    target: Target
+    target: CatalogRun
     author: str
     history: History
     names: Mapping[str, str]
@@ -236,7 +236,7 @@ class _DriftFiles:
 
 
 def _recording(
-    target: Target, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float,
+    target: CatalogRun, result: DriftFileResult, tables: Collection[str], reason: str, author: str, lock_timeout: float,
     write: Callable[[_DriftFiles, Sequence[TableDrift]], _Pair],
 ) -> DriftFileResult:  # fmt: skip
     """Write the files about the differences, record the first one as applied, and return the result.
@@ -261,7 +261,7 @@ def _recording(
     return written
 
 
-def ignore(target: Target, result: DriftIgnoreResult, tables: Collection[str], reason: str) -> DriftIgnoreResult:
+def ignore(target: CatalogRun, result: DriftIgnoreResult, tables: Collection[str], reason: str) -> DriftIgnoreResult:
     """Return a rule for each difference of the tables. Nothing is written.
 
     Args:
@@ -291,7 +291,7 @@ def _nothing_recorded(history: History) -> tuple[str, ...]:
     return () if timelines(history) else (f"no table is recorded; `{listing}` lists those that exist",)
 
 
-def _check_headers(target: Target, reason: str) -> None:
+def _check_headers(target: CatalogRun, reason: str) -> None:
     """Refuse to record a file whose required headers cannot be completed afterwards."""
     if required := target.catalog.required_headers:
         what = f"files of {target.catalog.name} need the headers {', '.join(required)}, which only a person can fill in"
@@ -385,7 +385,7 @@ def _sql(statements: Iterable[str]) -> str:
 
 
 def _entry_or_no_file(
-    target: Target, record: DriftFileResult, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str
+    target: CatalogRun, record: DriftFileResult, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str
 ) -> Entry:
     """Return the entry that `_settled` returns; if it raises, delete the files, of which the first is a draft."""
     try:
@@ -398,7 +398,7 @@ def _entry_or_no_file(
         raise
 
 
-def _settled(target: Target, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
+def _settled(target: CatalogRun, written: DriftFileResult, drifts: Sequence[TableDrift], reason: str) -> Entry:
     """Return the entry that records the migration as applied, and attributes the adopted changes to it."""
     root = Path(target.run.project)
     draft = draft_of(root / written.path)

@@ -7,7 +7,7 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.differences import Difference
 from glacierbase.model.names import completed_like, name_parts
 from glacierbase.model.shape import LoggedStatement, StatementLog
-from glacierbase.record.about import Claims, Fit
+from glacierbase.record.about import Explanation, StatementChanges
 from glacierbase.record.drift import TableDrift
 from glacierbase.record.timeline import Timeline
 from glacierbase.run.run import run_tag
@@ -38,12 +38,12 @@ def _is_about(logged: LoggedStatement, difference: Difference, whole: TableDrift
         parsed = read(logged.sql, catalog.dialect)
     except GlacierbaseError:  # The log cuts long texts.
         return False
-    claims = Claims([parsed], catalog.dialect)
+    claims = StatementChanges([parsed], catalog.dialect)
     if claims.may_be_all or not _changes(parsed, logged, whole.table, catalog):
         return False
     if whole.actual is None:  # A rename also leaves nothing under the old name.
         return claims.ends
-    return claims.fit(difference, whole.recorded, whole.actual) is not Fit.NONE
+    return claims.fit(difference, whole.recorded, whole.actual) is not Explanation.NONE
 
 
 def _changes(parsed: ParsedStatement, logged: LoggedStatement, table: str, catalog: Catalog) -> bool:

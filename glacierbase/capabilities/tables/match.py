@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from glacierbase.capabilities.tables.compare.compare import Side, compare
+from glacierbase.capabilities.tables.compare.compare import EnvironmentState, compare
 from glacierbase.capabilities.tables.compare.exporting import export
 from glacierbase.capabilities.tables.compare.results import Cause
 from glacierbase.capabilities.tables.compare.state import StateResult
@@ -17,7 +17,7 @@ from glacierbase.declared.writer import alteration, creation
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.records import History
 from glacierbase.history.state import current_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.new_files import git_user, write_migration
 from glacierbase.model.command import command
 from glacierbase.model.names import name_of, name_parts
@@ -60,7 +60,7 @@ class Match:
     source: str
     table: str | None
     renames: tuple[tuple[str, str], ...]
-    other: Target | None
+    other: CatalogRun | None
 
 
 def rename_pairs(renames: Sequence[str]) -> tuple[tuple[str, str], ...]:
@@ -77,7 +77,7 @@ def rename_pairs(renames: Sequence[str]) -> tuple[tuple[str, str], ...]:
 
 
 def new_matching(
-    target: Target, result: WrittenResult, *, match: Match, description: str, author: str | None
+    target: CatalogRun, result: WrittenResult, *, match: Match, description: str, author: str | None
 ) -> WrittenResult:
     """Write the next migration file with the statements that lead from the recorded tables to the wanted ones.
 
@@ -132,7 +132,7 @@ def new_matching(
     return replace(result, files=(str(path),))
 
 
-def _pairs(target: Target, history: History, match: Match) -> Iterator[tuple[Shape | None, WantedTable]]:
+def _pairs(target: CatalogRun, history: History, match: Match) -> Iterator[tuple[Shape | None, WantedTable]]:
     """Yield each wanted table with the recorded shape of the table that is to become like it; None where there is none."""
     if match.other is not None:
         yield from _of_environment(target, history, match.other, match.table)
@@ -163,7 +163,7 @@ def _recorded(history: History, table: str) -> Shape | None:
 
 
 def _of_environment(
-    target: Target, history: History, other: Target, table: str | None
+    target: CatalogRun, history: History, other: CatalogRun, table: str | None
 ) -> Iterator[tuple[Shape | None, WantedTable]]:
     """Yield the recorded tables of another environment: those that files name in the same way are the same."""
     there = current_state(other).history
@@ -177,10 +177,12 @@ def _of_environment(
             yield _recorded(history, names[name]), WantedTable(replace(shape, table=names[name]), _EVERY_PART, design)
 
 
-def _by_design(target: Target, other: Target) -> Mapping[str, Sequence[DesignedPart]]:
+def _by_design(target: CatalogRun, other: CatalogRun) -> Mapping[str, Sequence[DesignedPart]]:
     """Return what variables alone explain of the differences between the environments, by the names of tables here."""
     here, there = (
-        Side(side.catalog.environment, export(side, StateResult(side.catalog.name, side.catalog.environment)))
+        EnvironmentState(
+            side.catalog.environment, export(side, StateResult(side.catalog.name, side.catalog.environment))
+        )
         for side in (target, other)
     )
     by_table = dict[str, Sequence[DesignedPart]]()
@@ -238,7 +240,7 @@ def _with_design(wanted: Column, present: Column | None, design: Collection[Desi
     return replace(wanted, **kept)
 
 
-def _name_here(target: Target, history: History, other: Target, there: History, name: str) -> str:
+def _name_here(target: CatalogRun, history: History, other: CatalogRun, there: History, name: str) -> str:
     written = written_names(other, there, [name]).get(name)
     ours = {timeline.table for timeline in timelines(history)}
     names = {text: table for table, text in written_names(target, history, ours).items()}

@@ -9,13 +9,13 @@ from glacierbase.errors import ConfigurationError, EngineError
 from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.history.items import version_items
 from glacierbase.history.records import History
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.command import command
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted
 from glacierbase.record.timeline import timelines
-from glacierbase.sql.file import Named
+from glacierbase.sql.file import FileStatement
 from glacierbase.sql.statement import SessionEffect
 
 
@@ -28,7 +28,7 @@ class _Pending:
     """
 
     file: Compiled
-    named: Named
+    named: FileStatement
     why: str | None
 
     def may_change(self, table: str) -> bool:
@@ -42,7 +42,7 @@ class _Pending:
 class PendingTables:
     """The tables of a catalog once its pending files have run on the recorded ones."""
 
-    def __init__(self, target: Target, history: History) -> None:
+    def __init__(self, target: CatalogRun, history: History) -> None:
         """Raises as `Target.compile` does."""
         self._target, self._history = target, history
         known = version_items(target.migrations, history)

@@ -9,13 +9,13 @@ from glacierbase.capabilities.tables.blame import current_name, dropped_by, next
 from glacierbase.declared.render import create_statements, not_creatable, places
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.state import current_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.differences import OF_ENGINE, Difference, compare, partition_text, sort_text
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, table
-from glacierbase.record.lineage import Since
+from glacierbase.record.lineage import LastChange
 from glacierbase.record.points import Point, point_given
 from glacierbase.record.table_search import ChosenTable, TableAtPoint, TableSearch
 from glacierbase.secrets import MASK, mask
@@ -71,9 +71,9 @@ class SchemaResult(Result):
 
     table: str | None = None
     shape: Shape | None = None
-    since: Since | None = None
+    since: LastChange | None = None
     not_recorded: tuple[str, ...] = ()
-    later: Since | None = None
+    later: LastChange | None = None
     differences: tuple[Difference, ...] | None = None
     sql: str | None = None
     next: str = ""
@@ -121,7 +121,7 @@ def _described(shape: Shape) -> Iterator[Line]:
     yield from table((), [(Mark(name), value) for name, value in facts if value])
 
 
-def schema(target: Target, result: SchemaResult, search: TableSearch, wanted: Wanted) -> SchemaResult:
+def schema(target: CatalogRun, result: SchemaResult, search: TableSearch, wanted: Wanted) -> SchemaResult:
     """Return the shape of a table at a point, or the differences between two.
 
     Raises:
@@ -141,8 +141,8 @@ def schema(target: Target, result: SchemaResult, search: TableSearch, wanted: Wa
 
 def _at(result: SchemaResult, chosen: ChosenTable, then: TableAtPoint) -> SchemaResult:
     last = then.moments[-1] if then.moments else None
-    since = dropped_by(then) or (Since.of(last, is_first=len(then.moments) == 1) if last else None)
-    later = Since.of(then.later, is_first=not then.moments) if then.later else None
+    since = dropped_by(then) or (LastChange.of(last, is_first=len(then.moments) == 1) if last else None)
+    later = LastChange.of(then.later, is_first=not then.moments) if then.later else None
     return replace(
         result,
         table=current_name(then, chosen.name),

@@ -23,7 +23,7 @@ from pyiceberg.table.update import update_table_metadata
 from glacierbase.declared.writer import creation
 from glacierbase.errors import NotPlain
 from glacierbase.executors.direct.executor import IcebergSession
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.executors.pyiceberg.guard import Guarded, NoFiles
 from glacierbase.executors.pyiceberg.metadata import with_shared_parts
 from glacierbase.model.catalog import Catalog as ConfiguredCatalog
@@ -182,7 +182,7 @@ class MemoryCatalog(Guarded, MetastoreCatalog):  # type: ignore[misc]
     register_table = register_view = create_view = drop_view = load_view = _refused
 
 
-class MemoryLakes(Lakes):
+class MemoryLakes(PyIcebergCatalogs):
     """Catalogs in memory in place of those that a catalog file declares. A namespace exists once a table is created in it."""
 
     def open(self, name: str) -> MemoryCatalog:

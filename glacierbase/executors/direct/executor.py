@@ -13,7 +13,7 @@ from typing import Any
 from glacierbase.errors import NotPlain, OutcomeUnknown, StatementRefused
 from glacierbase.executors import Evidence, InFlight, ListedTable, Row, Session
 from glacierbase.executors.direct.ddl import run
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.executors.pyiceberg.shape import shape_of
@@ -34,7 +34,7 @@ class IcebergExecutor:
 
     def __init__(self, catalog: Catalog) -> None:
         self._catalog = catalog
-        self._lakes = Lakes(catalog)
+        self._lakes = PyIcebergCatalogs(catalog)
         self.engine = f"pyiceberg {version('pyiceberg')}"
         self.principal = getpass.getuser()
         self.process: Mapping[str, Any] = engine_process(os.getpid())
@@ -62,7 +62,7 @@ class IcebergExecutor:
 class IcebergSession:
     """A session, which holds nothing but the names of its catalogs."""
 
-    def __init__(self, lakes: Lakes) -> None:
+    def __init__(self, lakes: PyIcebergCatalogs) -> None:
         self._lakes = lakes
         self._is_cancelled = Event()
 

@@ -17,7 +17,7 @@ from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.qualified import DECLARED, is_path, qualified_namespace
 
 if TYPE_CHECKING:
-    from glacierbase.sql.file import Named
+    from glacierbase.sql.file import FileStatement
 
 # The engine of a file that runs without one.
 DIRECT = "direct"
@@ -37,7 +37,7 @@ class _File(Protocol):
     """A file with its statements."""
 
     @property
-    def named(self) -> Sequence[Named]:
+    def named(self) -> Sequence[FileStatement]:
         """The statements, in order; read at first use."""
 
 
@@ -140,11 +140,11 @@ class FileEngines:
                 return f"statement {number}: {why}"
         return None
 
-    def is_plain(self, named: Named) -> bool:
+    def is_plain(self, named: FileStatement) -> bool:
         """Return whether a statement would run directly, so that the tables show what it does, whichever engine runs it."""
         return self._why(named) is None
 
-    def plain_name(self, named: Named, file: str) -> str | None:
+    def plain_name(self, named: FileStatement, file: str) -> str | None:
         """Return the qualified name of the table, or the namespace, that a plain statement changes; None where it is not certain.
 
         Args:
@@ -159,12 +159,12 @@ class FileEngines:
             return qualified_namespace(self._catalog, namespace.recorded) if is_certain else None
         return named.names[0][1]
 
-    def _why(self, named: Named) -> str | None:
+    def _why(self, named: FileStatement) -> str | None:
         from glacierbase.executors.direct.plain import why_not_plain  # Imports the grammar.
 
         return why_not_plain(named.parsed) or self._why_names(named)
 
-    def _why_names(self, named: Named) -> str | None:
+    def _why_names(self, named: FileStatement) -> str | None:
         """Return why the tables and the namespace that a statement names cannot be changed directly."""
         for recorded, whole in named.names:
             parts = name_parts(whole) if whole else []

@@ -30,7 +30,7 @@ CUTS = frozenset("#?")
 _IN_NAMESPACE = 2
 
 
-class Lakes:
+class PyIcebergCatalogs:
     """The catalogs that a catalog file declares.
 
     Attributes:

@@ -37,7 +37,7 @@ from glacierbase.model.text import counted
 from glacierbase.run.activity import doing
 from glacierbase.run.cache import make_folder, replacing
 from glacierbase.run.files import one_at_a_time, replace_file, writing
-from glacierbase.run.user_command import Ending, run_command
+from glacierbase.run.user_command import ProgramOutcome, run_command
 from glacierbase.secrets import mask
 
 logger = logging.getLogger("glacierbase")
@@ -278,7 +278,7 @@ def _uv() -> str | None:
     return None
 
 
-def _failed(catalog: Catalog, program: str, ending: Ending) -> GlacierbaseError:
+def _failed(catalog: Catalog, program: str, ending: ProgramOutcome) -> GlacierbaseError:
     """Return the error for the output of pip or uv, which is kept in a file."""
     output, log = ending.output, _logged(catalog, ending.output)
     if differs := _HASH_DIFFERS.search(output):

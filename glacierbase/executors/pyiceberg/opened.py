@@ -7,7 +7,7 @@ from typing import Any
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.pyiceberg.errors import mapped
-from glacierbase.executors.pyiceberg.properties import Opening
+from glacierbase.executors.pyiceberg.properties import PyIcebergSettings
 from glacierbase.run.installed import pip_install
 
 # By the kind of a catalog, which is also the name of its module.
@@ -18,7 +18,7 @@ _EXTRAS = {"boto3": "glue", "thrift": "hive", "psycopg2": "postgres", "google": 
 WAIT_SECONDS = 20.0
 
 
-def open_catalog(opening: Opening, wait_seconds: float = WAIT_SECONDS) -> Any:
+def open_catalog(opening: PyIcebergSettings, wait_seconds: float = WAIT_SECONDS) -> Any:
     """Open a catalog. The caller closes it.
 
     Args:

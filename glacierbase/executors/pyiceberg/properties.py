@@ -97,7 +97,7 @@ _CONNECT_SECONDS, _ANSWER_SECONDS = 10, 30
 
 
 @dataclass(frozen=True, slots=True)
-class Opening:
+class PyIcebergSettings:
     """The arguments with which PyIceberg opens a catalog.
 
     Attributes:
@@ -121,7 +121,7 @@ def can_open(catalog: Catalog) -> bool:
         return False
 
 
-def missing_package(place: Opening) -> str | None:
+def missing_package(place: PyIcebergSettings) -> str | None:
     """Return the first package that is not installed and that PyIceberg needs to open a catalog. Imports none."""
     # The driver is part of SQLAlchemy's address: dialect+driver://
     driver = urlsplit(place.properties.get("uri", "")).scheme.partition("+")[2] if place.kind == "sql" else ""
@@ -135,7 +135,7 @@ def is_signed(properties: Mapping[str, str]) -> bool:
     return properties.get("rest.sigv4-enabled", "false").lower() == "true"
 
 
-def store_opening(catalog: Catalog) -> Opening:
+def store_opening(catalog: Catalog) -> PyIcebergSettings:
     """Return how PyIceberg opens the store: its catalog, or one on SQLite with its tables beside it in `store.folder`.
 
     Raises:
@@ -151,7 +151,7 @@ def store_opening(catalog: Catalog) -> Opening:
     return _of_database("embedded", place, {"warehouse": str(folder), OWN_FOLDER: str(folder)})
 
 
-def opening(catalog: Catalog) -> Opening:
+def opening(catalog: Catalog) -> PyIcebergSettings:
     """Return how PyIceberg opens the catalog of history and lock.
 
     Raises:
@@ -169,18 +169,18 @@ def opening(catalog: Catalog) -> Opening:
         ) from error
 
 
-def _own_opening(name: str, given: Mapping[str, Any]) -> Opening:
+def _own_opening(name: str, given: Mapping[str, Any]) -> PyIcebergSettings:
     """Return how PyIceberg opens a catalog that is configured by its own properties, which its catalog file checks."""
     properties = {key: str(value).lower() if isinstance(value, bool) else str(value) for key, value in given.items()}
     kind = properties.pop("type")
     if kind != "sql":
-        return Opening(kind, name, properties)
+        return PyIcebergSettings(kind, name, properties)
     scheme, _, path = properties["uri"].partition(":///")
     file = Path(path.partition("?")[0]) if scheme.startswith("sqlite") and path else None
     return _of_database(name, Database(properties["uri"], file), properties)
 
 
-def _opening(name: str, conf: Mapping[str, str]) -> Opening:
+def _opening(name: str, conf: Mapping[str, str]) -> PyIcebergSettings:
     key = f"spark.sql.catalog.{name}"
     settings = {other.removeprefix(f"{key}."): value for other, value in conf.items() if other.startswith(f"{key}.")}
     kind = _kind(conf.get(key, ""), settings)
@@ -192,7 +192,7 @@ def _opening(name: str, conf: Mapping[str, str]) -> Opening:
     if kind == "hive" and (unknown := next(filter(_HIVES_OWN.fullmatch, conf), None)):
         raise ValueError(f"PyIceberg does not support {unknown}")
     properties = _translated(kind, settings)
-    return _in_database(name, properties, conf) if kind == "sql" else Opening(kind, name, properties)
+    return _in_database(name, properties, conf) if kind == "sql" else PyIcebergSettings(kind, name, properties)
 
 
 def _kind(implementation: str, settings: dict[str, str]) -> str:
@@ -244,7 +244,7 @@ def _is_one_of(patterns: Mapping[str, str], kind: str, key: str) -> bool:
     return any(re.fullmatch(patterns[which], key) for which in ("all", kind))
 
 
-def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str]) -> Opening:
+def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str]) -> PyIcebergSettings:
     if properties.get("jdbc.schema-version", "").upper() != "V1":
         raise ValueError("its jdbc.schema-version is not V1")
     drivers = {key: properties.pop(key) for key in list(properties) if key.startswith("jdbc.")}
@@ -257,10 +257,10 @@ def _in_database(name: str, properties: dict[str, str], conf: Mapping[str, str])
     return _of_database(name, place, properties)
 
 
-def _of_database(name: str, place: Database, properties: dict[str, str]) -> Opening:
+def _of_database(name: str, place: Database, properties: dict[str, str]) -> PyIcebergSettings:
     # A connection that the server closed is opened again. Only `create` creates the catalog's tables, no read-only command.
     more = {"uri": place.uri, "pool_pre_ping": "true", "init_catalog_tables": "false"}
-    return Opening("sql", name, properties | more, place.file)
+    return PyIcebergSettings("sql", name, properties | more, place.file)
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from glacierbase.catalogs.declared_catalogs import DELTA, HUDI
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.executors.pyiceberg.opened import open_catalog
-from glacierbase.executors.pyiceberg.properties import Opening, is_signed, opening
+from glacierbase.executors.pyiceberg.properties import PyIcebergSettings, is_signed, opening
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of
@@ -52,7 +52,7 @@ def namespace_access(catalog: Catalog, name: str, namespace: str) -> NamespaceAc
         return NamespaceAccess(where, Protection.UNKNOWN, error.message)
 
 
-def _reason(catalog: Catalog, place: Opening) -> str | None:
+def _reason(catalog: Catalog, place: PyIcebergSettings) -> str | None:
     """Return why nothing can be tried; None where it can."""
     if reason := _WITHOUT_RIGHTS.get(place.kind):
         return reason
@@ -63,7 +63,7 @@ def _reason(catalog: Catalog, place: Opening) -> str | None:
     return None if find_spec("pyiceberg") else "PyIceberg, which tries it, is not installed"
 
 
-def _tried(catalog: Catalog, place: Opening, namespace: str, where: str) -> NamespaceAccess:
+def _tried(catalog: Catalog, place: PyIcebergSettings, namespace: str, where: str) -> NamespaceAccess:
     """Try each change on a new table, drop it, and return what was allowed.
 
     Raises:
@@ -86,7 +86,7 @@ def _tried(catalog: Catalog, place: Opening, namespace: str, where: str) -> Name
 
 
 def _as_other(
-    migrator: Any, other: Opening, where: str, levels: Sequence[str], second: Sequence[str]
+    migrator: Any, other: PyIcebergSettings, where: str, levels: Sequence[str], second: Sequence[str]
 ) -> NamespaceAccess:
     try:
         with mapped():
@@ -118,7 +118,7 @@ def _is_login_header(key: str) -> bool:
 
 
 @contextmanager
-def _opened(place: Opening) -> Iterator[Any]:
+def _opened(place: PyIcebergSettings) -> Iterator[Any]:
     with mapped():
         catalog = open_catalog(place)
     with closing(catalog):

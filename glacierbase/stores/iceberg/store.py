@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 from glacierbase.errors import CommitConflict, EngineError, TableNotFound
 from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.executors.pyiceberg.opened import WAIT_SECONDS, open_catalog
-from glacierbase.executors.pyiceberg.properties import Opening, store_opening
+from glacierbase.executors.pyiceberg.properties import PyIcebergSettings, store_opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
@@ -58,7 +58,7 @@ class IcebergStore:
 
     compacts_every = 25  # The cost per event does not depend on this; fewer files make read-only commands faster.
 
-    def __init__(self, catalog: Catalog, opening: Opening) -> None:
+    def __init__(self, catalog: Catalog, opening: PyIcebergSettings) -> None:
         self._configured = catalog
         self._opening = opening
         self._wait_seconds = min(WAIT_SECONDS, catalog.store.lease_seconds / 3)

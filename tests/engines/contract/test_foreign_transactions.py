@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from glacierbase.errors import EngineError
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store
@@ -120,7 +120,7 @@ def bed(request: pytest.FixtureRequest) -> Bed:
 @pytest.mark.parametrize("foreign", [foreign_reader, foreign_writer])
 def test_an_answer_agrees_with_what_every_other_process_sees(bed: Bed, foreign: Foreign) -> None:
     """An append or a lock that was not committed is neither reported nor read back as if it were."""
-    free = free_row(Terms(bed.name, "dev", 60))
+    free = free_row(LockTerms(bed.name, "dev", 60))
     held = replace(free, owner="a", fence=1)
     store = bed.open()
     store.create(free)

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
@@ -32,7 +32,7 @@ class Bed:
 
     @property
     def free(self) -> Any:
-        return free_row(Terms(self.name, "dev", 60))
+        return free_row(LockTerms(self.name, "dev", 60))
 
 
 @pytest.fixture(

@@ -15,7 +15,7 @@ import pytest
 from glacierbase.apply.lock import Lock
 from glacierbase.apply.unlock import held_lock, unlock
 from glacierbase.errors import GlacierbaseError, Interrupted, LockHeld, LockLost, NeedsRepair
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.inspect.doctor import examine
 from glacierbase.run.run import Run
 from glacierbase.stores import LockRow
@@ -200,14 +200,14 @@ def test_a_row_that_cannot_be_added_ends_the_wait_as_well(world: World) -> None:
         def replace_rows(self, seen: Any, new: LockRow) -> bool:
             return False
 
-    lock = Lock(Vanishing(world.tables, "shop"), Terms("shop", "dev", 1), Run.here(world.project.root), {})
+    lock = Lock(Vanishing(world.tables, "shop"), LockTerms("shop", "dev", 1), Run.here(world.project.root), {})
     with pytest.raises(LockHeld):
         lock.acquire(None, 1, 0, lambda: False)
 
 
 def test_the_first_row_of_a_new_table_alone_has_the_fence_0(world: World) -> None:
     """As in all histories so far: the first run has the fence 1. A row in place of a lost one has no such fence."""
-    assert free_row(Terms("shop", "dev", 60)).fence == 0
+    assert free_row(LockTerms("shop", "dev", 60)).fence == 0
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     world.begin()
     delete_row(world)

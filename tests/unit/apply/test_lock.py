@@ -12,7 +12,7 @@ import pytest
 
 from glacierbase.apply.lock import Lock
 from glacierbase.errors import CommitConflict, EngineError, LockLost, OutcomeUnknown
-from glacierbase.history.lockrow import Terms, free_row, holder_of, lease_of
+from glacierbase.history.lockrow import LockTerms, free_row, holder_of, lease_of
 from glacierbase.run.run import Run
 from glacierbase.stores import LockRow
 from glacierbase.stores.bounded import BoundedStore
@@ -33,7 +33,7 @@ def held(run: Run, proves_by_lease: bool) -> tuple[Lock, list[str]]:
     verbs: list[str] = []
     store = MemoryStore(MemoryTables(), "shop", verbs.append)
     store.proves_by_lease = proves_by_lease
-    terms = Terms("shop", "dev", LEASE)
+    terms = LockTerms("shop", "dev", LEASE)
     store.create(free_row(terms))
     lock = Lock(store, terms, run, {})
     lock.acquire(None, 0, 0, lambda: False)
@@ -65,7 +65,7 @@ def test_a_lease_proves_nothing_once_its_heartbeat_has_seen_another_holder(run: 
     tables = MemoryTables()
     store = MemoryStore(tables, "shop")
     store.proves_by_lease = True
-    terms = Terms("shop", "dev", 3)
+    terms = LockTerms("shop", "dev", 3)
     store.create(free_row(terms))
     lock = Lock(store, terms, run, {})
     lock.acquire(None, 0, 0, lambda: False)
@@ -112,8 +112,8 @@ def test_a_lock_that_is_freed_and_taken_again_at_once_was_not_lost(run: Run) -> 
     for taken in (False, True):
         tables = MemoryTables()
         store = AnswerLostAndTaken(tables, "shop")
-        store.create(free_row(Terms("shop", "dev", LEASE)))
-        lock = Lock(store, Terms("shop", "dev", LEASE), run, {})
+        store.create(free_row(LockTerms("shop", "dev", LEASE)))
+        lock = Lock(store, LockTerms("shop", "dev", LEASE), run, {})
         lock.acquire(None, 0, 0, lambda: False)
         lock.acknowledge(1, 3)
         if taken:
@@ -130,7 +130,7 @@ def test_a_change_that_times_out_is_not_repeated(
     """Five time-outs of 30 seconds would outlast every lease; a conflict shows that the catalog answers."""
     clock = [0.0]
     monkeypatch.setattr("time.monotonic", lambda: clock[0])
-    free = free_row(Terms("shop", "dev", LEASE))
+    free = free_row(LockTerms("shop", "dev", LEASE))
 
     def change() -> bool:
         clock[0] += 30
@@ -152,8 +152,8 @@ def test_a_renewal_of_the_heartbeat_is_not_taken_for_the_one_that_names_the_engi
     """Both threads write one owner, fence and beat: without its engine in the row, the holder seems gone."""
     tables = MemoryTables()
     store = AnswerLost(tables, "shop")
-    store.create(free_row(Terms("shop", "dev", LEASE)))
-    lock = Lock(store, Terms("shop", "dev", LEASE), run, {})
+    store.create(free_row(LockTerms("shop", "dev", LEASE)))
+    lock = Lock(store, LockTerms("shop", "dev", LEASE), run, {})
     lock.acquire(None, 0, 0, lambda: False)
     tables.locks["shop"] = replace(lock.row, beat=lock.row.beat + 1)
     lock.name_engine({"engine_pid": 4711})
@@ -164,8 +164,8 @@ def test_an_engine_without_a_process_costs_no_write(run: Run) -> None:
     """No run waits for the end of a server: its name is in the row after the next renewal."""
     tables = MemoryTables()
     store = MemoryStore(tables, "shop")
-    store.create(free_row(Terms("shop", "dev", LEASE)))
-    lock = Lock(store, Terms("shop", "dev", LEASE), run, {})
+    store.create(free_row(LockTerms("shop", "dev", LEASE)))
+    lock = Lock(store, LockTerms("shop", "dev", LEASE), run, {})
     lock.acquire(None, 0, 0, lambda: False)
     lock.name_engine({"application": "sc://server"})
     assert "application" not in holder_of(tables.locks["shop"])
@@ -177,9 +177,9 @@ def test_a_taker_by_force_keeps_the_former_holders_longer_lease_in_the_row(run: 
     """`unlock` waits for that lease to end; a third run must not take over before that."""
     tables = MemoryTables()
     store = MemoryStore(tables, "shop")
-    free = free_row(Terms("shop", "dev", 60))
+    free = free_row(LockTerms("shop", "dev", 60))
     tables.locks["shop"] = replace(free, owner="other", fence=1, holder='{"lease_seconds": 3600}')
-    lock = Lock(store, Terms("shop", "dev", 60), run, {})
+    lock = Lock(store, LockTerms("shop", "dev", 60), run, {})
     assert lock.seize(tables.locks["shop"], 1)
     assert lease_of(tables.locks["shop"], 60) == 3600
     lock.renew_if_expired()

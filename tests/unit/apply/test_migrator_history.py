@@ -13,7 +13,7 @@ from glacierbase.errors import (
     HistoryDisagrees,
     NeedsRepair,
 )
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from tests.support.world import World
 
 
@@ -71,7 +71,7 @@ def test_a_lost_or_restored_lock_is_a_warning_and_the_fence_goes_on(world: World
     assert "is gone" in world.migrate().warnings[0]
     assert world.events[-1].fence == 1002
     world.file("3_c.sql", "INSERT INTO t VALUES (2)")
-    world.tables.locks["shop"] = free_row(Terms("shop", "default", 60))
+    world.tables.locks["shop"] = free_row(LockTerms("shop", "default", 60))
     assert "restored" in world.migrate().warnings[0]
     assert world.events[-1].fence == 2003
 

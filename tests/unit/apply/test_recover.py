@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.apply.plan import Approved, Selection
+from glacierbase.apply.plan import ApprovedPlan, Selection
 from glacierbase.apply.progress import Progress
 from glacierbase.apply.repair import repair_cases
 from glacierbase.apply.results import PlanResult
@@ -331,12 +331,12 @@ def test_a_run_of_an_approved_plan_settles_nothing(world: World, clock: Clock) -
     lose(world)
     before = len(world.events)
     with pytest.raises(NeedsRepair) as caught:
-        world.migrate(Selection(approved=Approved(PlanResult("shop", "default"))))
+        world.migrate(Selection(approved=ApprovedPlan(PlanResult("shop", "default"))))
     assert (caught.value.code, len(world.events), clock.now) == ("OUTCOME_UNKNOWN", before, 0.0)
     assert "migrate --yes" in caught.value.hint
     with pytest.raises(NeedsRepair) as caught:
         world.migrate(
-            Selection(approved=Approved(PlanResult("shop", "default"), "glacierbase plan --output plan.json"))
+            Selection(approved=ApprovedPlan(PlanResult("shop", "default"), "glacierbase plan --output plan.json"))
         )
     assert printed_commands(caught.value.hint) == ["glacierbase repair 2"]
     world.migrate()

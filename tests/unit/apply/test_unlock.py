@@ -15,8 +15,8 @@ import pytest
 
 from glacierbase.apply.unlock import held_lock, unlock
 from glacierbase.errors import LockHeld, LockLost
-from glacierbase.history.lockrow import Terms, free_row
-from glacierbase.history.target import Target
+from glacierbase.history.lockrow import LockTerms, free_row
+from glacierbase.history.target import CatalogRun
 from glacierbase.run.run import Run
 from tests.support.beds import SnowBed
 from tests.support.clock import Clock
@@ -172,7 +172,7 @@ def test_where_the_lease_is_the_proof_unlock_waits_until_it_is_over(world: World
     assert clock.now == 0.5
 
 
-def with_lease_as_proof(world: World, lease_seconds: float) -> Target:
+def with_lease_as_proof(world: World, lease_seconds: float) -> CatalogRun:
     """Return a target whose store proves the lock by its lease."""
     target = world.target()
     catalog = replace(target.catalog, store=replace(target.catalog.store, lease_seconds=lease_seconds))
@@ -261,6 +261,6 @@ def test_the_command_shows_the_holder_asks_and_releases_the_lock(emulated: SnowB
     assert freed.entry()["released"]
     assert ask_here(project, "history").entry()["events"][-1]["event"] == "unlocked"
     assert (
-        free_row(Terms("shop", "default", 1)).owner
+        free_row(LockTerms("shop", "default", 1)).owner
         == emulated.rows(f"SELECT OWNER FROM DEMO.{namespace}.LOCK_SHOP")[0][0]
     )

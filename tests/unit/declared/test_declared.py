@@ -10,7 +10,7 @@ from glacierbase.declared.declared import Declared, DeclaredTables, declared_tab
 from glacierbase.declared.known import KnownColumn
 from glacierbase.migrations.statements import split_statements
 from glacierbase.sql.cursor import UnsupportedClause
-from glacierbase.sql.file import Named, named
+from glacierbase.sql.file import FileStatement, named
 from glacierbase.sql.statement import Name, ParsedStatement
 from glacierbase.sql.types import normalised, types_of
 
@@ -18,7 +18,7 @@ from glacierbase.sql.types import normalised, types_of
 def declared(*files: str, dialect: str = "spark") -> DeclaredTables:
     """Return what files with these texts declare."""
 
-    def names(parsed: ParsedStatement, uses: Sequence[Named]) -> list[Name]:
+    def names(parsed: ParsedStatement, uses: Sequence[FileStatement]) -> list[Name]:
         last = uses[-1].statement.text if uses else ""
         above = tuple(last.split()[-1].split(".")) if uses and "ROLE" not in last else ()
         return [

@@ -15,7 +15,7 @@ from pyiceberg.types import IntegerType, ListType, LongType, NestedField, String
 from glacierbase.errors import NotPlain, StatementRefused
 from glacierbase.executors.direct.ddl import run
 from glacierbase.executors.direct.ddl.name_mapping import updated_mapping
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.sql import read
 from tests.support.beds import only_catalog
@@ -36,7 +36,7 @@ SCHEMA = Schema(
 class Table:
     """A table that plain statements change."""
 
-    def __init__(self, lakes: Lakes) -> None:
+    def __init__(self, lakes: PyIcebergCatalogs) -> None:
         self._lakes = lakes
 
     def alter(self, *clauses: str) -> dict[str, Any]:
@@ -85,7 +85,7 @@ class Table:
 def make(tmp_path: Path) -> Iterator[Table]:
     text = LAKE.replace("WAREHOUSE", str(tmp_path))
     ProjectFolder(tmp_path / "project").catalog(text, "contract")
-    with closing(Lakes(only_catalog(tmp_path / "project"))) as lakes:
+    with closing(PyIcebergCatalogs(only_catalog(tmp_path / "project"))) as lakes:
         catalog = lakes.open("lake")
         catalog.create_namespace("db")
         catalog.create_table(("db", "t"), SCHEMA, properties={"format-version": "2"})

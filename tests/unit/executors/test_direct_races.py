@@ -16,7 +16,7 @@ import pytest
 from glacierbase.errors import OutcomeUnknown, StatementRefused
 from glacierbase.executors.direct.ddl import commit
 from glacierbase.executors.direct.executor import IcebergExecutor
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.executors.pyiceberg import rest
 from glacierbase.model.catalog import Catalog
 from tests.support.checkingproxy import RESET, CheckingProxy, Fault, checking_proxy
@@ -71,12 +71,12 @@ class Writers:
             return [outcome for outcomes in pool.map(write, range(WRITERS)) for outcome in outcomes]
 
     def table(self, name: str = "t") -> Any:
-        with closing(Lakes(self._catalog)) as lakes:
+        with closing(PyIcebergCatalogs(self._catalog)) as lakes:
             return lakes.open("lake").load_table(("a", name))
 
     def tables(self) -> list[str]:
         """Return the names of the tables in the namespace `a`."""
-        with closing(Lakes(self._catalog)) as lakes:
+        with closing(PyIcebergCatalogs(self._catalog)) as lakes:
             return sorted(name for _, name in lakes.open("lake").list_tables("a"))
 
 

@@ -16,7 +16,7 @@ from pyiceberg.types import IntegerType, NestedField
 
 from glacierbase.errors import StatementRefused
 from glacierbase.executors.direct.executor import IcebergExecutor
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.model.catalog import Catalog
 from glacierbase.sql import read
@@ -27,7 +27,7 @@ class Direct:
 
     def __init__(self, catalog: Catalog) -> None:
         self._executor = IcebergExecutor(catalog)
-        self.lake = Lakes(catalog).open("lake")
+        self.lake = PyIcebergCatalogs(catalog).open("lake")
         self.warehouse = catalog.spark_conf["spark.sql.catalog.lake.warehouse"]
 
     def run(self, *statements: str) -> None:

@@ -23,7 +23,7 @@ from glacierbase.executors.environments.folders import environment_python
 from glacierbase.executors.environments.lockfile import lock_text, platform, read_sections
 from glacierbase.executors.worker.client import Worker
 from glacierbase.model.keys import REQUIREMENT
-from glacierbase.run.user_command import Ending
+from glacierbase.run.user_command import ProgramOutcome
 from tests.support.program import ask_here, run_here
 from tests.support.project_folder import REPOSITORY, Output, ProjectFolder
 from tests.support.wheels import wheel
@@ -109,10 +109,10 @@ class FakePip:
         self.failure = failure
         self.calls: list[Sequence[str]] = []
 
-    def __call__(self, words: Sequence[str], _content: bytes, folder: Path, *_: object) -> Ending:
+    def __call__(self, words: Sequence[str], _content: bytes, folder: Path, *_: object) -> ProgramOutcome:
         self.calls.append(words)
         if self.failure is not None:
-            return Ending("exited with 1", self.failure)
+            return ProgramOutcome("exited with 1", self.failure)
         if "--dry-run" in words:
             report = [
                 {
@@ -122,14 +122,14 @@ class FakePip:
                 for name, version in self.packages.items()
             ]
             (folder / "out.json").write_text(json.dumps({"install": report}))
-            return Ending("", "")
+            return ProgramOutcome("", "")
         base = str(folder / "venv")
         for name, version in self.packages.items():
             place = sysconfig.get_path("purelib", "posix_prefix", {"base": base, "platbase": base})
             info = Path(place, f"{name}-{version}.dist-info")
             info.mkdir(parents=True)
             (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n")
-        return Ending("", "")
+        return ProgramOutcome("", "")
 
 
 def faked(monkeypatch: pytest.MonkeyPatch, packages: Mapping[str, str], failure: str | None = None) -> FakePip:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.executors.pyiceberg.properties import Opening, opening
+from glacierbase.executors.pyiceberg.properties import PyIcebergSettings, opening
 from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.stores.iceberg import can_open
 
@@ -54,7 +54,7 @@ def catalog(properties: dict[str, str], implementation: str = SPARK, **conf: str
     )
 
 
-def opened(properties: dict[str, str], implementation: str = SPARK, **conf: str) -> Opening:
+def opened(properties: dict[str, str], implementation: str = SPARK, **conf: str) -> PyIcebergSettings:
     return opening(catalog(properties, implementation, **conf))
 
 

@@ -15,7 +15,7 @@ from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField, StringType
 
 from glacierbase.errors import NotPlain
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.executors.pyiceberg.glue import GlueCatalog
 from glacierbase.executors.pyiceberg.metadata import parsed
 from glacierbase.executors.pyiceberg.shape import ShapeReader, shape_from_json
@@ -94,7 +94,7 @@ def kept(project: ProjectFolder) -> ProjectFolder:
         "type: spark\n", "type: spark\n  direct: auto\n"
     )
     project.catalog(text)
-    with closing(Lakes(only_catalog(project.root))) as lakes:
+    with closing(PyIcebergCatalogs(only_catalog(project.root))) as lakes:
         client = lakes.open("lake")
         client.create_namespace("a")
         for name in ("a.t", "a.u"):
@@ -179,7 +179,7 @@ def test_a_table_with_an_unknown_type_is_not_changed_directly(
 ) -> None:
     """Whatever the change: PyIceberg would write the whole metadata again."""
     name = read("ALTER TABLE lake.a.t ADD COLUMN y int", SPARK.name).targets[0]
-    with closing(Lakes(only_catalog(kept.root))) as lakes:
+    with closing(PyIcebergCatalogs(only_catalog(kept.root))) as lakes:
         rewrite(lakes.open("lake"), type_)
         if says is None:
             assert lakes.table(name).schema().find_type("x") == StringType()
@@ -191,7 +191,7 @@ def test_a_table_with_an_unknown_type_is_not_changed_directly(
 def test_a_default_that_is_kept_is_not_changed_directly(kept: ProjectFolder) -> None:
     """PyIceberg does not write a default of such a type."""
     name = read("ALTER TABLE lake.a.u ADD COLUMN y int", SPARK.name).targets[0]
-    with closing(Lakes(only_catalog(kept.root))) as lakes:
+    with closing(PyIcebergCatalogs(only_catalog(kept.root))) as lakes:
         file = rewrite(lakes.open("lake"), "timestamp_ns", "a.u")
         metadata = json.loads(file.read_text())
         metadata["schemas"][0]["fields"][1]["write-default"] = "2017-11-16T22:31:08.123456789"
@@ -218,7 +218,7 @@ def test_a_catalog_with_an_unknown_type_is_adopted_whole(kept: ProjectFolder) ->
     [text] = [path.read_text() for path in kept.root.glob("migrations/shop/*_lake_a_t.sql")]
     assert "`x` variant" in text
     assert ask_here(kept, "baseline", "--to", "2", "--reason", "they exist", "--yes").code == 0
-    with closing(Lakes(only_catalog(kept.root))) as lakes:
+    with closing(PyIcebergCatalogs(only_catalog(kept.root))) as lakes:
         rewrite(lakes.open("lake"), "geometry(srid:4326)")
     drifted = ask_here(kept, "drift")
     [found] = drifted.entry()["drifts"]

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.history.lockrow import HolderWatch, Terms, describe_holder, free_row, holder_values, living_fence
+from glacierbase.history.lockrow import HolderWatch, LockTerms, describe_holder, free_row, holder_values, living_fence
 from glacierbase.stores.sql import SYNTAX, SqlStore
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.project_folder import ProjectFolder, only_catalog
@@ -24,7 +24,7 @@ def test_a_jump_of_the_time_of_day_kills_no_holder(monkeypatch: pytest.MonkeyPat
     tables = MemoryTables()
     store = MemoryStore(tables, "shop")
     later = datetime.now(timezone.utc) + timedelta(days=1)
-    row = replace(free_row(Terms("shop", "dev", 60)), owner="other", fence=1, expires_at=later)
+    row = replace(free_row(LockTerms("shop", "dev", 60)), owner="other", fence=1, expires_at=later)
     watch = HolderWatch(60, store)
     assert not watch.is_dead(row)
     day[0] += 3600
@@ -37,7 +37,7 @@ class Server:
     ahead = timedelta(hours=5)
 
     def __init__(self) -> None:
-        self.row = free_row(Terms("shop", "dev", LEASE))
+        self.row = free_row(LockTerms("shop", "dev", LEASE))
 
     def now(self) -> datetime:
         return datetime.now(timezone.utc) + self.ahead
@@ -69,7 +69,7 @@ def test_a_holder_is_described_with_its_person_its_machine_and_its_lease() -> No
     """The text is part of messages and warnings."""
     at = datetime(2026, 11, 20, 12, 3, 11, tzinfo=timezone.utc)
     row = replace(
-        free_row(Terms("shop", "dev", 60)), owner="3f2a", acquired_at=at, expires_at=at + timedelta(seconds=60),
+        free_row(LockTerms("shop", "dev", 60)), owner="3f2a", acquired_at=at, expires_at=at + timedelta(seconds=60),
         holder='{"host": "ci-7", "pid": 4711, "os_user": "alice", "ci_url": "https://ci/7"}',
     )  # fmt: skip
     described = describe_holder(row)

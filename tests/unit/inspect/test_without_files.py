@@ -11,7 +11,7 @@ import pytest
 
 from glacierbase.cli import main
 from glacierbase.errors import HistoryDisagrees, MigrationFileError
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.project import each as running
 from glacierbase.project.project import Project
 from tests.support.project_folder import ProjectFolder
@@ -75,7 +75,7 @@ def test_a_history_under_another_name_of_the_catalog_is_found_by_the_files(
     (root / "migrations/shop").rename(root / "migrations/store")
     (root / "catalogs/shop.yaml").rename(root / "catalogs/store.yaml")
 
-    def load_targets(*arguments: Any) -> list[Target]:
+    def load_targets(*arguments: Any) -> list[CatalogRun]:
         return [replace(each, open_store=world.target("store").open_store) for each in load(*arguments)]
 
     monkeypatch.setattr(running, "load_targets", load_targets)

@@ -32,7 +32,7 @@ from glacierbase.apply.results import (
     RepairResult,
 )
 from glacierbase.capabilities.tables.blame import BlamedLine, BlameResult
-from glacierbase.capabilities.tables.compare.compare import Side, compare
+from glacierbase.capabilities.tables.compare.compare import EnvironmentState, compare
 from glacierbase.capabilities.tables.compare.results import CompareResult
 from glacierbase.capabilities.tables.compare.state import StateResult, TableParts, TableState, VersionState
 from glacierbase.cli.program import cli
@@ -50,7 +50,7 @@ from glacierbase.output.documents import Lines, text_document, text_errors
 from glacierbase.output.review.markdown import render
 from glacierbase.output.screen import Screen
 from glacierbase.output.side_by_side import side_by_side
-from glacierbase.record.lineage import Since
+from glacierbase.record.lineage import LastChange
 from glacierbase.record.shapes import ChangeOrigin
 from tests.unit.output.reviews import finding, outcome, review
 
@@ -208,12 +208,14 @@ _CASE = made(
 )  # fmt: skip
 
 
-_SINCE = Since(_VERSIONS[2], _at(days=2), "Data Platform Team", _WHY[2], ChangeOrigin.MIGRATION)
+_SINCE = LastChange(_VERSIONS[2], _at(days=2), "Data Platform Team", _WHY[2], ChangeOrigin.MIGRATION)
 _CREATED = replace(_SINCE, version=_VERSIONS[0], at=_at(days=20), description=_WHY[0])
-_OUTSIDE = Since(None, _at(days=1), None, None, ChangeOrigin.OUTSIDE, at_most=True)
+_OUTSIDE = LastChange(None, _at(days=1), None, None, ChangeOrigin.OUTSIDE, at_most=True)
 
 
-def _blamed(kind: str, name: str, type_: str, since: Since, change: str = "", *, required: bool = False) -> BlamedLine:
+def _blamed(
+    kind: str, name: str, type_: str, since: LastChange, change: str = "", *, required: bool = False
+) -> BlamedLine:
     return BlamedLine(
         kind, name, type_, since.version, since.at, since.author, since.description, since.is_outside, required, change,
         (), since, None,
@@ -262,7 +264,7 @@ def _compared() -> CompareResult:
     return compare(
         "analytics",
         [
-            Side(
+            EnvironmentState(
                 name,
                 StateResult(
                     "analytics", name, read_at=NOW, versions=found, tables=(altered if name == "prod" else table,)

@@ -25,7 +25,7 @@ from glacierbase.capabilities.authoring.squash import squash
 from glacierbase.capabilities.review import results as review_results
 from glacierbase.cli import signals, terminal
 from glacierbase.errors import EngineError, GlacierbaseError, OutcomeUnknown, SeveralErrors, StatementRefused
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.inspect import results as inspect_results
 from glacierbase.inspect.history import HistoryResult, outcomes
 from glacierbase.inspect.results import Check, DoctorResult, RenderResult
@@ -309,7 +309,7 @@ def test_a_lock_that_is_left_behind_is_named_without_obeying_it(
 ) -> None:
     """The second signal ends the process and names the locks that it held, in escapes."""
     run = replace(Run.here(tmp_path), id=PAYLOAD, os_user=PAYLOAD, host=PAYLOAD)
-    store, terms = MemoryStore(MemoryTables(), PAYLOAD), Terms(PAYLOAD, "dev", 60)
+    store, terms = MemoryStore(MemoryTables(), PAYLOAD), LockTerms(PAYLOAD, "dev", 60)
     store.create(free_row(terms))
     Lock(store, terms, run, {}).acquire(None, 0, 0, lambda: False)
     monkeypatch.setattr(os, "_exit", sys.exit)

@@ -6,7 +6,7 @@ import pytest
 
 from glacierbase.model.differences import compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.record.about import Claims
+from glacierbase.record.about import StatementChanges
 from glacierbase.record.attribution import made_before_baseline, made_meanwhile, with_only
 from glacierbase.record.shapes import ChangeOrigin
 from glacierbase.record.timeline import differ
@@ -27,8 +27,8 @@ def column(added: Column) -> Shape:
     return after(columns=(*BEFORE.columns, added))
 
 
-def claims(*statements: str) -> Claims:
-    return Claims([read(each, "spark") for each in statements], "spark")
+def claims(*statements: str) -> StatementChanges:
+    return StatementChanges([read(each, "spark") for each in statements], "spark")
 
 
 BUCKET = (PartitionField(1000, "id_bucket", "id", "bucket[4]"),)
@@ -92,7 +92,8 @@ def test_a_part_of_a_baseline_is_that_of_the_last_file_about_it() -> None:
     }
     every = [read(each, "spark") for statements in texts.values() for each in statements]
     files = [
-        (version, Claims([read(each, "spark") for each in found], "spark", every)) for version, found in texts.items()
+        (version, StatementChanges([read(each, "spark") for each in found], "spark", every))
+        for version, found in texts.items()
     ]
     before: Shape | None = None
     found: list[tuple[str, str | None, list[str]]] = []

@@ -10,7 +10,7 @@ import pytest
 
 from glacierbase.errors import ConfigurationError, OutcomeUnknown, StatementRefused
 from glacierbase.record import live
-from glacierbase.record.live import LiveTables, Reading
+from glacierbase.record.live import LiveTables, TableRead
 from glacierbase.secrets import Secrets
 from tests.unit.capabilities.tables.test_verdicts import SHAPE
 
@@ -51,14 +51,14 @@ def tables(monkeypatch: pytest.MonkeyPatch) -> type[Tables]:
     return Tables
 
 
-def read(names: Sequence[str]) -> Mapping[str, Reading]:
+def read(names: Sequence[str]) -> Mapping[str, TableRead]:
     with LiveTables(None) as found:  # type: ignore[arg-type]
         return found.read(names)
 
 
 def test_tables_are_read_by_several_readers_and_no_more_than_four(tables: type[Tables]) -> None:
     """Each table once. A few tables need one reader."""
-    assert read(NAMES) == dict.fromkeys(NAMES, Reading(SHAPE))
+    assert read(NAMES) == dict.fromkeys(NAMES, TableRead(SHAPE))
     assert sorted(tables.asked) == sorted(NAMES)
     assert len(tables.threads) <= 4
     tables.threads.clear()
@@ -68,7 +68,7 @@ def test_tables_are_read_by_several_readers_and_no_more_than_four(tables: type[T
 
 def test_what_only_an_engine_reads_is_not_asked_for(tables: type[Tables]) -> None:
     """No engine is started for it."""
-    assert read(["far.a.t"]) == {"far.a.t": Reading(unread="only its engine can read it")}
+    assert read(["far.a.t"]) == {"far.a.t": TableRead(unread="only its engine can read it")}
     assert tables.asked == []
 
 
@@ -120,9 +120,9 @@ def test_an_answer_ends_the_count_of_slow_failures(
     with LiveTables(None) as found:  # type: ignore[arg-type]
         for _ in range(3):
             monkeypatch.setattr(tables, "answer", fail)
-            assert found.read(["lake.a.slow"]) == {"lake.a.slow": Reading(unread="no answer")}
+            assert found.read(["lake.a.slow"]) == {"lake.a.slow": TableRead(unread="no answer")}
             monkeypatch.setattr(tables, "answer", staticmethod(refused if refuses else lambda _: SHAPE))
-            answer = Reading(unread="not yours") if refuses else Reading(SHAPE)
+            answer = TableRead(unread="not yours") if refuses else TableRead(SHAPE)
             assert found.read(["lake.a.t"]) == {"lake.a.t": answer}
 
 

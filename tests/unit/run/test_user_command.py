@@ -12,18 +12,18 @@ from typing import Any
 
 import pytest
 
-from glacierbase.run.user_command import Ending, kill_running, run_command
+from glacierbase.run.user_command import ProgramOutcome, kill_running, run_command
 from tests.support.processes import state_of
 
 LARGE = b"x" * 5_000_000
 
 
-def run(folder: Path, *words: str, **options: Any) -> Ending:
+def run(folder: Path, *words: str, **options: Any) -> ProgramOutcome:
     given = {"content": b"", "variables": {}, "seconds": 60.0, "cancelled": lambda: False, **options}
     return run_command(words, folder=folder, **given)
 
 
-def sh(folder: Path, script: str, **options: Any) -> Ending:
+def sh(folder: Path, script: str, **options: Any) -> ProgramOutcome:
     return run(folder, "sh", "-c", script, **options)
 
 
@@ -40,17 +40,17 @@ def test_a_command_gets_its_input_its_folder_and_its_variables(tmp_path: Path) -
     (tmp_path / "program").write_text('#!/bin/sh\npwd; cat; echo "$NAMED $HOME"; echo "$@"\n')
     (tmp_path / "program").chmod(0o755)
     ending = run(tmp_path, "./program", "$(id); *", "", content=b"document\n", variables={"NAMED": "named"})
-    assert ending == Ending("", f"{tmp_path}\ndocument\nnamed {os.environ['HOME']}\n$(id); * \n")
+    assert ending == ProgramOutcome("", f"{tmp_path}\ndocument\nnamed {os.environ['HOME']}\n$(id); * \n")
 
 
 def test_both_outputs_are_in_the_order_of_writing(tmp_path: Path) -> None:
     """The output of a failed command contains its error message."""
-    assert sh(tmp_path, "echo one; echo two >&2; exit 3") == Ending("exited with 3", "one\ntwo\n")
+    assert sh(tmp_path, "echo one; echo two >&2; exit 3") == ProgramOutcome("exited with 3", "one\ntwo\n")
 
 
 def test_input_that_is_not_read_blocks_nothing(tmp_path: Path) -> None:
     """Five megabytes do not fit into a pipe."""
-    assert run(tmp_path, "true", content=LARGE) == Ending("", "")
+    assert run(tmp_path, "true", content=LARGE) == ProgramOutcome("", "")
     assert sh(tmp_path, "wc -c", content=LARGE).output.split() == ["5000000"]
 
 
@@ -81,7 +81,7 @@ def test_a_command_that_does_not_run_to_its_end_has_a_failure(words: list[str], 
 
 def test_a_command_is_ended_at_its_time_limit(tmp_path: Path) -> None:
     """The command's failure names the limit."""
-    assert run(tmp_path, "sleep", "600", seconds=0.5) == Ending("was ended after 0.5 s, its time limit", "")
+    assert run(tmp_path, "sleep", "600", seconds=0.5) == ProgramOutcome("was ended after 0.5 s, its time limit", "")
 
 
 @pytest.mark.parametrize("trap", ["", "trap '' TERM; "])
@@ -92,7 +92,7 @@ def test_a_command_is_ended_with_its_children_when_the_run_is_cancelled(trap: st
         f"{trap}echo waiting; sh -c '{trap}echo $$ > child; sleep 600; :' & echo $$ > parent; wait; wait; sleep 600"
     )
     ending = sh(tmp_path, script, cancelled=lambda: all(map(is_written, pids)))
-    assert ending == Ending("was ended because the run was stopped", "waiting\n")
+    assert ending == ProgramOutcome("was ended because the run was stopped", "waiting\n")
     assert all(is_gone(int(pid.read_text())) for pid in pids)
 
 
@@ -128,7 +128,7 @@ def test_a_process_that_a_command_leaves_behind_is_not_waited_for(left_behind: P
     assert state_of(int(left_behind.read_text())) is not None
 
 
-def timed(call: Callable[[], Ending]) -> tuple[Ending, float]:
+def timed(call: Callable[[], ProgramOutcome]) -> tuple[ProgramOutcome, float]:
     started = time.monotonic()
     return call(), time.monotonic() - started
 
@@ -136,7 +136,7 @@ def timed(call: Callable[[], Ending]) -> tuple[Ending, float]:
 def test_a_line_that_a_process_left_behind_has_not_ended_is_not_kept(left_behind: Path, tmp_path: Path) -> None:
     """The rest of a secret may come later; its first part would not be masked."""
     ending = sh(tmp_path, f"echo whole; printf canary; sleep 600 & echo $! > {left_behind}; exit 0")
-    assert ending == Ending("", "whole\n")
+    assert ending == ProgramOutcome("", "whole\n")
 
 
 def test_the_last_line_of_a_command_need_not_end(tmp_path: Path) -> None:
@@ -146,9 +146,9 @@ def test_the_last_line_of_a_command_need_not_end(tmp_path: Path) -> None:
 
 def test_a_command_can_be_started_after_the_others_were_killed(tmp_path: Path) -> None:
     """A process whose end is replaced, as in a test, goes on after the second signal."""
-    endings: list[Ending] = []
+    endings: list[ProgramOutcome] = []
     kill_running()
     started = threading.Thread(target=lambda: endings.append(sh(tmp_path, "echo one")), daemon=True)
     started.start()
     started.join(60)
-    assert endings == [Ending("", "one\n")]
+    assert endings == [ProgramOutcome("", "one\n")]

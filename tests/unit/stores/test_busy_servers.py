@@ -23,7 +23,7 @@ from glacierbase.errors import LockLost, OutcomeUnknown, StatementRefused
 from glacierbase.executors.engine import Engine
 from glacierbase.executors.pyiceberg import rest
 from glacierbase.history.entries import environment_accepted
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.history.recorder import Recorder
 from glacierbase.history.records import fold
 from glacierbase.model.migration import Event
@@ -36,7 +36,7 @@ from tests.support.program import ask_here
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.support.pythoncatalog import PythonCatalog
 
-TERMS = Terms("shop", "default", 60)
+TERMS = LockTerms("shop", "default", 60)
 FREE = free_row(TERMS)
 CATALOG = """\
 migrationExecutor:

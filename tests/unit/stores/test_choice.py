@@ -17,8 +17,8 @@ import pytest
 from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors.engine import Engine
-from glacierbase.history.lockrow import Terms, free_row
-from glacierbase.history.target import Target
+from glacierbase.history.lockrow import LockTerms, free_row
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 from glacierbase.stores.choice import ddl, described, open_store, opens_without_engine, renaming_warnings
@@ -122,12 +122,12 @@ def test_an_embedded_store_is_in_the_project_whatever_its_path(name: str, tmp_pa
         store = open_store(catalog, engine)
         assert store.read_history() == ()
         assert not Path(project.root, ".glacierbase").exists()
-        store.create(free_row(Terms(catalog.name, "dev", 60)))
-        assert store.read_lock() == free_row(Terms(catalog.name, "dev", 60))
+        store.create(free_row(LockTerms(catalog.name, "dev", 60)))
+        assert store.read_lock() == free_row(LockTerms(catalog.name, "dev", 60))
         other = open_store(file.for_environment("test", project.root), engine)
         assert other.read_lock() is None
     assert {path for path in tmp_path.rglob("*") if ".glacierbase" not in path.parts} == before
-    assert (ddl(catalog, free_row(Terms("shop", "dev", 60))), renaming_warnings(catalog)) == ((), ())
+    assert (ddl(catalog, free_row(LockTerms("shop", "dev", 60))), renaming_warnings(catalog)) == ((), ())
     assert described(catalog) == f"{project.root}/.glacierbase/store/dev, for one machine, without the engine"
 
 
@@ -136,7 +136,7 @@ def test_an_embedded_store_whose_files_are_gone_elsewhere_is_refused(is_copy: bo
     """After a move, a link from the former path is enough; a copy whose first project deleted them begins a new history."""
     project = ProjectFolder(tmp_path / "first")
     project.catalog(f"{LAKE}store: {{type: embedded}}\n")
-    free = free_row(Terms("shop", "default", 60))
+    free = free_row(LockTerms("shop", "default", 60))
     with closing(Engine(_no_engine)) as engine:
         open_store(only_catalog(project.root), engine).create(free)
     moved = tmp_path / "second"
@@ -177,7 +177,7 @@ def test_an_embedded_store_that_cannot_be_made_is_one_message(
         make(path, *arguments, **keywords)
 
     monkeypatch.setattr(os, "mkdir", refuse)
-    target = Target(only_catalog(project.root), (), Run.here(project.root))
+    target = CatalogRun(only_catalog(project.root), (), Run.here(project.root))
     with pytest.raises(EngineUnavailable) as caught, target.opened() as opened:
         opened.store.create(free_row(target.terms))
     place = project.root / ".glacierbase"

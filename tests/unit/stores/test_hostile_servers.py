@@ -15,14 +15,14 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.errors import OutcomeUnknown
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from tests.support.hostileserver import CANARY, CATALOG, HostileServer, hostile_server, metadata_file, metadata_of
 from tests.support.project_folder import ProjectFolder
 
-FREE = free_row(Terms("shop", "default", 60))
+FREE = free_row(LockTerms("shop", "default", 60))
 URI = "spark.sql.catalog.lake.uri"
 TABLES = ("history_shop", "lock_shop")
 CODE = "canary.Canary"

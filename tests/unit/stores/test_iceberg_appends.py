@@ -11,7 +11,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.io.pyarrow import PyArrowFile
 
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, open_store
@@ -28,7 +28,7 @@ def event(sequence: int) -> Event:
 def store(iceberg_catalog: Catalog) -> IcebergStore:
     """A store with one event."""
     store = open_store(iceberg_catalog)
-    store.create(free_row(Terms("shop", "default", 60)))
+    store.create(free_row(LockTerms("shop", "default", 60)))
     store.append([event(1)])
     return store
 

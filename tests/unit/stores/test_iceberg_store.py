@@ -35,7 +35,7 @@ from glacierbase.errors import (
     TableNotFound,
 )
 from glacierbase.executors.pyiceberg.errors import mapped
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.run.installed import pip_install
@@ -46,7 +46,7 @@ from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
 
 URI = "spark.sql.catalog.lake.uri"
-FREE = free_row(Terms("shop", "default", 60))
+FREE = free_row(LockTerms("shop", "default", 60))
 
 
 def event(sequence: int) -> Event:

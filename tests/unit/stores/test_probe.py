@@ -10,7 +10,7 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import ForbiddenError
 
-from glacierbase.executors.pyiceberg.properties import Opening
+from glacierbase.executors.pyiceberg.properties import PyIcebergSettings
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.stores.iceberg import probe
 from tests.unit.executors.test_iceberg_properties import REST, catalog
@@ -32,7 +32,7 @@ def client(tmp_path: Path) -> SqlCatalog:
 def tried(client: SqlCatalog, monkeypatch: pytest.MonkeyPatch, refused: tuple[str, ...]) -> NamespaceAccess:
     """Return the verdict of a server that refuses these calls to the migrator, and every change to the writer."""
 
-    def opened(place: Opening) -> SqlCatalog:
+    def opened(place: PyIcebergSettings) -> SqlCatalog:
         shown = SqlCatalog("lake", **client.properties)
         is_writer = place.properties.get("token") == TOKEN
         for name in ("commit_table", "create_table", "drop_table") if is_writer else refused:

@@ -9,7 +9,7 @@ from unittest.mock import patch
 import pytest
 
 from glacierbase.errors import ConfigurationError, TableNotFound
-from glacierbase.history.lockrow import Terms, free_row
+from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.stores.origin import COLLECTS_GARBAGE, DELETES
 from glacierbase.stores.sql import SYNTAX, SqlStore
 from tests.support.catalog_files import LAKE
@@ -56,7 +56,7 @@ def test_a_catalog_that_overrides_the_properties_of_new_tables_is_refused(
     project.catalog(LAKE.replace("WAREHOUSE", str(project.root)))
     engine = Engine(overridden)
     store = SqlStore(only_catalog(project.root), engine, SYNTAX["spark"])  # type: ignore[arg-type]
-    free = free_row(Terms("shop", "dev", 60))
+    free = free_row(LockTerms("shop", "dev", 60))
     if not is_refused:
         store.create(free)
         assert len(engine.created) == 2
@@ -69,7 +69,7 @@ def test_a_catalog_that_overrides_the_properties_of_new_tables_is_refused(
 def used(engine: Engine, project: ProjectFolder) -> SqlStore:
     """Return a store that was used as a run uses it: created, written, compacted."""
     store = SqlStore(only_catalog(project.root), engine, SYNTAX["spark"])  # type: ignore[arg-type]
-    store.create(free_row(Terms("shop", "dev", 60)))
+    store.create(free_row(LockTerms("shop", "dev", 60)))
     store.append([])
     store.compact()
     return store
@@ -100,7 +100,7 @@ def test_a_lock_that_is_rebuilt_in_a_clone_deletes_nothing(project: ProjectFolde
     engine.deletions()
     project.catalog(LAKE.replace("WAREHOUSE", str(project.root / "clone")))
     store = SqlStore(only_catalog(project.root), engine, SYNTAX["spark"])  # type: ignore[arg-type]
-    row = free_row(Terms("shop", "dev", 60))
+    row = free_row(LockTerms("shop", "dev", 60))
     with patch.object(SqlStore, "lock_rows", return_value=(row,)):
         store.replace_rows([row], row)
     store.append([])

@@ -13,7 +13,7 @@ from glacierbase.declared.writer import creation
 from glacierbase.errors import ConfigurationError, HistoryDisagrees, MigrationFileError, TableNotFound
 from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.history.records import History
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_of, name_parts
@@ -43,7 +43,7 @@ def refused(what: str, hint: str, lines: Sequence[str] = (), **data: Any) -> His
     return HistoryDisagrees("SQUASH_REFUSED", (f"{what}; nothing was written", *lines), hint, **data)
 
 
-def statements_ran(target: Target, files: Sequence[Migration], history: History) -> tuple[SquashedStatement, ...]:
+def statements_ran(target: CatalogRun, files: Sequence[Migration], history: History) -> tuple[SquashedStatement, ...]:
     """Return all statements of the history, in order of version.
 
     Raises:
@@ -74,7 +74,7 @@ class SquashedTable:
     made: Written
 
 
-def tables_of(target: Target, ran: Sequence[SquashedStatement]) -> tuple[SquashedTable, ...]:
+def tables_of(target: CatalogRun, ran: Sequence[SquashedStatement]) -> tuple[SquashedTable, ...]:
     """Return each table that the statements changed and that exists, in order of name.
 
     Raises:
@@ -116,7 +116,7 @@ def missing_tables(ran: Sequence[SquashedStatement], shapes: Sequence[Shape]) ->
     return sorted(names[name] for name in names.keys() - removed - {shape.table.casefold() for shape in shapes})
 
 
-def _texts(target: Target, files: Sequence[Migration], history: History) -> Iterator[tuple[str, str]]:
+def _texts(target: CatalogRun, files: Sequence[Migration], history: History) -> Iterator[tuple[str, str]]:
     """Yield the text that ran, and its version."""
     by_number = {file.number: file for file in files}
     for number, record in sorted(history.records.items()):
@@ -127,7 +127,7 @@ def _texts(target: Target, files: Sequence[Migration], history: History) -> Iter
         yield sql or "", record.version
 
 
-def _of_file(target: Target, sql: str, version: str) -> Iterator[SquashedStatement]:
+def _of_file(target: CatalogRun, sql: str, version: str) -> Iterator[SquashedStatement]:
     try:
         statements = split_statements(sql, target.dialect)
     except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.

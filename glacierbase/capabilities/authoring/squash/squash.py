@@ -32,7 +32,7 @@ from glacierbase.declared.render import table_name
 from glacierbase.history.items import version_items
 from glacierbase.history.records import History
 from glacierbase.history.state import read_state
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.migrations.compiled import compile_migration
 from glacierbase.migrations.folder import as_migration
 from glacierbase.model.arguments import unknown_version
@@ -82,7 +82,9 @@ class SquashResult(Result):
         return [made, *(f"left out: {line}" for line in self.left_out), ended]
 
 
-def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_run: bool, commit: bool) -> SquashResult:
+def squash(
+    target: CatalogRun, result: SquashResult, *, to: int, author: str, dry_run: bool, commit: bool
+) -> SquashResult:
     """Write the squash of all files up to version `to`, and remove them.
 
     Args:
@@ -118,7 +120,7 @@ def squash(target: Target, result: SquashResult, *, to: int, author: str, dry_ru
 class _Source:
     """The files to replace, and the statements and tables of an environment that has applied exactly these."""
 
-    target: Target
+    target: CatalogRun
     files: tuple[Migration, ...]
     history: History
     ran: tuple[SquashedStatement, ...]
@@ -158,7 +160,7 @@ def _files(migrations: Sequence[Migration], to: int, root: Path) -> tuple[Migrat
     return files
 
 
-def _source(target: Target, files: tuple[Migration, ...], again: Sequence[str]) -> _Source:
+def _source(target: CatalogRun, files: tuple[Migration, ...], again: Sequence[str]) -> _Source:
     """Args:
     again: the words of the command that runs, before its version.
     """
@@ -173,7 +175,7 @@ def _source(target: Target, files: tuple[Migration, ...], again: Sequence[str]) 
     return _Source(target, files, history, ran, tables)
 
 
-def _check_as_recorded(target: Target, history: History, shapes: Iterable[Shape]) -> None:
+def _check_as_recorded(target: CatalogRun, history: History, shapes: Iterable[Shape]) -> None:
     """Refuse changes that no migration made: new environments would have them, and those that ran the files would not."""
     changed = changed_from_outside(target.catalog, history, shapes)
     if changed:

@@ -32,7 +32,7 @@ States = Mapping[str, Sequence[StateResult]]
 
 
 @dataclass(frozen=True, slots=True)
-class Side:
+class EnvironmentState:
     """One of the compared environments.
 
     Attributes:
@@ -50,7 +50,7 @@ class Side:
         return ComparedEnvironment(self.name, self.file, state.read_at, state.skipped, state.error)
 
 
-def compare(catalog: str, sides: Sequence[Side]) -> CompareResult:
+def compare(catalog: str, sides: Sequence[EnvironmentState]) -> CompareResult:
     """Return the comparison of one catalog. Sides that were skipped, or not reached, are listed and not compared."""
     result = CompareResult(
         catalog, ", ".join(side.name for side in sides), environments=tuple(side.environment for side in sides)
@@ -74,7 +74,7 @@ def compare(catalog: str, sides: Sequence[Side]) -> CompareResult:
     )
 
 
-def _why_skipped(sides: Sequence[Side]) -> str:
+def _why_skipped(sides: Sequence[EnvironmentState]) -> str:
     notes = "; ".join(filter(None, (side.environment.note() for side in sides)))
     return f"fewer than two environments are known{f' ({notes})' if notes else ''}"
 
@@ -228,14 +228,14 @@ def _compared(
     Raises:
         GlacierbaseError: an environment could not be read, with all results; or there is no such catalog.
     """
-    sides: dict[str, list[Side]] = {}
+    sides: dict[str, list[EnvironmentState]] = {}
     for source, states in read:
         for state in states:
             if not catalogs or state.catalog in catalogs:
                 of_catalog = sides.setdefault(state.catalog, [])
                 is_taken = any(side.name == state.environment for side in of_catalog)
                 name = f"{state.environment} ({source})" if is_taken else state.environment
-                of_catalog.append(Side(name, state, source if is_state_file(source) else None))
+                of_catalog.append(EnvironmentState(name, state, source if is_state_file(source) else None))
     if unknown := sorted(set(catalogs) - sides.keys()):
         raise ConfigurationError(
             "UNKNOWN_CATALOG", f"there is no catalog {unknown[0]} in these files", "correct --catalog"

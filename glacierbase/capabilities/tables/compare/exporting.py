@@ -24,7 +24,7 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.history.items import Item
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.inspect.status import statuses
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog, DriftRule
@@ -33,8 +33,8 @@ from glacierbase.model.migration import EventType, Squashed, State
 from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
 from glacierbase.record.about import COLUMN_FACTS, subjects_of
-from glacierbase.record.lineage import Since
-from glacierbase.record.live import LiveTables, Reading
+from glacierbase.record.lineage import LastChange
+from glacierbase.record.live import LiveTables, TableRead
 from glacierbase.record.points import place_of
 from glacierbase.record.shapes import ChangeOrigin, as_recorded
 from glacierbase.record.tables import FileTables
@@ -63,12 +63,12 @@ class _Read:
     tables: Sequence[TableState]
 
     @classmethod
-    def of(cls, target: Target, state: CatalogState, live: LiveTables) -> _Read:
+    def of(cls, target: CatalogRun, state: CatalogState, live: LiveTables) -> _Read:
         files = FileTables.of(target.catalog, state.history)
         return cls(state, files.by_version, _tables(target, state.history, files, live))
 
 
-def export(target: Target, result: StateResult) -> StateResult:
+def export(target: CatalogRun, result: StateResult) -> StateResult:
     """Return the state of the catalog. Writes nothing; an engine is started only where history and lock need it."""
     with target.opened() as opened, LiveTables(target.catalog) as live:
         read = _Read.of(target, read_state(opened), live)
@@ -85,7 +85,7 @@ def export(target: Target, result: StateResult) -> StateResult:
     return _completed(target, result, read)
 
 
-def _completed(target: Target, result: StateResult, read: _Read) -> StateResult:
+def _completed(target: CatalogRun, result: StateResult, read: _Read) -> StateResult:
     state = read.state
     known = list(statuses(target, state.history))
     return replace(
@@ -142,7 +142,7 @@ def _row(item: Item, status: Status, tables: tuple[str, ...]) -> VersionState:
     )
 
 
-def _tables(target: Target, history: History, files: FileTables, live: LiveTables) -> Sequence[TableState]:
+def _tables(target: CatalogRun, history: History, files: FileTables, live: LiveTables) -> Sequence[TableState]:
     """Return the tables of the history, in the order of the versions that change them, each as it is now."""
     recorded: dict[str, Timeline] = {}
     for timeline in timelines(history):
@@ -172,7 +172,7 @@ def _last(timeline: Timeline) -> tuple[int, int]:
 
 
 def _table(
-    name: str, record: Timeline | None, live: Reading, rules: Sequence[DriftRule], ran: RanStatements
+    name: str, record: Timeline | None, live: TableRead, rules: Sequence[DriftRule], ran: RanStatements
 ) -> TableState:
     shape_now = live.shape and as_recorded(live.shape)
     if record is None:
@@ -385,7 +385,7 @@ def _around(subject: str) -> str:
 
 
 def _changes(moment: Moment, subjects: Sequence[str]) -> PartChanges:
-    since = Since.of(moment)
+    since = LastChange.of(moment)
     if moment.event.name is not None:  # The statements of a repeatable are not compared.
         return PartChanges(None, ChangeOrigin.NOT_RECORDED, tuple(subjects))
     return PartChanges(since.version or since.seen_by, since.origin, tuple(subjects))

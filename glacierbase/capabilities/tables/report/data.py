@@ -20,7 +20,7 @@ from glacierbase.capabilities.tables.report.results import (
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.items import Item, next_step
 from glacierbase.history.state import CatalogState, read_state
-from glacierbase.history.target import OpenCatalog, Target
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.inspect.history import ci_actors, statement_of
 from glacierbase.inspect.show import MadeChange, made_by_version, shown_run, statements_of
 from glacierbase.inspect.status import statuses
@@ -29,7 +29,7 @@ from glacierbase.model.migration import Event, Key, State
 from glacierbase.model.result import Status, user_of
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import first_of
-from glacierbase.record.lineage import PartOrigin, Since, how_it_was, trace
+from glacierbase.record.lineage import LastChange, PartOrigin, how_it_was, trace
 from glacierbase.record.live import LiveTables
 from glacierbase.record.tables import TableChoice
 from glacierbase.record.timeline import Moment, Timeline, timelines
@@ -37,7 +37,7 @@ from glacierbase.record.timeline import Moment, Timeline, timelines
 _SETTLED = frozenset({State.APPLIED, State.ABANDONED, State.AHEAD})
 
 
-def page_of(target: Target, result: PageResult) -> PageResult:
+def page_of(target: CatalogRun, result: PageResult) -> PageResult:
     """Return the page's content for a catalog. Writes nothing; starts an engine only where history and lock need it."""
     with target.opened() as opened:
         state = read_state(opened)
@@ -86,7 +86,7 @@ def _not_compared(unread: Iterable[Unread]) -> Iterator[str]:
 
 
 def _migrations(
-    target: Target, state: CatalogState, known: Sequence[Timeline], known_items: Iterable[tuple[Item, Status]]
+    target: CatalogRun, state: CatalogState, known: Sequence[Timeline], known_items: Iterable[tuple[Item, Status]]
 ) -> Iterator[ReportedMigration]:
     made = made_by_version(state.history, known)
     events: dict[Key | None, list[Event]] = {}
@@ -99,7 +99,7 @@ def _migrations(
 
 
 def _migration(
-    target: Target, item: Item, status: Status, events: tuple[ReportedEvent, ...], made: tuple[MadeChange, ...]
+    target: CatalogRun, item: Item, status: Status, events: tuple[ReportedEvent, ...], made: tuple[MadeChange, ...]
 ) -> ReportedMigration:
     run = shown_run(item.record) if item.record else None
     try:
@@ -140,7 +140,7 @@ def _table(timeline: Timeline) -> ReportedTable:
         name=timeline.table,
         comment=shapes[-1].properties.get("comment", "") if shapes else "",
         former_names=tuple(name for name in names if name != timeline.table),
-        dropped=None if timeline.shape else _since(Since.of(moments[-1])),
+        dropped=None if timeline.shape else _since(LastChange.of(moments[-1])),
         not_recorded=tuple(dict.fromkeys(event.label for event in timeline.unrecorded)),
         parts=tuple(map(_part, trace(moments if timeline.shape else moments[:-1]))),
         changes=tuple(_changes(moments))[::-1],
@@ -151,7 +151,7 @@ def _changes(moments: Sequence[Moment]) -> Iterator[ReportedChange]:
     before: Shape | None = None
     for index, moment in enumerate(moments):
         shapes = [{shape.table: shape} if shape else {} for shape in (before, moment.shape)]
-        since = _since(Since.of(moment, is_first=index == 0))
+        since = _since(LastChange.of(moment, is_first=index == 0))
         yield from (ReportedChange(since, change.change, change.diff) for change in compare(*shapes))
         before = moment.shape
 
@@ -163,5 +163,5 @@ def _part(origin: PartOrigin) -> ReportedPart:
     return ReportedPart(part.kind, part.name, part.text, part.required, str(comment or ""), was, _since(origin.since))
 
 
-def _since(since: Since) -> ReportedSince:
+def _since(since: LastChange) -> ReportedSince:
     return ReportedSince(since.version or since.seen_by, since.day, since.author, since.why)

@@ -43,10 +43,10 @@ from glacierbase.executors.direct.ddl.properties import comment_on, set_location
 from glacierbase.executors.direct.ddl.references import create_reference, drop_reference
 from glacierbase.executors.direct.ddl.replacing import replace, replace_table
 from glacierbase.executors.direct.ddl.tables import create_table, drop_table, rename_table
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.sql.statement import ParsedStatement
 
-_Statement: TypeAlias = Callable[[Lakes, ParsedStatement], None]
+_Statement: TypeAlias = Callable[[PyIcebergCatalogs, ParsedStatement], None]
 
 # What changes one table runs in `change_table`, by the operation of its first clause.
 CLAUSES: Mapping[str, Stage] = {
@@ -90,7 +90,7 @@ NAMESPACES: Mapping[str, _Statement] = {
 }
 
 
-def run(lakes: Lakes, statement: ParsedStatement) -> None:
+def run(lakes: PyIcebergCatalogs, statement: ParsedStatement) -> None:
     """Run a plain statement.
 
     Raises:
@@ -103,7 +103,7 @@ def run(lakes: Lakes, statement: ParsedStatement) -> None:
         change_table(lakes, statement, CLAUSES[_clause(statement)])
 
 
-def stage_of(lakes: Lakes, statement: ParsedStatement) -> Stage | None:
+def stage_of(lakes: PyIcebergCatalogs, statement: ParsedStatement) -> Stage | None:
     """Return what stages the changes of a statement on a table that exists; None for one that makes no commit to such a table."""
     if statement.operation == "replace_table":
         return partial(replace, lakes)

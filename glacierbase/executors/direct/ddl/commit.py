@@ -33,7 +33,7 @@ from pyiceberg.table.update import (
 )
 
 from glacierbase.errors import CommitConflict, NotPlain, StatementRefused
-from glacierbase.executors.direct.lakes import CUTS, Lakes, sent_twice
+from glacierbase.executors.direct.lakes import CUTS, PyIcebergCatalogs, sent_twice
 from glacierbase.executors.direct.plain_tables import why_unreadable
 from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.executors.pyiceberg.guard import NoFiles
@@ -183,7 +183,7 @@ def _content(metadata: TableMetadata) -> tuple[Any, ...]:
     )  # fmt: skip
 
 
-def change_table(lakes: Lakes, statement: ParsedStatement, stage: Stage) -> None:
+def change_table(lakes: PyIcebergCatalogs, statement: ParsedStatement, stage: Stage) -> None:
     """Make all changes of a statement in one commit; in none if nothing changes.
 
     Raises:

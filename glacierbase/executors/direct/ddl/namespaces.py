@@ -7,12 +7,12 @@ from contextlib import suppress
 from typing import Any
 
 from glacierbase.errors import NotPlain, StatementRefused, TableNotFound
-from glacierbase.executors.direct.lakes import Identifier, Lakes, spark_user
+from glacierbase.executors.direct.lakes import Identifier, PyIcebergCatalogs, spark_user
 from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.sql.statement import Name, ParsedStatement, Property
 
 
-def create_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
+def create_namespace(lakes: PyIcebergCatalogs, statement: ParsedStatement) -> None:
     """Create a namespace, with the properties that the statement names and its owner."""
     name = _named(statement)
     catalog, path = lakes.namespace(name)
@@ -30,7 +30,7 @@ def create_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
         raise StatementRefused("SCHEMA_ALREADY_EXISTS", what)
 
 
-def alter_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
+def alter_namespace(lakes: PyIcebergCatalogs, statement: ParsedStatement) -> None:
     """Set properties, the location or the comment of a namespace."""
     name = _named(statement)
     catalog, path = lakes.namespace(name)
@@ -41,7 +41,7 @@ def alter_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
         raise _not_found(name) from error
 
 
-def drop_namespace(lakes: Lakes, statement: ParsedStatement) -> None:
+def drop_namespace(lakes: PyIcebergCatalogs, statement: ParsedStatement) -> None:
     """Drop an empty namespace. Iceberg ignores CASCADE.
 
     Raises:

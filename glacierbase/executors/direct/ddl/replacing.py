@@ -34,14 +34,14 @@ from pyiceberg.table.update import (
 from glacierbase.errors import NotPlain, StatementRefused, TableNotFound
 from glacierbase.executors.direct.ddl.commit import Transaction, change_table
 from glacierbase.executors.direct.ddl.tables import OF_NEW_TABLES, create_table, properties_of, schema_of, spec_of
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.sql.statement import ParsedStatement
 
 # Ids of the last added schema and spec in a commit.
 _LAST = -1
 
 
-def replace_table(lakes: Lakes, statement: ParsedStatement) -> None:
+def replace_table(lakes: PyIcebergCatalogs, statement: ParsedStatement) -> None:
     """Replace a table; create it if it does not exist, unless the statement is REPLACE TABLE.
 
     Raises:
@@ -59,7 +59,7 @@ def replace_table(lakes: Lakes, statement: ParsedStatement) -> None:
                 raise StatementRefused("AlreadyExistsException", what) from error
 
 
-def _replaced(lakes: Lakes, statement: ParsedStatement) -> bool:
+def _replaced(lakes: PyIcebergCatalogs, statement: ParsedStatement) -> bool:
     """Replace a table; return False if it does not exist.
 
     Raises:
@@ -74,7 +74,7 @@ def _replaced(lakes: Lakes, statement: ParsedStatement) -> bool:
     return True
 
 
-def replace(lakes: Lakes, transaction: Transaction, statement: ParsedStatement) -> None:
+def replace(lakes: PyIcebergCatalogs, transaction: Transaction, statement: ParsedStatement) -> None:
     """Stage the replacement of a table."""
     base = transaction.table_metadata
     properties = properties_of(lakes, statement, OF_NEW_TABLES)

@@ -9,7 +9,7 @@ from pyiceberg.table.metadata import TableMetadata
 from glacierbase.executors.direct.ddl import stage_of
 from glacierbase.executors.direct.ddl.commit import files_of, has_commit, metadata_at
 from glacierbase.executors.direct.ddl.tables import properties_of, schema_of, spec_of
-from glacierbase.executors.direct.lakes import Lakes
+from glacierbase.executors.direct.lakes import PyIcebergCatalogs
 from glacierbase.executors.pyiceberg.shape import columns_of
 from glacierbase.model.catalog import Catalog
 from glacierbase.sql.statement import ParsedStatement
@@ -22,7 +22,7 @@ def is_done(catalog: Catalog, statement: ParsedStatement, table: Any, base: str)
         table: as PyIceberg has just loaded it.
         base: the location of the metadata file of that version; empty where there was no table.
     """
-    lakes = Lakes(catalog)
+    lakes = PyIcebergCatalogs(catalog)
     if not base:
         first = metadata_at(table, files_of(table)[0])
         return not first.metadata_log and _is_created(lakes, statement, first)
@@ -30,7 +30,7 @@ def is_done(catalog: Catalog, statement: ParsedStatement, table: Any, base: str)
     return stage is not None and has_commit(table, base, statement, stage)
 
 
-def _is_created(lakes: Lakes, statement: ParsedStatement, metadata: TableMetadata) -> bool:
+def _is_created(lakes: PyIcebergCatalogs, statement: ParsedStatement, metadata: TableMetadata) -> bool:
     """Return whether metadata is that of the table which a statement creates. A server may have added properties."""
     schema, properties = schema_of(statement), properties_of(lakes, statement, {})
     version, location = properties.pop("format-version", None), statement.options.location

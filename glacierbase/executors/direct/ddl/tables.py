@@ -12,7 +12,7 @@ from pyiceberg.types import NestedField
 
 from glacierbase.errors import NotPlain, StatementRefused, TableNotFound
 from glacierbase.executors.direct.ddl.types import iceberg_type
-from glacierbase.executors.direct.lakes import Identifier, Lakes, spark_user, table_not_found
+from glacierbase.executors.direct.lakes import Identifier, PyIcebergCatalogs, spark_user, table_not_found
 from glacierbase.executors.direct.plain_tables import (
     FORMAT_VERSIONS,
     SUFFIXES,
@@ -35,7 +35,7 @@ _NOT_STORED = frozenset(
 )  # fmt: skip
 
 
-def create_table(lakes: Lakes, statement: ParsedStatement, *, replaces: bool = False) -> None:
+def create_table(lakes: PyIcebergCatalogs, statement: ParsedStatement, *, replaces: bool = False) -> None:
     """Create an empty table.
 
     Args:
@@ -65,7 +65,7 @@ def create_table(lakes: Lakes, statement: ParsedStatement, *, replaces: bool = F
             raise already_exists(name) from error
 
 
-def drop_table(lakes: Lakes, statement: ParsedStatement) -> None:
+def drop_table(lakes: PyIcebergCatalogs, statement: ParsedStatement) -> None:
     """Remove a table from its catalog. Its files stay."""
     name = statement.targets[0]
     catalog, identifier = lakes.place(name)
@@ -80,7 +80,7 @@ def drop_table(lakes: Lakes, statement: ParsedStatement) -> None:
             raise table_not_found(name) from error
 
 
-def rename_table(lakes: Lakes, statement: ParsedStatement) -> None:
+def rename_table(lakes: PyIcebergCatalogs, statement: ParsedStatement) -> None:
     """Rename a table within its catalog. Spark takes all parts of a longer new name, without a catalog, as its namespace."""
     name, new = statement.targets
     catalog, identifier = lakes.place(name)
@@ -150,7 +150,7 @@ def _partition_fields(
         yield PartitionField(schema.find_field(path).field_id, field_id, transform, path + SUFFIXES[kind])
 
 
-def properties_of(lakes: Lakes, statement: ParsedStatement, added: Mapping[str, str]) -> dict[str, str]:
+def properties_of(lakes: PyIcebergCatalogs, statement: ParsedStatement, added: Mapping[str, str]) -> dict[str, str]:
     """Return the properties of a new table: those of the statement, and those that Spark and its catalog add.
 
     Args:

@@ -64,7 +64,7 @@ def test_a_migration_is_explained_in_every_environment_and_contacts_nothing(
 ) -> None:
     """The file is rendered in the sandbox, references stay unresolved, USE completes names, equal environments are shown once."""
     monkeypatch.setattr("glacierbase.migrations.compiled.compile_migration", None)
-    monkeypatch.setattr("glacierbase.history.target.Target.opened", None)
+    monkeypatch.setattr("glacierbase.history.target.CatalogRun.opened", None)
     found = templates(shop, "1")
     assert [(keys["table"], keys["environment"]) for keys in found] == [
         ("lake.sales.orders", "dev"), ("lake.sales.orders", "test"), ("lake.sales.orders", "prod"),

@@ -17,7 +17,7 @@ from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.capabilities.load.ids import BATCH, ids_in_file, ids_in_table, is_file
 from glacierbase.errors import ConfigurationError
-from glacierbase.history.target import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 
@@ -185,7 +185,7 @@ def test_a_path_or_a_known_ending_is_a_file(tmp_path: Path, monkeypatch: pytest.
 
 
 @pytest.fixture
-def target(iceberg_catalog: Catalog) -> Target:
+def target(iceberg_catalog: Catalog) -> CatalogRun:
     """The catalog `lake` with a table of two data files; its engine must not start."""
     conf = iceberg_catalog.spark_conf
     file = Path(conf["spark.sql.catalog.lake.uri"].removeprefix("jdbc:sqlite:").partition("?")[0])
@@ -199,10 +199,10 @@ def target(iceberg_catalog: Catalog) -> Target:
     def fails(*_: object) -> None:
         raise AssertionError("the engine was started")
 
-    return replace(Target(iceberg_catalog, (), Run.here(file.parent)), open_executor=fails)  # type: ignore[arg-type]
+    return replace(CatalogRun(iceberg_catalog, (), Run.here(file.parent)), open_executor=fails)  # type: ignore[arg-type]
 
 
-def test_a_table_is_read_without_its_engine(target: Target) -> None:
+def test_a_table_is_read_without_its_engine(target: CatalogRun) -> None:
     """PyIceberg reads one data file after the other, and no more values than requested."""
     values = [value for batch in ids_in_table(target, "lake.a.t", "id") for value in batch]
     assert sorted(values, key=str) == sorted(["100", None, "7", "8", "9"], key=str)
@@ -210,7 +210,7 @@ def test_a_table_is_read_without_its_engine(target: Target) -> None:
 
 
 def test_a_table_with_deletes_that_pyiceberg_does_not_apply_is_read_through_the_engine(
-    target: Target, monkeypatch: pytest.MonkeyPatch
+    target: CatalogRun, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """No value is read without them."""
 
@@ -232,7 +232,7 @@ def test_a_table_with_deletes_that_pyiceberg_does_not_apply_is_read_through_the_
     ],
 )
 def test_a_wrong_table_or_column_is_one_clear_error(
-    target: Target, table: str, column: str, code: str, hint: str
+    target: CatalogRun, table: str, column: str, code: str, hint: str
 ) -> None:
     """No engine is started to find out."""
     with pytest.raises(ConfigurationError) as caught:

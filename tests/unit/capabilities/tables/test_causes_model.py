@@ -13,12 +13,12 @@ from dataclasses import dataclass, field, replace
 
 import pytest
 
-from glacierbase.capabilities.tables.compare.compare import Side, compare
+from glacierbase.capabilities.tables.compare.compare import EnvironmentState, compare
 from glacierbase.capabilities.tables.compare.exporting import export
 from glacierbase.capabilities.tables.compare.results import CompareResult
 from glacierbase.capabilities.tables.compare.state import StateResult
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.record.live import LiveTables, Reading
+from glacierbase.record.live import LiveTables, TableRead
 from tests.support.project_folder import ProjectFolder
 from tests.support.story import Story
 from tests.support.world import World
@@ -310,11 +310,11 @@ def check(world: World, seed: int, monkeypatch: pytest.MonkeyPatch) -> None:
     sides = {}
     for environment in author.environments:
         story, name = told(author, plots, environment)
-        now = {each: Reading(shape) for each, shape in story.tables.items()}
+        now = {each: TableRead(shape) for each, shape in story.tables.items()}
         monkeypatch.setattr(
-            LiveTables, "read", lambda _, names, now=now: {each: now.get(each, Reading()) for each in names}
+            LiveTables, "read", lambda _, names, now=now: {each: now.get(each, TableRead()) for each in names}
         )
-        sides[environment] = Side(environment, state_of(world, story, name, environment))
+        sides[environment] = EnvironmentState(environment, state_of(world, story, name, environment))
     for one in author.environments:
         for other in author.environments:
             if one != other:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.capabilities.tables.compare.compare import Side, compare
+from glacierbase.capabilities.tables.compare.compare import EnvironmentState, compare
 from glacierbase.capabilities.tables.compare.exporting import export
 from glacierbase.capabilities.tables.compare.results import CompareResult, Verdict
 from glacierbase.capabilities.tables.compare.state import (
@@ -66,7 +66,7 @@ def of(*states: VersionState | None, tables: Sequence[TableState | None] = ()) -
             "shop", f"e{number}", read_at=NOON + timedelta(days=3),
             versions=(state,) if state else (), tables=(table,) if table else (),
         )  # fmt: skip
-        sides.append(Side(found.environment, found))
+        sides.append(EnvironmentState(found.environment, found))
     return compare("shop", sides)
 
 
@@ -212,8 +212,8 @@ def test_a_table_that_a_version_makes_in_some_environments_only_is_by_design() -
     """Such as one for each region in a list of variables."""
     renders = replace(APPLIED, rendered_checksum=OTHER, tables=("lake.a.t", "lake.a.u"))
     sides = [
-        Side("dev", StateResult("shop", "dev", read_at=NOON, versions=(APPLIED,), tables=(TABLE,))),
-        Side(
+        EnvironmentState("dev", StateResult("shop", "dev", read_at=NOON, versions=(APPLIED,), tables=(TABLE,))),
+        EnvironmentState(
             "prod",
             StateResult(
                 "shop", "prod", read_at=NOON, versions=(renders,), tables=(TABLE, replace(TABLE, table="lake.a.u"))
@@ -243,7 +243,7 @@ def test_a_squash_counts_as_the_versions_that_it_replaces(project: ProjectFolder
     new.migrate()
     add(new, LATER)
     sides = [before if is_older else states_of(old, "old"), states_of(new, "new")]
-    result = compare("shop", [Side(each.environment, each) for each in sides])
+    result = compare("shop", [EnvironmentState(each.environment, each) for each in sides])
     assert [(each.version, str(each.verdict)) for each in result.versions] == [
         ("0001", "equal"), ("0002", "equal"), ("0003", "equal"), ("0004", "pending"), ("0005", "pending"),
     ]  # fmt: skip
