@@ -92,7 +92,7 @@ def _version(
 
 def is_possible(catalog: Catalog, history: History) -> bool:
     """Return whether a table may prove the outcome of a statement that is unknown."""
-    return any(_may_be_proven(catalog, record) for record in history.all_records)
+    return any(_may_be_proven(catalog, record) for record in history.records.values())
 
 
 def _may_be_proven(catalog: Catalog, record: Record) -> bool:
@@ -107,7 +107,7 @@ def settle(held: LockedCatalog, progress: Progress) -> LockedCatalog:
         Interrupted: the run was cancelled while it waited for a late commit.
         LockLost: this run lost the lock meanwhile.
     """
-    catalog, records = held.target.catalog, held.state.history.all_records
+    catalog, records = held.target.catalog, held.state.history.records.values()
     outcomes = [
         _settle(held, record, record.before) for record in records if record.before and _may_be_proven(catalog, record)
     ]

@@ -152,8 +152,7 @@ def _entries(held: LockedCatalog, cases: Sequence[RepairCase], decision: Decisio
 
     target, tables, entries = held.target, TableRecords(held.target.catalog, held.engine, held.state.history), []
     for case in reversed(cases):
-        record = held.state.history.record(case.key)
-        assert record is not None
+        record = held.state.history.records[case.key]
         entry = resolution_entry(target, case.state, record, decision)
         entries.append(entry.with_tables(tables.settled(read_statements(target, record))))
     return entries[::-1]

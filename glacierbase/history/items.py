@@ -90,11 +90,11 @@ def items(
     """
     known: dict[Key, Item] = {item.number: item for item in version_items(files, history)}
     for file, rendered in repeatables:
-        record = history.repeatables.get(file.name)
+        record = history.records.get(file.name)
         known[file.name] = _item(file, record, _repeatable_state(record, rendered))
-    for name in sorted(history.repeatables.keys() - known.keys()):
-        record = history.repeatables[name]
-        known[name] = _item(None, record, _state_without_file(record))
+    gone = (record for key, record in history.records.items() if key not in known)
+    for record in sorted(gone, key=lambda record: record.name):
+        known[record.name] = _item(None, record, _state_without_file(record))
     return known
 
 
@@ -104,7 +104,7 @@ def version_items(files: Sequence[Migration], history: History) -> tuple[Item, .
     by_number = {file.number: file for file in here.migrations}
     newest = max(by_number, default=-1)
     known = []
-    for number in sorted({*by_number, *history.records}):
+    for number in sorted({*by_number, *(record.number for record in history.versions)}):
         file, record = by_number.get(number), history.records.get(number)
         state = _state(file, record, newest, history)
         known.append(_item(file, record, state, here.replaced_by.get(number, ""), here.errors.get(number)))

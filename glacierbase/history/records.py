@@ -95,8 +95,7 @@ class History:
     Attributes:
         events: all events, late ones included.
         late: fence and sequence of the events of runs that had lost the lock: what they announce never ran.
-        records: of the versions, by number.
-        repeatables: the records of the repeatables, by name.
+        records: those of the versions by number, those of the repeatables by name.
         newest: the highest number of a version that was started; 0 when there is none.
         fence, sequence: those of the newest event that is not late; 0 when there is none.
         jumped_over: version numbers that a run with `--only`, or a baseline, skipped.
@@ -105,27 +104,17 @@ class History:
 
     events: tuple[Event, ...]
     late: frozenset[tuple[int, int]]
-    records: Mapping[int, Record]
+    records: Mapping[Key, Record]
     newest: int
     fence: int
     sequence: int
     jumped_over: frozenset[int]
     mentions: Mapping[tuple[int, int], tuple[Mention, ...]] = field(default_factory=dict)
-    repeatables: Mapping[str, Record] = field(default_factory=dict)
 
     @property
-    def all_records(self) -> tuple[Record, ...]:
-        """The records of versions and repeatables."""
-        return (*self.records.values(), *self.repeatables.values())
-
-    @property
-    def versions(self) -> tuple[str, ...]:
-        """All versions that it mentions."""
-        return tuple(record.version for record in self.records.values())
-
-    def record(self, key: Key) -> Record | None:
-        """Return the record of a version or a repeatable; None where it was never started."""
-        return self.repeatables.get(key) if isinstance(key, str) else self.records.get(key)
+    def versions(self) -> tuple[Record, ...]:
+        """The records of the versions, in the order of their numbers."""
+        return tuple(self.records[number] for number in sorted(key for key in self.records if isinstance(key, int)))
 
     @property
     def head(self) -> Event | None:
@@ -161,17 +150,15 @@ def fold(events: Iterable[Event], held_fence: int | None = None) -> History:
         if record.state is State.RUNNING and record.last.fence != held_fence:
             records[key] = replace(record, state=State.UNKNOWN)
     head = counted[-1] if counted else None
-    versions = {key: record for key, record in records.items() if isinstance(key, int)}
     return History(
         events=tuple(ordered),
         late=late,
-        records=versions,
-        newest=max((number for number, record in versions.items() if record.is_started), default=0),
+        records=records,
+        newest=max((key for key, record in records.items() if isinstance(key, int) and record.is_started), default=0),
         fence=head.fence if head else 0,
         sequence=head.sequence if head else 0,
         jumped_over=frozenset(jumped_over),
         mentions=mentions,
-        repeatables={key: record for key, record in records.items() if isinstance(key, str)},
     )
 
 
@@ -325,12 +312,9 @@ def check_renamed(catalog: str, migrations: Sequence[Migration], others: Mapping
     files = {(file.number, file.checksum) for file in migrations}
     files |= {(squashed.number, squashed.checksum) for file in migrations for squashed in file.squashes}
     for name, events in others.items():
-        applied = {
-            number: record.last.checksum
-            for number, record in fold(events).records.items()
-            if record.state is State.APPLIED
-        }
-        if applied and applied.items() <= files:
+        records = fold(events).versions
+        applied = {(record.number, record.last.checksum) for record in records if record.state is State.APPLIED}
+        if applied and applied <= files:
             raise HistoryDisagrees(
                 "CATALOG_RENAMED",
                 f"catalog {catalog} has no history, but its files are applied under the name {name}; nothing ran",

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from glacierbase.errors import HistoryDisagrees
 from glacierbase.history.records import History, Record
 from glacierbase.model.command import command, git_command
-from glacierbase.model.migration import Migration, Squashed
+from glacierbase.model.migration import Key, Migration, Squashed
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +67,7 @@ def _unsquashed(
     return ResolvedFiles((*files, *others), dict.fromkeys((file.number for file in files), squash.version), errors)
 
 
-def _why_open(replaced: Squashed, records: Mapping[int, Record]) -> str | None:
+def _why_open(replaced: Squashed, records: Mapping[Key, Record]) -> str | None:
     """Return why a file that a squash replaces is not settled in this history; None where it is."""
     record = records.get(replaced.number)
     if record is None:

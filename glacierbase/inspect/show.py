@@ -256,7 +256,7 @@ def made_by_version(history: History, known: Iterable[Timeline]) -> dict[Key, tu
     Args:
         known: the timelines of the history.
     """
-    made: dict[Key, list[MadeChange]] = {record.key: [] for record in history.all_records}
+    made: dict[Key, list[MadeChange]] = {record.key: [] for record in history.records.values()}
     for timeline in known:
         for key, change in changes_in(timeline.moments):
             made.setdefault(key, []).append(change)
@@ -296,7 +296,7 @@ def _in_order(made: Iterable[MadeChange], history: History, key: Key) -> tuple[M
 
 def _unread(history: History, key: Key) -> Iterator[MadeChange]:
     """Yield the tables that the newest run of a version or repeatable could not read."""
-    record = history.record(key)
+    record = history.records.get(key)
     if record is not None and place_of(record.outcome) not in history.late:
         for table_record in records_in(history, record.outcome):
             if table_record.unread is not None:

@@ -52,8 +52,8 @@ class FileTables:
         def names(written: str | None) -> tuple[str, ...]:
             return tuple(dict.fromkeys(whole.get(name) or qualified(catalog, name) for name in table_names(written)))
 
-        by_version = {number: names(record.started.tables) for number, record in history.records.items()}
-        busy = [record for record in history.all_records if record.state in _IN_FLIGHT]
+        by_version = {record.number: names(record.started.tables) for record in history.versions}
+        busy = [record for record in history.records.values() if record.state in _IN_FLIGHT]
         if any(record.started.tables is None for record in busy):
             return cls(by_version, None)
         return cls(by_version, frozenset(name for record in busy for name in names(record.started.tables)))

@@ -137,8 +137,8 @@ BREAKS = (
     Break(
         "a version without a file is no item",
         "history/items.py",
-        "sorted({*by_number, *history.records})",
-        "sorted(by_number)",
+        "sorted({*by_number, *(record.number for record in history.versions)}):",
+        "sorted(by_number):",
         "unit/history/test_items.py::test_items_are_in_the_order_in_which_they_run",
     ),
     Break(

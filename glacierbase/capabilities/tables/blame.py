@@ -122,7 +122,9 @@ def state_lines(
 def next_after(history: History, not_recorded: Iterable[str]) -> str:
     """Return the step that records the changes of versions without a record; empty where there are none."""
     gaps = tuple(not_recorded)
-    stopped = (gap for gap in gaps if gap and (record := history.record(key_given(gap))) and record.state in _STOPPED)
+    stopped = (
+        gap for gap in gaps if gap and (record := history.records.get(key_given(gap))) and record.state in _STOPPED
+    )
     if version := next(stopped, None):
         return f"`{command('show', version)}` prints the next step for its run"
     return "the next file that changes the table records it; a view has no record" if gaps else ""

@@ -230,7 +230,7 @@ class _DriftFiles:
         path = write_migration(
             self.root / "migrations" / catalog.stem, self.root, description, self.author, sql=text,
             headers=catalog.required_headers, versions=catalog.versions, check=check, reason=description,
-            recorded=self.history.versions, is_draft=is_draft,
+            recorded=[record.version for record in self.history.versions], is_draft=is_draft,
         )  # fmt: skip
         return replace(made, path=path.relative_to(self.root).as_posix(), version=path.name.partition("_")[0])
 

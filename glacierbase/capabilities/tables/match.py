@@ -113,10 +113,10 @@ def new_matching(
     root, catalog = Path(target.run.project), target.catalog
     recorded = {timeline.table for timeline in timelines(history)}
     sql = template_of("".join(f"{sql};\n" for sql in statements), written_names(target, history, recorded)) + "\n"
-    versions = list(history.versions)
+    records = history.versions
     if match.other is not None:  # It has the wanted tables.
         sql = f"{{% if environment != {match.other.catalog.environment!r} %}}\n{sql}{{% endif %}}\n"
-        versions += current_state(match.other).history.versions
+        records += current_state(match.other).history.versions
     folder = root / "migrations" / catalog.stem
     path = write_migration(
         folder,
@@ -127,7 +127,7 @@ def new_matching(
         headers=catalog.required_headers,
         versions=catalog.versions,
         check=target.check_new,
-        recorded=versions,
+        recorded=[record.version for record in records],
     )
     return replace(result, files=(str(path),))
 

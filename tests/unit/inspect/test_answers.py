@@ -43,7 +43,7 @@ def test_a_failed_file_is_shown_statement_by_statement(world: World) -> None:
     with pytest.raises(MigrationFailed):
         world.migrate()
     file.write_text(file.read_text().replace("nowhere", "t"))
-    shown, _ = statements_of(world.target(), 1, world.state.history.record(1))
+    shown, _ = statements_of(world.target(), 1, world.state.history.records[1])
     assert [each.state for each in shown] == ["done", "done", "failed", "pending", "pending"]
     assert shown[2].sql == "INSERT INTO nowhere VALUES (2)"
 
@@ -111,10 +111,10 @@ def test_what_a_file_allows_is_recorded_when_it_starts_and_shown(world: World) -
     """Before that, `show` reads it from the file; an edit of the comment later changes nothing."""
     file = world.file("1_a.sql", "SELECT 1;\n-- GLACIERBASE_ALLOW: DS103 no readers (#912)\nCREATE TABLE t (a INT)")
     allow = Allow(2, "DS103", "no readers (#912)")
-    assert statements_of(world.target(), 1, world.state.history.record(1))[1] == (allow,)
+    assert statements_of(world.target(), 1, world.state.history.records.get(1))[1] == (allow,)
     world.migrate()
     file.write_text(file.read_text().replace("no readers", "nobody"))
-    assert statements_of(world.target(), 1, world.state.history.record(1))[1] == (allow,)
+    assert statements_of(world.target(), 1, world.state.history.records.get(1))[1] == (allow,)
     assert details_of(world.events[0]).allows == (allow,)
     [(_, status)] = statuses(world.target(), world.state.history)
     table = ShowResult("shop", "dev", allows=(allow,), migration=status).lines()[1]

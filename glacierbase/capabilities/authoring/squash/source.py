@@ -119,10 +119,10 @@ def missing_tables(ran: Sequence[SquashedStatement], shapes: Sequence[Shape]) ->
 def _texts(target: CatalogRun, files: Sequence[Migration], history: History) -> Iterator[tuple[str, str]]:
     """Yield the text that ran, and its version."""
     by_number = {file.number: file for file in files}
-    for number, record in sorted(history.records.items()):
+    for record in history.versions:
         sql = record.started.rendered_sql
-        if sql is None and number in by_number:
-            [compiled] = target.compile([by_number[number]])
+        if sql is None and record.number in by_number:
+            [compiled] = target.compile([by_number[record.number]])
             sql = compiled.text
         yield sql or "", record.version
 

@@ -252,6 +252,6 @@ def _left_out(source: _Source) -> Iterator[str]:
     yield "locations of tables: the catalog chooses them"
     if names := variables_in(without_names(file.text, source.names) for file in source.files):
         yield f"variables: it has the values of {source.environment} of {', '.join(names)}"
-    abandoned = [record.version for record in source.history.records.values() if record.state is State.ABANDONED]
+    abandoned = [record.version for record in source.history.versions if record.state is State.ABANDONED]
     if abandoned:
         yield f"statements of abandoned versions that did not run in {source.environment}: {', '.join(abandoned)}"

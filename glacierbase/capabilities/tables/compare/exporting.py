@@ -204,7 +204,7 @@ class RanStatements:
 
     def __init__(self, catalog: Catalog, history: History) -> None:
         self._catalog = catalog
-        self._records = sorted(history.records.values(), key=lambda record: place_of(record.started))
+        self._records = sorted(history.versions, key=lambda record: place_of(record.started))
         self._statements: dict[str, Sequence[tuple[tuple[str, ...], str, _Said]]] = {}
 
     def parts_of(self, table: Timeline) -> TableParts:
