@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from glacierbase.errors import EngineError, Interrupted, MigrationFailed, NeedsRepair
-from glacierbase.history.items import UNTIL_SETTLED, after_failure, after_interrupt, after_lost_answer
+from glacierbase.history.items import UNTIL_SETTLED, after_failure, after_interrupt, after_lost_answer, ending
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.statements import Step
-from glacierbase.model.command import repair_as
 from glacierbase.model.migration import Statement
 from glacierbase.model.text import numbered, quoted
 from glacierbase.secrets import mask
@@ -19,10 +18,11 @@ _QUOTED_LINES = 10
 
 def statement_failed(compiled: Compiled, step: Step, statement: Statement, error: EngineError) -> MigrationFailed:
     """Return the error for a statement that had no effect, with the ways to continue."""
+    from glacierbase.migrations.sessions import why_not_continued  # Imports the grammar.
+
     total, first, where = len(compiled.statements), step[0].index, compiled.migration.location
     done = f"done and recorded: {numbered('statement', 1, first - 1)}" if first > 1 else "nothing of this file is done"
     rolled_back = f"; the transaction that began with statement {first} was rolled back" if len(step) > 1 else ""
-    rest = numbered("statement", first, total)
     return MigrationFailed(
         "STATEMENT_FAILED",
         (
@@ -31,27 +31,9 @@ def statement_failed(compiled: Compiled, step: Step, statement: Statement, error
             *_first_lines(statement.text),
             f"{done}{rolled_back}",
         ),
-        _ways_out(compiled, first, rest),
+        after_failure(compiled.migration, first, total, why_not_continued(compiled, first)),
         **_place(compiled, statement),
         error_class=error.error_class,
-    )
-
-
-def _ways_out(compiled: Compiled, first: int, rest: str) -> str:
-    """Return how to continue after a failed statement; some files cannot be resumed in another session."""
-    from glacierbase.migrations.sessions import unrepeatable  # Imports the grammar.
-
-    migration = compiled.migration
-    if not migration.is_repeatable and (reason := unrepeatable(compiled, first - 1)):
-        ending = _ending(migration.version, rest)
-        return f"{ending}: statement {reason[0].index} {reason[1]}, so that this file cannot continue"
-    return after_failure(migration, first, len(compiled.statements))
-
-
-def _ending(version: str, rest: str) -> str:
-    return (
-        f"`{repair_as(version, 'abandoned')}` ends the file here; put {rest} into a new file, after the statements that"
-        " set its session"
     )
 
 
@@ -93,12 +75,7 @@ def session_not_restored(
             *_first_lines(statement.text),
             f"the file cannot continue at statement {resumes_at} in another session; nothing of it ran now",
         ),
-        way
-        + (
-            _again(label)
-            if compiled.migration.is_repeatable
-            else _ending(label, numbered("statement", resumes_at, total))
-        ),
+        way + (_again(label) if compiled.migration.is_repeatable else ending(label, resumes_at, total)),
         **_place(compiled, statement),
         resumes_at=resumes_at,
     )

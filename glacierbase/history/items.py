@@ -154,12 +154,12 @@ def _state_without_file(record: Record) -> State:
     return record.state if is_open or record.is_removed else State.MISSING
 
 
-def next_step(item: Item) -> str:
-    """Return the next steps for an item; empty where there is nothing to do."""
+def next_step(item: Item, obstacle: str = "") -> str:
+    """Return the next steps for an item; empty where there is nothing to do. `obstacle` as for `after_failure`."""
     label, pending = item.label, f"`{command('pending')}`"
     is_withdrawn = item.record is not None and item.record.is_withdrawn
     if item.state is State.FAILED:
-        return after_failure(item, item.resumes_at, item.recorded.statements_total)
+        return after_failure(item, item.resumes_at, item.recorded.statements_total, obstacle)
     if item.state in (State.MISSING, State.AHEAD):
         shown = git_command("log", "--all", "--", item.path or "")
         return without_file(label, f"restore the file (`{shown}` shows who had it)")
@@ -177,12 +177,15 @@ def next_step(item: Item) -> str:
     return steps.get(item.state, "")
 
 
-def after_failure(what: Identified, first: int, total: int) -> str:
+def after_failure(what: Identified, first: int, total: int, obstacle: str = "") -> str:
     """Return the next steps for a file whose statement failed.
 
     Args:
         first: the first statement that is not done, of `total`.
+        obstacle: why a version cannot continue in another session, as a clause; empty where it can.
     """
+    if obstacle:
+        return f"{ending(what.label, first, total)}: {obstacle}, so that this file cannot continue"
     again = f"remove the cause and run `{command('migrate')}` again: it continues at statement {first}"
     abandoned = f"`{repair_as(what.label, 'abandoned')}`"
     if what.is_repeatable:
@@ -194,6 +197,14 @@ def after_failure(what: Identified, first: int, total: int) -> str:
         f"{again}; or `{repair_as(what.label, 'done')}` (somebody completed it by hand); or{withdrawn if first == 1 else ''}"
         f" {abandoned} (the file ends here, the fix is a new one); or correct {numbered('statement', first, total)}"
         " where no other environment has applied the file"
+    )
+
+
+def ending(label: str, first: int, total: int) -> str:
+    """Return the next steps for a version that cannot continue at its statement `first`."""
+    return (
+        f"`{repair_as(label, 'abandoned')}` ends the file here; put {numbered('statement', first, total)} into a new file,"
+        " after the statements that set its session"
     )
 
 

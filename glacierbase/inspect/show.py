@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors.direct.files import FileEngine
 from glacierbase.history.details import details_of
-from glacierbase.history.items import next_step
+from glacierbase.history.items import Item, next_step
 from glacierbase.history.records import History, Record
 from glacierbase.history.state import current_state
 from glacierbase.history.target import CatalogRun
@@ -150,12 +150,23 @@ def show(target: CatalogRun, result: ShowResult, key: Key) -> ShowResult:
         statements=statements,
         allows=allows,
         events=tuple(event for event in state.history.events if event.key == key),
-        next=next_step(item),
+        next=next_of(target, item),
         tables=made_by(state.history, key),
         original=details_of(item.record.started).original if item.record else None,
         engine=engine.name if engine else None,
         needs_engine=engine.why if engine else None,
     )
+
+
+def next_of(target: CatalogRun, item: Item) -> str:
+    """Return the next steps for an item of a catalog; empty where there is nothing to do."""
+    obstacle = ""
+    if item.state is State.FAILED and item.file:
+        from glacierbase.migrations.sessions import why_not_continued  # Imports the grammar.
+
+        with suppress(GlacierbaseError):  # A file that does not compile.
+            obstacle = why_not_continued(target.compile([item.file])[0], item.resumes_at)
+    return next_step(item, obstacle)
 
 
 def _engine(target: CatalogRun, key: Key) -> FileEngine | None:

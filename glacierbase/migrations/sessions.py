@@ -74,6 +74,12 @@ def unrepeatable(compiled: Compiled, done: int) -> tuple[Statement, str] | None:
     return next(_unrepeatable(compiled, done), None) if done else None
 
 
+def why_not_continued(compiled: Compiled, first: int) -> str:
+    """Return why a version cannot continue at a statement in another session, as a clause; empty where it can."""
+    obstacle = None if compiled.migration.is_repeatable else unrepeatable(compiled, first - 1)
+    return f"statement {obstacle[0].index} {obstacle[1]}" if obstacle else ""
+
+
 def _unrepeatable(compiled: Compiled, done: int) -> Iterator[tuple[Statement, str]]:
     effects = session_effects(compiled, done)
     for statement in compiled.statements[:done]:

@@ -1,8 +1,8 @@
 """The parts of a table that statements are about, and what the statements declare about each. Pure.
 
 `StatementChanges` decides which differences of a table its statements explain: a statement explains a change only if it is about
-the part that changed. Columns are followed through the renames of the statements. A statement that is not understood, a script, a call
-and the like may have changed anything.
+the part that changed. Columns are followed through the renames of the statements. A statement that is not understood, a script, a
+call and the like may have changed anything.
 
 `subjects_of` names the parts as `Difference.subject` does, with names in lower case: `type user_id`, `property owner`,
 `partitioning bucket(4, id)`. A subject without a name, such as `partitioning`, covers all parts of its kind, and `EVERY_PART`

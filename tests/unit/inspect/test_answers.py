@@ -18,6 +18,8 @@ from glacierbase.output.documents import json_document, text_document
 from glacierbase.secrets import register
 from tests.support.world import FIVE, World
 
+REFUSED = "INSERT INTO nowhere VALUES (1)"
+
 
 def test_a_variable_that_changed_since_is_a_note_and_no_error(world: World) -> None:
     """The file is the one that was applied; today it would render differently, or not at all."""
@@ -49,15 +51,16 @@ def test_a_failed_file_is_shown_statement_by_statement(world: World) -> None:
 
 
 @pytest.mark.parametrize("name", ["1_a.sql", "repeatable/a.sql"])
-@pytest.mark.parametrize("sql", [FIVE.format("nowhere"), "INSERT INTO nowhere VALUES (1)"])
+@pytest.mark.parametrize(
+    "sql", [FIVE.format("nowhere"), REFUSED, f"CREATE TEMPORARY TABLE x AS SELECT 1 AS a; {REFUSED}"]
+)
 def test_a_failed_file_has_the_same_next_steps_in_the_error_and_in_show(name: str, sql: str, world: World) -> None:
-    """Both name the statement at which the file continues, and the decisions that `repair` can record."""
+    """Both name the statement at which the file continues, if it can, and the decisions that `repair` can record."""
     world.file(name, sql)
     with pytest.raises(MigrationFailed) as caught:
         world.migrate()
     [(item, _)] = statuses(world.target(), world.state.history)
     assert show(world.target(), ShowResult("shop", "dev"), item.key).next == caught.value.hint
-    assert "it continues at statement" in caught.value.hint
 
 
 def test_a_pending_file_has_no_number_of_completed_statements(world: World) -> None:

@@ -18,11 +18,11 @@ from glacierbase.capabilities.tables.report.results import (
     UnmanagedTable,
 )
 from glacierbase.errors import GlacierbaseError
-from glacierbase.history.items import Item, next_step
+from glacierbase.history.items import Item
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.inspect.history import ci_actors, statement_of
-from glacierbase.inspect.show import MadeChange, made_by_version, shown_run, statements_of
+from glacierbase.inspect.show import MadeChange, made_by_version, next_of, shown_run, statements_of
 from glacierbase.inspect.status import statuses
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, Key, State
@@ -107,7 +107,7 @@ def _migration(
     except GlacierbaseError as error:  # A file that does not render has no statements.
         status = replace(status, note="; ".join(filter(None, (status.note, error.message))))
         statements, allows = (), ()
-    return ReportedMigration(status, run, statements, allows, events, next_step(item), made)
+    return ReportedMigration(status, run, statements, allows, events, next_of(target, item), made)
 
 
 def _event(event: Event, actors: Mapping[str, str]) -> ReportedEvent:
