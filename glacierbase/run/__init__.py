@@ -7,5 +7,6 @@
 - `activity`: the current activities of a command.
 - `files`, `cache`, `sealed`: read and write files safely; the user's cache folder, and its entries with a digest.
 - `git`, `user_command`, `pythons`: run git, the commands of hooks, and another Python.
+- `dynamodb`: the meaning of an error of DynamoDB, for the store and for sharded keys.
 - `packages`, `installed`: objects that installed packages add; where glacierbase was installed from.
 """

@@ -5,7 +5,7 @@ from __future__ import annotations
 from tests.breaks.running import Break
 
 _ENGINE = "engines/test_sharding.py::"
-_UNIT = "unit/capabilities/sharding/test_throttling.py::"
+_UNIT = "unit/run/test_dynamodb.py::"
 
 BREAKS = (
     Break(
@@ -38,7 +38,7 @@ BREAKS = (
     ),
     Break(
         "a gateway's answer proves that nothing was written",
-        "capabilities/sharding/throttling.py",
+        "run/dynamodb.py",
         ">= 500",
         ">= 600",
         f"{_UNIT}test_a_write_without_an_answer_may_have_taken_effect",

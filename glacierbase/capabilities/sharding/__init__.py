@@ -15,7 +15,6 @@ writer whose shard is throttled raises that number. boto3 is of the extra `dynam
 - `keys`: the names of shards, and the choice of one.
 - `metadata`: the number of shards of a key, and its changes.
 - `table`: write, query, read and shrink a sharded table.
-- `throttling`: whether a partition or the whole table is at its limit.
 """
 
 from __future__ import annotations

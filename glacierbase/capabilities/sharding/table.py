@@ -16,8 +16,8 @@ from typing import Any, Literal, TypeVar
 
 from glacierbase.capabilities.sharding.keys import calculated_shard, partition_of, shard_key
 from glacierbase.capabilities.sharding.metadata import MOST_SHARDS, ShardMetadata, Shards
-from glacierbase.capabilities.sharding.throttling import Limit, is_fault, limit_of, proves_no_effect
 from glacierbase.errors import ConfigurationError
+from glacierbase.run.dynamodb import Limit, is_fault, limit_of, proves_no_effect
 
 Sort = str | bytes | int | Decimal
 T = TypeVar("T")

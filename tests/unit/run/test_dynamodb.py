@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError, EndpointConnectionError, ReadTimeoutError
 
-from glacierbase.capabilities.sharding.throttling import Limit, is_fault, limit_of, proves_no_effect
+from glacierbase.run.dynamodb import Limit, is_fault, limit_of, proves_no_effect
 
 PARTITION, TABLE = Limit.PARTITION, Limit.TABLE
 # https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_ThrottlingReason.html, by resource, operation and limit.

@@ -37,10 +37,10 @@ def limit_of(error: Any, *, is_on_demand: bool, table_is_exhausted: bool) -> Lim
         is_on_demand: whether the table is billed by request.
         table_is_exhausted: whether the table consumes its capacity; it decides where the error gives no reason.
     """
-    code = _code(error)
+    code = code_of(error)
     if code in _INTERNAL and is_on_demand:
         return Limit.TABLE if table_is_exhausted else Limit.PARTITION
-    if code not in _THROTTLES:
+    if not is_throttled(error):
         return None
     reasons = [reason.get("reason") for reason in error.response.get("ThrottlingReasons") or ()]
     if reasons:
@@ -48,9 +48,14 @@ def limit_of(error: Any, *, is_on_demand: bool, table_is_exhausted: bool) -> Lim
     return Limit.TABLE if table_is_exhausted or code in _OF_ACCOUNT else Limit.PARTITION
 
 
+def is_throttled(error: Any) -> bool:
+    """Return whether a refusal is about capacity. It proves that the request had no effect."""
+    return code_of(error) in _THROTTLES
+
+
 def is_fault(error: Any) -> bool:
     """Return whether a repetition may succeed, and the error does not prove that the request had no effect."""
-    code = _code(error)
+    code = code_of(error)
     if code is None or code in _INTERNAL or code in _CONFLICTS:
         return True
     return int(error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)) >= 500
@@ -61,7 +66,7 @@ def proves_no_effect(error: Any) -> bool:
     return not is_fault(error) and not error.response.get("ResponseMetadata", {}).get("RetryAttempts")
 
 
-def _code(error: Any) -> str | None:
+def code_of(error: Any) -> str | None:
     """Return the code of the service's answer; None where there was no answer."""
     response = getattr(error, "response", None)
     return str(response["Error"]["Code"]) if response else None
