@@ -25,7 +25,18 @@ from glacierbase.secrets import Secrets
 from tests.costs.fixtures import fixtures_of
 from tests.costs.forms import Form, form, is_left_out
 from tests.costs.table import costs, function_of
-from tests.support.beds import CatalogBed, LakeBed, RemoteLake, SnowBed, WebBed, catalog_bed, lake_bed, opened, snow_bed
+from tests.support.beds import (
+    CatalogBed,
+    DynamoBed,
+    LakeBed,
+    RemoteLake,
+    SnowBed,
+    WebBed,
+    catalog_bed,
+    lake_bed,
+    opened,
+    snow_bed,
+)
 from tests.support.catalog_files import (
     LAKE,
     LOGIN,
@@ -180,6 +191,23 @@ def emulated(snowflake_server: SnowflakeServer, tmp_path_factory: pytest.TempPat
     os.environ["SNOWFLAKE_PASSWORD"] = SNOWFLAKE_PASSWORD
     with snow_bed(snowflake_server.catalog, "DEMO", tmp_path_factory.mktemp("emulated")) as bed:
         yield bed
+
+
+@pytest.fixture(scope="session")
+def dynamodb() -> Iterator[str]:
+    """The address of one DynamoDB Local for the whole session, and a login for it in the environment."""
+    from tests.support.dynamodb import LOGIN_VARIABLES, dynamodb_local  # Other environments have no boto3.
+
+    with pytest.MonkeyPatch.context() as patch, dynamodb_local() as address:
+        for name, value in LOGIN_VARIABLES.items():
+            patch.setenv(name, value)
+        yield address
+
+
+@pytest.fixture(scope="session")
+def emulated_dynamodb(emulated: SnowBed, dynamodb: str) -> DynamoBed:
+    """The emulated Snowflake with history and lock in DynamoDB."""
+    return DynamoBed(emulated.catalog, emulated.executor, emulated.text, dynamodb)
 
 
 @pytest.fixture(scope="session")

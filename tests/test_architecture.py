@@ -48,7 +48,7 @@ VENDORS: dict[str, str | tuple[str, ...]] = {
     "pyarrow": ("executors/pyiceberg/", "executors/direct/", "executors/copies/", "stores/iceberg/"),
     "sqlalchemy": "executors/pyiceberg/",
     "click": "cli/",
-    "botocore": ("capabilities/load/objectstore.py", "capabilities/sharding/table.py"),
+    "botocore": ("capabilities/load/objectstore.py", "capabilities/sharding/table.py", "stores/dynamodb/requests.py"),
     "msgspec": "model/codec.py",
     "rich": ("output/", "cli/"),
 }

@@ -12,12 +12,13 @@ from glacierbase.catalogs.declared_catalogs import wrong_catalogs, wrong_propert
 from glacierbase.catalogs.dependencies import Dependencies, DependencyReader
 from glacierbase.catalogs.keys import KEYS, unknown_engine
 from glacierbase.catalogs.references import References, resolved, with_unset_joined
-from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, SHARED_STORE, why_unsafe
+from glacierbase.catalogs.safe_store import CHOICES, DYNAMODB, EMBEDDED, SHARED_STORE, why_unsafe
 from glacierbase.catalogs.yamlfile import MOST_ERRORS, MappingNode, Node, ScalarNode, SequenceNode
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.executors import OWN, EngineType, engine_type, engine_types, own_types
 from glacierbase.model.catalog import (
     EMBEDDED_FOLDER,
+    AwsPlace,
     Catalog,
     DriftRule,
     Hooks,
@@ -279,16 +280,33 @@ class EnvironmentReader:
         store_type = self._option("store.type")
         is_embedded = store_type == EMBEDDED
         # Otherwise the name of the store's catalog also completes users' names.
-        has_own_name = is_embedded and engine.default_catalog[:1] == ("sparkConf",)
-        catalog = EMBEDDED if has_own_name else self._store_catalog(engine, conf)
+        has_own_name = store_type in (EMBEDDED, DYNAMODB) and engine.default_catalog[:1] == ("sparkConf",)
+        catalog = store_type if has_own_name else self._store_catalog(engine, conf)
+        aws = self._aws(store_type)
         return StoreOptions(
             catalog=catalog,
-            namespace=self._option("store.namespace", engine.namespace),
+            namespace=self._option("store.namespace", engine.namespace)
+            if aws is None
+            else self._option("store.table") or "",
+            aws=aws,
             lease_seconds=self._option("store.lockLease"),
             type=store_type,
             folder=file.parents[1] / EMBEDDED_FOLDER / environment if is_embedded else None,
             is_chosen=self._content.get("store", "catalog") is not None,
         )
+
+    def _aws(self, store_type: str) -> AwsPlace | None:
+        """Return where the table of a store in DynamoDB is; None for another store."""
+        table = self._content.get("store", "table")
+        if store_type == DYNAMODB:
+            if table is None:
+                what = "store.table is missing, in which history and lock are with `type: dynamodb`"
+                self._errors.append(self._content.place.error("MISSING_KEY", what, "add `table: NAME` to `store`"))
+            return AwsPlace(*(self._option(f"store.{key}") for key in ("region", "endpoint", "profile")))
+        if table is not None and self._content.get("store", "type") is None:
+            hint = "add `type: dynamodb` to `store`, or remove `table`"
+            self._errors.append(table.place.error("INVALID_VALUE", "store.table requires `type: dynamodb`", hint))
+        return None
 
     def _check_embedded(self, catalog: Catalog) -> None:
         """Refuse files of this machine as the store of a protected environment: other machines would not see its lock."""

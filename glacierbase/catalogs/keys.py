@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from glacierbase.catalogs.safe_store import EMBEDDED, IN_CATALOG
+from glacierbase.catalogs.safe_store import DYNAMODB, EMBEDDED, IN_CATALOG
 from glacierbase.catalogs.yamlfile import MappingNode, Node, ScalarNode, SequenceNode, is_null
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import OWN, EngineType, own_types
 from glacierbase.model.keys import (
     BOOLEAN,
     CATALOG_NAME,
+    DYNAMODB_TABLE,
+    ENDPOINT,
     ENVIRONMENT_NAME,
     HEADER_NAME,
     HOOK_TIMEOUT,
@@ -34,7 +36,7 @@ from glacierbase.run.packages import EXECUTORS, STORES, names_in
 
 # These may be written in `conf` or beside it.
 BESIDE_CONF = ("dependencies", "allowFloating")
-_STORE_TYPES = (*IN_CATALOG, EMBEDDED)
+_STORE_TYPES = (*IN_CATALOG, EMBEDDED, DYNAMODB)
 # Every migration is rendered in each environment.
 _MOST_ENVIRONMENTS = 1_000
 
@@ -62,11 +64,27 @@ _STORE_KEYS = (
     Key(
         "type",
         "How the tables are accessed: `iceberg` through PyIceberg, `sql` through the engine, `auto` through PyIceberg "
-        "where it can open the catalog; `embedded` keeps them in files of the project, for one machine, and ignores `catalog`. "
-        "A package may add others.",
-        type=ValueType("auto or iceberg or sql or embedded", _store_type, {"enum": list(_STORE_TYPES)}),
+        "where it can open the catalog; `embedded` keeps them in files of the project, for one machine, and `dynamodb` in the "
+        "DynamoDB table that `table` names: both ignore `catalog` and `namespace`. A package may add others.",
+        type=ValueType("auto or iceberg or sql or embedded or dynamodb", _store_type, {"enum": list(_STORE_TYPES)}),
         default="auto",
     ),
+    Key(
+        "table",
+        "For `dynamodb`: the table, which the catalogs of an environment may share. The first `migrate` creates it.",
+        type=DYNAMODB_TABLE,
+    ),
+    Key(
+        "region",
+        "For `dynamodb`: the region of the table; by default that of AWS_DEFAULT_REGION or of the profile.",
+        type=WORDS,
+    ),
+    Key(
+        "endpoint",
+        "For `dynamodb`: the address of another server than that of AWS, such as DynamoDB Local.",
+        type=ENDPOINT,
+    ),
+    Key("profile", "For `dynamodb`: the profile of AWS with the login; by default that of AWS_PROFILE.", type=WORDS),
 )
 _HOOK_KEYS = (
     Key(

@@ -30,6 +30,11 @@ def _values(catalog: Catalog) -> Iterator[tuple[str, str]]:
     yield "store.catalog", catalog.store.catalog
     if catalog.store.folder is not None:  # Without its path: each checkout has another.
         yield "store.type", catalog.store.type
+    if aws := catalog.store.aws:
+        yield "store.type", catalog.store.type
+        yield from (
+            (f"store.{key}", value) for key, value in (("region", aws.region), ("endpoint", aws.endpoint)) if value
+        )
     yield "store.namespace", catalog.store.namespace
     yield from ((key, value) for key, value in sorted(catalog.spark_conf.items()) if _OF_SPARK.fullmatch(key))
     for key, value in sorted(catalog.connection.items()):

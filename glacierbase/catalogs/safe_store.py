@@ -6,15 +6,16 @@ from collections.abc import Mapping
 
 from glacierbase.catalogs.declared_catalogs import DELTA, HADOOP, HUDI
 
-# The value of `store.type`, and the name of that catalog in messages.
+# Values of `store.type`, and the names of these catalogs in messages.
 EMBEDDED = "embedded"
+DYNAMODB = "dynamodb"
 # The types of stores that are in a catalog of the engine.
 IN_CATALOG = ("auto", "iceberg", "sql")
 SHARED_STORE = (
     "for several machines declare an Iceberg catalog in sparkConf, of type rest, glue, hive, or jdbc on PostgreSQL or MySQL, "
     "and write `store: {catalog: NAME}`"
 )
-CHOICES = f"for one machine write `store: {{type: {EMBEDDED}}}`; {SHARED_STORE}"
+CHOICES = f"for one machine write `store: {{type: {EMBEDDED}}}`; on AWS `store: {{type: {DYNAMODB}, table: NAME}}`; {SHARED_STORE}"
 
 
 def renaming_kind(conf: Mapping[str, str], name: str) -> str | None:

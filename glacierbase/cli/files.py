@@ -178,6 +178,11 @@ def squash(options: CommandOptions, to: str, author: str | None, dry_run: bool, 
     help="What the catalog file is for: spark, delta and hudi work on local files, the others read environment variables.",
 )
 @click.option(
+    "--store",
+    type=click.Choice(["dynamodb"]),
+    help="Where history and lock are: dynamodb is a table of DynamoDB. Default: where the type has them, such as in its catalog.",
+)
+@click.option(
     "--ci",
     type=click.Choice(["github", "gitlab"]),
     help="Also write files for this CI service: review, deployment, code owners. In a project that has catalogs: only these.",
@@ -190,7 +195,9 @@ def squash(options: CommandOptions, to: str, author: str | None, dry_run: bool, 
     "Default: what this installation came from.",
 )
 @click.argument("name", required=False)
-def init(options: CommandOptions, catalog_type: str, ci: str | None, source: str | None, name: str | None) -> None:
+def init(
+    options: CommandOptions, catalog_type: str, store: str | None, ci: str | None, source: str | None, name: str | None
+) -> None:
     """Write a project with the catalog NAME and a migration.
 
     NAME is analytics by default. Prints the next commands. Overwrites nothing but files that --ci wrote and nobody
@@ -207,7 +214,7 @@ def init(options: CommandOptions, catalog_type: str, ci: str | None, source: str
         if ci and name is None and project is None:
             with suppress(ConfigurationError):  # No project is here: a new one.
                 project = str(find_root())
-        report.results = (COMMANDS["init"].load()(project, name, catalog_type, ci, source),)
+        report.results = (COMMANDS["init"].load()(project, name, catalog_type, ci, source, store),)
 
 
 @cli.command()

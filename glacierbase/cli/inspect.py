@@ -76,7 +76,7 @@ def blame(options: CommandOptions, table: str) -> None:
 @click.option(
     "--print-ddl",
     is_flag=True,
-    help="Print the statements that create glacierbase's tables, and the rights they need. Contacts nothing.",
+    help="Print the statements or commands that create glacierbase's tables, and the rights they need. Contacts nothing.",
 )
 def doctor(options: CommandOptions, print_ddl: bool) -> None:
     """Check files, connection, rights and the lock. Leaves nothing behind.

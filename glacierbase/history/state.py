@@ -83,7 +83,10 @@ def _warnings(catalog: Catalog, history: History, row: LockRow | None, store: St
     if history.events and (other := store.other_catalog()):
         accept = command("repair", "--environment-was", history.events[-1].environment, reason=True)
         yield (
-            f"history and lock of {catalog.name} were made in another catalog ({other}), which may need the same files: none"
+            f"history and lock of {catalog.name} were made in {other}: this table is a copy of it, or was restored from it, and has"
+            f" no record of what ran there since; `{accept}` accepts it as it is"
+            if catalog.store.aws
+            else f"history and lock of {catalog.name} were made in another catalog ({other}), which may need the same files: none"
             f" is deleted until `{accept}` gives them files of their own"
         )
     if row is not None and living_fence(row, lease, store) and overdue_by(row, lease, store) > timedelta(0):

@@ -28,7 +28,7 @@ def _places(opened: OpenCatalog) -> dict[tuple[str, str], Collection[str]]:
     history = read_history(catalog, store, store.read_lock()).history
     names = dict.fromkeys(name for names in FileTables.of(catalog, history).by_version.values() for name in names)
     places: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
-    if catalog.store.folder is None:  # Else the rights are those of the project's files.
+    if catalog.store.is_in_catalog:
         places[catalog.store.catalog, catalog.store.namespace] = []
     for name in names:
         if place := place_of(catalog, name):

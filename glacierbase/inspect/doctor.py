@@ -38,8 +38,7 @@ _STORE_HINT = "check the server, and the rights on the tables of history and loc
 def doctor(target: CatalogRun, result: DoctorResult, *, print_ddl: bool) -> DoctorResult:
     """Return the checks of the catalog and the first error; or the DDL of its tables, without contacting anything."""
     if print_ddl:
-        statements = ddl(target.catalog, free_row(target.terms))
-        return replace(result, ddl="".join(f"{statement};\n\n" for statement in statements))
+        return replace(result, ddl=ddl(target.catalog, free_row(target.terms)))
     access: list[NamespaceAccess] = []
     checks = tuple(examine(target, access.append))
     error = next((check.error for check in checks if check.error), None)
@@ -134,12 +133,14 @@ def _examine_store(opened: OpenCatalog) -> Iterator[Check]:
     scratch = replace(opened.target, catalog=made_up)
     store = scratch.open_store(made_up, opened.engine)
     where = catalog.store.catalog + (f".{namespace}" if has_namespace else ", in a namespace made up for this check")
+    if catalog.store.aws:
+        where = made_up.store.place + ("" if has_namespace else ", made up for this check")
     try:
         ddl_command = command("doctor", "--print-ddl")
         hint = f"grant them, or let a role that has them run the output of `{ddl_command}`"
         rights = _checked("rights", lambda: _create(store, scratch, where), embedded_hint(catalog) or hint)
         # Whoever may not make files in the folder of an embedded store cannot commit to its tables.
-        if rights.error and catalog.store.folder is None and opened.store.read_lock():
+        if rights.error and catalog.store.is_in_catalog and opened.store.read_lock():
             yield Check("rights", f"tables cannot be created in {where}, but both exist; the lock was not tried")
             return
         yield rights

@@ -15,16 +15,27 @@ EMBEDDED_FOLDER = ".glacierbase/store"
 
 
 @dataclass(frozen=True, slots=True)
+class AwsPlace:
+    """A service of AWS, and the login to it; None where the environment of the process decides."""
+
+    region: str | None = None
+    endpoint: str | None = None
+    profile: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class StoreOptions:
     """Where the history and lock tables are, and how they are accessed.
 
     Attributes:
         catalog: its name in the engine.
+        namespace: of the two tables; of a store in DynamoDB, the name of its table.
         lease_seconds: how long a run keeps the lock without renewing it.
         type: `iceberg` through PyIceberg, `sql` through the engine, `auto` through PyIceberg where it can open the catalog,
-            `embedded` in files of the project.
+            `embedded` in files of the project, `dynamodb` in a table of DynamoDB.
         folder: of an embedded store, that folder; else None.
         is_chosen: whether the catalog file names the catalog in `store.catalog`.
+        aws: of a store in DynamoDB, where that is; else None.
     """
 
     catalog: str
@@ -33,10 +44,18 @@ class StoreOptions:
     type: str = "auto"
     folder: Path | None = None
     is_chosen: bool = False
+    aws: AwsPlace | None = None
+
+    @property
+    def is_in_catalog(self) -> bool:
+        """Whether the tables are in a catalog of the engine, which has rights on them."""
+        return self.folder is None and self.aws is None
 
     @property
     def place(self) -> str:
         """Where the tables are, in messages."""
+        if self.aws is not None:
+            return f"the DynamoDB table {self.namespace}"
         return f"{self.catalog}.{self.namespace}" if self.folder is None else str(self.folder)
 
 

@@ -132,6 +132,8 @@ REQUIREMENT = _matching(
     rf"(?:{_VERSION}(?:,{_VERSION})*)?",
     "the name of a package with its versions, such as pyspark==3.5.*",
 )
+DYNAMODB_TABLE = _matching("[A-Za-z0-9_.-]{3,255}", "the name of a table of 3 to 255 letters, digits, _, . and -")
+ENDPOINT = _matching(r"https?://[^/@\s]+/?", "the address of a server, such as http://localhost:8000")
 SHA256 = _matching("[0-9A-Fa-f]{64}", "a SHA-256 of 64 hexadecimal digits")
 
 

@@ -6,6 +6,7 @@ lock. Every implementation passes `tests/engines/contract/`.
 - `choice`: choose the store of a catalog, and open it.
 - `sql`: through the SQL of an executor.
 - `iceberg/`: through PyIceberg, without an engine.
+- `dynamodb/`: in a table of DynamoDB, without an engine.
 - `tables`: names, columns and properties of the two tables; checks that they are readable.
 - `origin`: the catalog to which the two tables belong, without which no file of them is deleted.
 - `bounded`: a store whose calls end within a time limit.
@@ -176,10 +177,10 @@ class StoreType:
         """
         raise NotImplementedError
 
-    def ddl(self, catalog: Catalog, free: LockRow) -> tuple[str, ...]:  # noqa: ARG002 (the port's)
-        """Return the SQL that creates the tables and grants the least rights on them; none if SQL cannot.
+    def ddl(self, catalog: Catalog, free: LockRow) -> str:  # noqa: ARG002 (the port's)
+        """Return the SQL or the commands that create the tables and grant the least rights on them; empty without any.
 
         Args:
             free: the row of the lock.
         """
-        return ()
+        return ""

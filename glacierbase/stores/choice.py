@@ -6,7 +6,7 @@ import logging
 from collections.abc import Mapping
 from functools import cache
 
-from glacierbase.catalogs.safe_store import CHOICES, EMBEDDED, IN_CATALOG, renaming_kind, why_unsafe
+from glacierbase.catalogs.safe_store import CHOICES, DYNAMODB, EMBEDDED, IN_CATALOG, renaming_kind, why_unsafe
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import OWN
 from glacierbase.executors.engine import Engine
@@ -24,10 +24,10 @@ logger = logging.getLogger("glacierbase")
 class _Tables(StoreType):
     """Tables that the engine's SQL can create, whichever store accesses them."""
 
-    def ddl(self, catalog: Catalog, free: LockRow) -> tuple[str, ...]:
+    def ddl(self, catalog: Catalog, free: LockRow) -> str:
         from glacierbase.stores import sql
 
-        return sql.ddl(catalog, free)
+        return "".join(f"{statement};\n\n" for statement in sql.ddl(catalog, free))
 
 
 class _Iceberg(_Tables):
@@ -60,7 +60,23 @@ class _Embedded(StoreType):
         return iceberg.open_store(catalog)
 
 
-_OWN: Mapping[str, StoreType] = {store.name: store for store in (_Iceberg(), _Sql(), _Embedded())}
+class _DynamoDb(StoreType):
+    """A table of DynamoDB."""
+
+    name = DYNAMODB
+
+    def open(self, catalog: Catalog, engine: Engine) -> Closable:  # noqa: ARG002 (the port's)
+        from glacierbase.stores import dynamodb
+
+        return dynamodb.open_store(catalog)
+
+    def ddl(self, catalog: Catalog, free: LockRow) -> str:  # noqa: ARG002 (the port's)
+        from glacierbase.stores import dynamodb
+
+        return dynamodb.commands(catalog.store)
+
+
+_OWN: Mapping[str, StoreType] = {store.name: store for store in (_Iceberg(), _Sql(), _Embedded(), _DynamoDb())}
 
 
 def open_store(catalog: Catalog, engine: Engine) -> Store:
@@ -111,8 +127,8 @@ def opens_without_engine(catalog: Catalog) -> bool:
     return not _chosen(catalog).needs_engine
 
 
-def ddl(catalog: Catalog, free: LockRow) -> tuple[str, ...]:
-    """Return the SQL that creates the tables and grants the least rights on them. Raises as `opens_without_engine` does."""
+def ddl(catalog: Catalog, free: LockRow) -> str:
+    """Return what creates the tables and grants the least rights on them. Raises as `opens_without_engine` does."""
     return _chosen(catalog).ddl(catalog, free)
 
 

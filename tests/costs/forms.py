@@ -37,8 +37,9 @@ LINT: tuple[str, ...] = (
     "tests/unit/migrations/test_fuzz",
     "tests/unit/output/test_screen.py",
 )
-# Tests of a server whose program is fetched when it is first used. The quick form uses none.
+# Tests of a server whose program is fetched when it is first used, and the fixture that starts it. The quick form uses none.
 FETCHED: tuple[str, ...] = ("tests/engines/test_sharding.py",)
+FETCHED_FIXTURE = "tests::dynamodb"
 
 _FUNCTION = re.compile(r"^(?:async )?def (test_\w+)", re.MULTILINE)
 
@@ -66,7 +67,9 @@ def form(node: str, costs: Costs, is_first: bool) -> Form:
     if node.startswith(LINT):
         return Form.LINT
     if seconds < QUICK:
-        return Form.LONG if node.startswith(FETCHED) else Form.QUICK
+        cost = costs.of(node)
+        is_fetched = node.startswith(FETCHED) or (cost is not None and FETCHED_FIXTURE in cost.shares)
+        return Form.LONG if is_fetched else Form.QUICK
     return Form.LONG if is_first or seconds < LONG else Form.FULL
 
 

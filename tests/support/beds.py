@@ -13,6 +13,7 @@ from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
+from tests.support.catalog_files import dynamodb_store
 from tests.support.project_folder import ProjectFolder, only_catalog
 
 
@@ -85,6 +86,16 @@ class SnowBed:
 
     def rows(self, sql: str) -> list[tuple[Any, ...]]:
         return self.executor.open_session().query(sql)
+
+
+@dataclass
+class DynamoBed(SnowBed):
+    """A Snowflake whose history and lock are in DynamoDB at an address."""
+
+    address: str
+
+    def catalog_file(self, lease: str = "60s") -> str:
+        return f"{self.text}store: {dynamodb_store(self.address, lockLease=lease)}\n"
 
 
 class _Sessions:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import uuid
+
 from tests.support.sparks import installed
 
 # The login of the checking proxy, which the tests have in the environment as MIGRATOR_LOGIN.
@@ -70,3 +72,15 @@ SNOWFLAKE_PASSWORD = "canary-of-the-snow"
 
 # A row for the table of the sample migration of `init`. Rows need Spark.
 ADD_EVENT = "INSERT INTO lake.web.events VALUES (1, 2, 'a', TIMESTAMP '2026-01-01 00:00:00')"
+
+
+def dynamodb_store(address: str, **options: str) -> str:
+    """Return the value of `store` in a catalog file for a new table on a server."""
+    given = {
+        "type": "dynamodb",
+        "table": f"g{uuid.uuid4().hex[:8]}",
+        "region": "us-east-1",
+        "endpoint": address,
+        **options,
+    }
+    return f"{{{', '.join(f'{key}: {value}' for key, value in given.items())}}}"

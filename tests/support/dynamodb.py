@@ -62,6 +62,7 @@ _DEPENDENCY = """\
 _OPTIONS = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
 # DynamoDB Local accepts any login; each has its own tables.
 _LOGIN = {"region_name": "us-east-1", "aws_access_key_id": "glacierbase", "aws_secret_access_key": "any"}
+LOGIN_VARIABLES = {"AWS_ACCESS_KEY_ID": "glacierbase", "AWS_SECRET_ACCESS_KEY": "any"}
 NO_RETRIES = Config(retries={"total_max_attempts": 1})
 _THROTTLED = "com.amazonaws.dynamodb.v20120810#ProvisionedThroughputExceededException"
 

@@ -84,7 +84,7 @@ def plan(
     catalog = target.catalog
     places = [(_place(catalog, *place, flavour), False) for place in _namespaces(target)]
     options = catalog.store
-    if not options.folder:
+    if options.is_in_catalog:
         places.append((_place(catalog, options.catalog, options.namespace, flavour), True))
     roles = [(migrator, "migrator"), *((writer, "writer") for writer in writers)]
     grants = [grant for role, kind in roles for grant in _granted(catalog, role, kind, places)]

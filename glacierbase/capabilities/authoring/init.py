@@ -41,6 +41,17 @@ SCHEMA = ".schema.json"
 _GITIGNORE = ".glacierbase/\n"
 # The checksum ignores CRLF, but a pull request would show changed line ends on every line.
 _GITATTRIBUTES = "*.sql text eol=lf\n"
+# What a template says about history and lock, which `--store` replaces.
+_OWN_STORE = re.compile(r"^# @own-store\n(.*?)^# @end\n", re.MULTILINE | re.DOTALL)
+_AFTER_STORE = re.compile(r"^(?=variables:|environments:)", re.MULTILINE)
+_DYNAMODB = """\
+# History and lock, in a table that the first migrate creates. `pip install 'glacierbase[dynamodb]'` adds the client.
+# Login and region come from AWS's default chain: AWS_PROFILE, AWS_DEFAULT_REGION, the role of the machine.
+store:
+  type: dynamodb
+  table: glacierbase_${environment}
+
+"""
 _NAME = "analytics"
 _ENVIRONMENT = re.compile(r"^  (\w+):", re.MULTILINE)
 _VARIABLE = re.compile(r"\$\{(?:env|secret):(\w+)\}")
@@ -80,7 +91,12 @@ class InitResult(Result):
 
 
 def init(
-    project: str | None, name: str | None, catalog_type: str, ci: str | None = None, source: str | None = None
+    project: str | None,
+    name: str | None,
+    catalog_type: str,
+    ci: str | None = None,
+    source: str | None = None,
+    store: str | None = None,
 ) -> InitResult:
     """Write a catalog with its first migration, in a new or an existing project, and the files of a CI service.
 
@@ -92,6 +108,7 @@ def init(
         catalog_type: one of `TYPES`.
         ci: one of `ci_files.SERVICES`, or None.
         source: what the CI service installs, as for `write_ci_files`.
+        store: `dynamodb` for history and lock there; None for where the template has them.
 
     Raises:
         GlacierbaseError: the catalog or its migrations exist already, a file of the CI service differs, the name is invalid, or a
@@ -101,7 +118,7 @@ def init(
     with all_or_none() as new:
         result = InitResult("", "")
         if name is not None or ci is None or not _has_catalogs(root):
-            result = _write_catalog(project, root, _NAME if name is None else name, catalog_type, new)
+            result = _write_catalog(project, root, _NAME if name is None else name, catalog_type, store, new)
         return result if ci is None else _with_ci(result, root, ci, source, new)
 
 
@@ -109,7 +126,9 @@ def _has_catalogs(root: Path) -> bool:
     return any(path.name[0] not in "._" for path in (root / "catalogs").glob("*.yaml"))
 
 
-def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str, new: NewFiles) -> InitResult:
+def _write_catalog(
+    project: str | None, root: Path, name: str, catalog_type: str, store: str | None, new: NewFiles
+) -> InitResult:
     catalog = root / "catalogs" / f"{name}.yaml"
     migration = root / "migrations" / name / "0001_create_events.sql"
     _check_name(name)
@@ -117,6 +136,7 @@ def _write_catalog(project: str | None, root: Path, name: str, catalog_type: str
     others = _has_catalogs(root)
     templates = files("glacierbase.capabilities.authoring") / "templates"
     text = (templates / "catalogs" / f"{catalog_type}.yaml").read_text("utf-8").replace("@NAME@", name)
+    text = _AFTER_STORE.sub(_DYNAMODB, _OWN_STORE.sub("", text), count=1) if store else _OWN_STORE.sub(r"\1", text)
     sql = (templates / "migrations" / f"{TYPES[catalog_type]}.sql").read_text("utf-8").replace("@NAME@", name)
     written = {catalog: text, migration: sql, **dict(_absent(root))}
     for path, content in written.items():

@@ -13,9 +13,11 @@ import pytest
 from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
+from glacierbase.stores.dynamodb import open_store as open_dynamodb_store
 from glacierbase.stores.iceberg import open_store as open_iceberg_store
 from glacierbase.stores.sql import open_store
 from tests.support.beds import LakeBed, RemoteLake, SnowBed, with_own_namespace
+from tests.support.catalog_files import LAKE, dynamodb_store
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.project_folder import only_catalog
 
@@ -45,6 +47,7 @@ class Bed:
         pytest.param("lake", id="spark"),
         pytest.param("remote_lake", id="connect"),
         "sqlite_engine",
+        "dynamodb",
         "emulated",
         pytest.param("account", marks=pytest.mark.account),
     ]
@@ -71,6 +74,16 @@ def bed(request: pytest.FixtureRequest) -> Bed:
 
         catalog = with_own_namespace(only_catalog(project.root))
         return Bed(catalog.name, lambda: SqliteStore(catalog), lambda: SqliteStore(replace(catalog, name="other")))
+    if request.param == "dynamodb":
+        address = request.getfixturevalue("dynamodb")
+        home = request.getfixturevalue("project")
+        home.catalog(f"{LAKE}store: {dynamodb_store(address)}\n")
+        catalog = only_catalog(home.root)
+        return Bed(
+            catalog.name,
+            lambda: open_dynamodb_store(catalog),
+            lambda: open_dynamodb_store(replace(catalog, name="other")),
+        )
     lake: LakeBed | RemoteLake | SnowBed = request.getfixturevalue(request.param)
     catalog = with_own_namespace(lake.catalog)
     return Bed(

@@ -44,7 +44,7 @@ def load(folder: Path, text: str) -> None:
 def test_the_schema_is_one() -> None:
     """Editors support draft 7."""
     Draft7Validator.check_schema(SCHEMA)
-    assert len(json.dumps(SCHEMA)) < 32_000
+    assert len(json.dumps(SCHEMA)) < 35_000
 
 
 @pytest.mark.parametrize(

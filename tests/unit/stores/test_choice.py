@@ -127,7 +127,7 @@ def test_an_embedded_store_is_in_the_project_whatever_its_path(name: str, tmp_pa
         other = open_store(file.for_environment("test", project.root), engine)
         assert other.read_lock() is None
     assert {path for path in tmp_path.rglob("*") if ".glacierbase" not in path.parts} == before
-    assert (ddl(catalog, free_row(LockTerms("shop", "dev", 60))), renaming_warnings(catalog)) == ((), ())
+    assert (ddl(catalog, free_row(LockTerms("shop", "dev", 60))), renaming_warnings(catalog)) == ("", ())
     assert described(catalog) == f"{project.root}/.glacierbase/store/dev, for one machine, without the engine"
 
 

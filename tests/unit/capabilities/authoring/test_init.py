@@ -96,6 +96,26 @@ def test_a_format_without_a_lock_begins_with_files_of_the_project_and_has_a_data
     assert dev.packages == (("pyspark==3.5.*",) if catalog_type == "hudi" else ())
 
 
+@pytest.mark.parametrize("catalog_type", TYPES)
+def test_a_store_in_dynamodb_takes_the_place_of_that_of_each_type(
+    catalog_type: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each environment has a table, and no variable of another store is left."""
+    written = init(str(tmp_path), "web", catalog_type, store="dynamodb")
+    left = [name for name in VARIABLES[catalog_type] if not name.startswith("HISTORY_")]
+    assert list(written.variables) == left
+    for name in left:
+        monkeypatch.setenv(name, "x")
+    [file] = load_catalog_files(tmp_path / "catalogs", tmp_path)
+    for environment in file.environments:
+        catalog = file.for_environment(environment, tmp_path)
+        assert catalog.store.place == f"the DynamoDB table glacierbase_{environment}"
+        assert opens_without_engine(catalog)
+    text = (tmp_path / "catalogs" / "web.yaml").read_text()
+    assert "HISTORY_" not in text
+    assert "@" not in text.replace("@NAME@", "@")
+
+
 def test_the_reference_lists_every_type_with_its_variables() -> None:
     """In the order of the command's help."""
     rows = table(DOCS / "reference" / "catalog-file.md", "types of init")
