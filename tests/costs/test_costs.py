@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import is_selected
 from tests.costs.__main__ import recorded
-from tests.costs.forms import FETCHED, KEPT, LINT, Form, form, is_left_out
+from tests.costs.forms import FETCHED, FETCHED_FIXTURE, KEPT, LINT, Form, form, is_left_out
 from tests.costs.table import Cost, Costs, costs, function_of, parsed, written
 from tests.support.project_folder import REPOSITORY
 
@@ -24,6 +24,7 @@ SOME = Costs(
         "tests/a.py::test_cheap[dear]": Cost(0.31, 1),
         "tests/a.py::test_shares": Cost(0.2, 10, ("tests::engine",)),
         "tests/b.py::test_dear": Cost(3, 2),
+        "tests/c.py::test_fetched": Cost(0.1, 1, (FETCHED_FIXTURE,)),
     },
     {"tests::engine": 2.0},
 )
@@ -59,6 +60,7 @@ def test_the_lists_name_tests_that_exist() -> None:
         (f"{KEPT[0]}[1]", False, Form.QUICK),
         ("tests/docs/test_pages.py::test_a", False, Form.LINT),
         (f"{FETCHED[0]}::test_a", False, Form.LONG),
+        ("tests/c.py::test_fetched", False, Form.LONG),
     ],
 )
 def test_the_form_follows_from_the_cost(node: str, is_first: bool, expected: Form) -> None:

@@ -3,7 +3,8 @@
 For each fault and step, on a fresh project: migrate, begin the fault at that step, remove it, and finish as an operator would.
 Prints one JSON document per line: the error of the run, and rows and states at the end. On Spark, with `sql` or `iceberg` as
 store, the warehouse is on a small tmpfs that only this process mounts, and the faults are `full`, `read-only` and `unreachable`
-(the catalog's database is locked); with `snowflake`, the connection to the server on the port is cut.
+(the catalog's database is locked); with `snowflake`, the connection to the server on the port is cut; with `dynamodb`,
+of two ports with a colon between them, that to the second one.
 """
 
 from __future__ import annotations
@@ -23,9 +24,9 @@ from typing import Any
 
 from glacierbase import GlacierbaseError
 from glacierbase.apply.results import RepairCase
-from tests.crash.shop import Shop, SnowShop, SparkShop
+from tests.crash.shop import DynamoShop, Shop, SnowShop, SparkShop
 from tests.crash.steps import Steps
-from tests.support.beds import lake_bed, snow_bed
+from tests.support.beds import DynamoBed, lake_bed, snow_bed
 from tests.support.catalog_files import LAKE
 from tests.support.errors import text_error
 from tests.support.project_folder import ProjectFolder
@@ -48,7 +49,8 @@ Bed = tuple[Callable[[str], Shop], list[Fault]]
 
 def main(store: str, folder: str, numbers: str, port: str = "") -> None:
     steps = Steps()
-    bed = snowflake_bed(Path(folder), int(port)) if store == "snowflake" else spark_bed(Path(folder), store)
+    beds = {"snowflake": snowflake_bed, "dynamodb": dynamodb_bed}
+    bed = beds[store](Path(folder), port) if store in beds else spark_bed(Path(folder), store)
     with bed as (new_shop, faults):
         for fault, number in product(faults, map(int, numbers.split(","))):
             told = break_at(steps, fault, number, new_shop(f"{fault.name}-{number}"))
@@ -129,14 +131,25 @@ def _faults(disk: Path, database: Path) -> list[Fault]:
 
 
 @contextmanager
-def snowflake_bed(folder: Path, port: int) -> Iterator[Bed]:
-    with Wire(port) as wire:
+def snowflake_bed(folder: Path, port: str) -> Iterator[Bed]:
+    with Wire(int(port)) as wire:
         text = CATALOG.replace("PORT", str(wire.port)).replace("_timeout: 30", "_timeout: 1")
         with snow_bed(text, "DEMO", folder) as snow:
             yield (
                 lambda name: SnowShop(snow, ProjectFolder(folder / name), lease="1s"),
                 [Fault("unreachable", wire.cut, wire.mend)],
             )
+
+
+@contextmanager
+def dynamodb_bed(folder: Path, ports: str) -> Iterator[Bed]:
+    snowflake, dynamodb = ports.split(":")
+    with Wire(int(dynamodb)) as wire, snow_bed(CATALOG.replace("PORT", snowflake), "DEMO", folder) as snow:
+        bed = DynamoBed(snow.catalog, snow.executor, snow.text, f"http://127.0.0.1:{wire.port}")
+        yield (
+            lambda name: DynamoShop(bed, ProjectFolder(folder / name), lease="1s"),
+            [Fault("unreachable", wire.cut, wire.mend)],
+        )
 
 
 if __name__ == "__main__":

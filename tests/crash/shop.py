@@ -10,7 +10,7 @@ import uuid
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from contextlib import closing, suppress
-from datetime import timedelta
+from datetime import datetime, timedelta, timezone
 from typing import Any
 
 from glacierbase import Project
@@ -21,18 +21,18 @@ from glacierbase.model.migration import Event
 from glacierbase.record.live import TableShapes
 from glacierbase.record.shapes import ChangeOrigin, table_records
 from glacierbase.record.timeline import timelines
-from tests.support.beds import LakeBed, SnowBed
+from tests.support.beds import DynamoBed, LakeBed, SnowBed
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 
 FINAL = [10, 11, 20, 30, 31]
 _MILLISECOND = timedelta(milliseconds=1)
 
 # By store: the number of steps of the path, and the statements inside of which a run can end.
-STEPS = {"snowflake": 34, "repeatable": 34, "sql": 46, "iceberg": 48}
-_IN_TRANSACTION = (1, 2, 3, 5, 6)
+STEPS = {"snowflake": 34, "repeatable": 34, "dynamodb": 34, "sql": 46, "iceberg": 48}
 INSIDE = {
-    "snowflake": _IN_TRANSACTION, "repeatable": _IN_TRANSACTION, "sql": (1, 2, 3, 4, 5), "iceberg": (1, 2, 3, 4, 5),
-}  # fmt: skip
+    **dict.fromkeys(("snowflake", "repeatable", "dynamodb"), (1, 2, 3, 5, 6)),
+    **dict.fromkeys(("sql", "iceberg"), (1, 2, 3, 4, 5)),
+}
 
 
 class Shop(ABC):
@@ -214,6 +214,28 @@ class RepeatableShop(SnowShop):
     def write_files(self, at: str) -> None:
         super().write_files(at)
         (self.project.root / "migrations/shop/3_two.sql").unlink()
+
+
+class DynamoShop(SnowShop):
+    """The same, with history and lock in DynamoDB."""
+
+    def __init__(self, bed: DynamoBed, project: ProjectFolder, lease: str) -> None:
+        super().__init__(bed, project, lease)
+        self._address = bed.address
+
+    def end_lease(self) -> None:
+        """The holder's engine is elsewhere, as in `SnowShop`. The table may not exist yet."""
+        from tests.support.dynamodb import client  # Other environments have no boto3.
+
+        table = only_catalog(self.project.root).store.namespace
+        key = {"catalog_name": {"S": "shop"}, "entry": {"S": "lock"}}
+        with suppress(client(self._address).exceptions.ResourceNotFoundException):
+            lock = client(self._address).get_item(TableName=table, Key=key, ConsistentRead=True).get("Item")
+            if lock and lock["owner"]["S"]:
+                past = datetime.now(timezone.utc) - timedelta(hours=1)
+                holder = lock["holder"]["S"].replace('"lease_seconds": 60.0', '"lease_seconds": 1.0')
+                over = {"expires_at": {"S": past.isoformat()}, "holder": {"S": holder}}
+                client(self._address).put_item(TableName=table, Item={**lock, **over})
 
 
 class SparkShop(Shop):

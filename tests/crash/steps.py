@@ -12,6 +12,7 @@ from typing import Any
 
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from glacierbase.executors.spark.session import SparkSessionPort
+from glacierbase.stores.dynamodb import DynamoDbStore
 from glacierbase.stores.iceberg import IcebergStore, writes
 from glacierbase.stores.sql import SqlStore
 
@@ -33,7 +34,7 @@ class Steps:
         self.on_statement: Callable[[int], None] = lambda number: None
         for port in (SnowflakeSession, SparkSessionPort):
             port.execute = self._watched(port.execute)  # type: ignore[attr-defined]
-        for store in (SqlStore, IcebergStore):
+        for store in (SqlStore, IcebergStore, DynamoDbStore):
             store.compacts_every = EVENTS_BETWEEN_COMPACTIONS
             for verb in ("create", "append", "compare_and_set", "compact"):
                 setattr(store, verb, self._counted(getattr(store, verb)))

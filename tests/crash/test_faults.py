@@ -81,3 +81,13 @@ def test_a_server_that_is_gone_at_any_step_on_snowflake(
     """All connections break, and new ones are refused."""
     monkeypatch.setenv("SNOWFLAKE_PASSWORD", SNOWFLAKE_PASSWORD)
     break_at_every(every, {"unreachable"}, "snowflake", tmp_path, str(snowflake_server.port))
+
+
+@pytest.mark.parametrize("every", [17, 1])
+def test_a_dynamodb_that_is_gone_at_any_step(
+    every: int, snowflake_server: SnowflakeServer, dynamodb: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The engine stays: its statements have an outcome that the history may not take."""
+    monkeypatch.setenv("SNOWFLAKE_PASSWORD", SNOWFLAKE_PASSWORD)
+    port = dynamodb.rpartition(":")[2]
+    break_at_every(every, {"unreachable"}, "dynamodb", tmp_path, f"{snowflake_server.port}:{port}")

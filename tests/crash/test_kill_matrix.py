@@ -15,14 +15,20 @@ import pytest
 
 from glacierbase.apply.results import MigrateResult
 from glacierbase.errors import EngineUnavailable, LockLost, NeedsRepair
-from tests.crash.shop import FINAL, INSIDE, STEPS, RepeatableShop, Shop, SnowShop, SparkShop
+from tests.crash.shop import FINAL, INSIDE, STEPS, DynamoShop, RepeatableShop, Shop, SnowShop, SparkShop
 from tests.support.processes import state_of
 from tests.support.project_folder import ProjectFolder
 
 # The session fixture that each kind of shop is on.
-BEDS = {"snowflake": "emulated", "repeatable": "emulated", "sql": "lake", "iceberg": "lake"}
+BEDS = {
+    "snowflake": "emulated",
+    "repeatable": "emulated",
+    "dynamodb": "emulated_dynamodb",
+    "sql": "lake",
+    "iceberg": "lake",
+}
 # The seconds of a lease that a run is stopped for; on Spark a renewal through SQL takes a while.
-LEASES = {"snowflake": 2, "repeatable": 2, "sql": 5, "iceberg": 5}
+LEASES = {"snowflake": 2, "repeatable": 2, "dynamodb": 2, "sql": 5, "iceberg": 5}
 # A run on Spark is two processes.
 WHOM = ("python", "jvm", "both")
 # The kind of shop, the step, and the process.
@@ -40,7 +46,7 @@ def moments(bed: str) -> list[Kill]:
 
 
 KILLS: list[Kill] = [
-    *((bed, at, "python") for bed in ("snowflake", "repeatable") for at in reversed(places(bed))),
+    *((bed, at, "python") for bed in ("snowflake", "repeatable", "dynamodb") for at in reversed(places(bed))),
     *((bed, at, whom) for bed in ("sql", "iceberg") for at in reversed(places(bed)) for whom in WHOM),
     *moments("sql"),
     *moments("iceberg"),
@@ -56,13 +62,13 @@ def on(bed: str) -> pytest.MarkDecorator:
 
 def new_shop(bed: str, project: ProjectFolder, request: pytest.FixtureRequest, lease: str) -> Shop:
     made = request.getfixturevalue(BEDS[bed])
-    kinds = {"snowflake": SnowShop, "repeatable": RepeatableShop}
+    kinds = {"snowflake": SnowShop, "repeatable": RepeatableShop, "dynamodb": DynamoShop}
     return kinds[bed](made, project, lease) if bed in kinds else SparkShop(made, project, bed, lease)
 
 
 @pytest.mark.parametrize(
     "bed",
-    [pytest.param(bed, marks=on(bed)) for bed in ("repeatable", "snowflake", "sql", "iceberg")],
+    [pytest.param(bed, marks=on(bed)) for bed in ("repeatable", "snowflake", "dynamodb", "sql", "iceberg")],
 )
 def test_the_path_has_as_many_steps_as_the_matrix(
     bed: str, project: ProjectFolder, request: pytest.FixtureRequest

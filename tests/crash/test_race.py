@@ -117,9 +117,10 @@ MIXED = ("iceberg", "sql")
         ("postgres", MIXED),
         ("remote_lake", ("sql",)),
         ("emulated", ("sql",)),
+        ("emulated_dynamodb", ("dynamodb",)),
     ],
     indirect=["racers"],
-    ids=["mixed", "iceberg", "sql", "rest", "postgres", "connect", "snowflake"],
+    ids=["mixed", "iceberg", "sql", "rest", "postgres", "connect", "snowflake", "dynamodb"],
 )
 def test_of_many_processes_one_applies_and_the_others_name_it_or_find_nothing_to_do(
     rounds: int, stores: tuple[str, ...], racers: Racers, tmp_path: Path, request: pytest.FixtureRequest,
@@ -130,7 +131,7 @@ def test_of_many_processes_one_applies_and_the_others_name_it_or_find_nothing_to
     bed = request.node.callspec.params["racers"]
     course = Course(request.getfixturevalue(bed), tmp_path)
     for number in range(rounds):
-        run_round(course, racers, number, stores, "" if bed == "emulated" else " USING iceberg")
+        run_round(course, racers, number, stores, "" if bed.startswith("emulated") else " USING iceberg")
 
 
 def run_round(course: Course, racers: Racers, number: int, stores: tuple[str, ...], using: str) -> None:

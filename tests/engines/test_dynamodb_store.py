@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shlex
+import subprocess
 import threading
 import time
 from collections import Counter
@@ -75,9 +76,9 @@ class Shop:
         pages = client(self.proxy.address).get_paginator("scan").paginate(TableName=self.catalog.store.namespace)
         return sorted((item for page in pages for item in page["Items"]), key=lambda item: item[ENTRY]["S"])
 
-    def configure(self, **options: str) -> None:
-        """Write the catalog file, with options of the store."""
-        engine = ENGINE.replace("ROOT", str(self.project.root))
+    def configure(self, place: str = "lake", **options: str) -> None:
+        """Write the catalog file, for a new table, with the catalog of the engine in a folder of the project."""
+        engine = ENGINE.replace("ROOT", f"{self.project.root}/{place}")
         self.project.catalog(f"{engine}store: {dynamodb_store(self.proxy.address, **options)}\n")
 
     def put(self, item: dict[str, Any]) -> None:
@@ -243,11 +244,7 @@ def test_a_table_that_only_throttles_ends_a_request_within_a_third_of_the_lease(
 def test_each_lost_answer_of_a_write_leaves_a_true_history(is_written: bool, shop: Shop) -> None:
     """A whole run for each of its writes, whose answer is lost after or before it took effect."""
     for number in range(1, 40):
-        shop.configure()
-        folder = f"n{number}"
-        shop.project.catalog(
-            shop.project.root.joinpath("catalogs/shop.yaml").read_text().replace("/catalog.db", f"/{folder}.db")
-        )
+        shop.configure(f"run{number}")
         shop.files()
         shop.requests.clear()
         shop.answer = at_write(number, after if is_written else lambda _: (0, None))
@@ -259,6 +256,42 @@ def test_each_lost_answer_of_a_write_leaves_a_true_history(is_written: bool, sho
         if writes < number:
             return
     raise AssertionError("the run has more writes than the test")
+
+
+@pytest.mark.parametrize("is_received", [True, False], ids=["after", "before"])
+def test_a_run_killed_at_each_request_leaves_what_the_next_run_completes(is_received: bool, shop: Shop) -> None:
+    """A whole run for each of its requests, killed after or before the service received it. No person decides anything."""
+    shop.files()
+    for number in range(1, 60):
+        shop.configure(f"run{number}", lockLease="5s")  # A statement in flight is settled a lease later.
+        count = iter(range(1, 1000))
+        runs: list[subprocess.Popen[str]] = []
+
+        def kill(
+            _target: str,
+            _: Any,
+            passed: Callable[[], object],
+            number: int = number,
+            count: Any = count,
+            runs: Any = runs,
+        ) -> tuple[int, Any] | None:
+            if next(count) != number:
+                return None
+            if is_received:
+                passed()
+            runs[0].kill()
+            return 0, None
+
+        shop.answer = kill
+        runs.append(shop.project.start("migrate"))
+        runs[0].communicate()
+        shop.answer = lambda *_: None
+        if runs[0].returncode == 0:
+            print(f"killed at each of {number - 1} requests")  # noqa: T201 (-rP)
+            assert number > 15
+            return
+        shop.check()
+    raise AssertionError("the run has more requests than the test")
 
 
 def test_a_write_that_arrives_after_its_time_limit_counts_once(shop: Shop) -> None:
@@ -461,7 +494,7 @@ def test_a_service_that_stops_answering_under_the_lock_stops_the_run(shop: Shop)
     shop.answer = answer
     done = ask_here(shop.project, "migrate")
     assert (done.code, done.entry()["error"]["code"]) == (4, "LOCK_LOST")
-    assert not (shop.project.root / "warehouse").exists()
+    assert not (shop.project.root / "lake/warehouse").exists()
     shop.answer = lambda *_: None
     assert ask_here(shop.project, "migrate", "--lock-timeout", "60s").code == 6
     settled = ("repair", "1", "--as", "not-done", "--reason", "the service was down", "--engine-stopped", "--yes")
