@@ -106,7 +106,7 @@ class Shop:
         assert self.migrate()["ok"]
         events = self.store.read_history()
         assert [each.sequence for each in events] == list(range(1, len(events) + 1))
-        assert [each.event for each in events if each.state == "applied"] == ["applied"] * 2
+        assert [each.version for each in events if each.state == "applied"] == ["1", "2"]
         assert run_here(self.project, "pending").stdout.endswith("nothing is pending\n")
 
 
