@@ -51,6 +51,7 @@ VENDORS: dict[str, str | tuple[str, ...]] = {
     "botocore": ("capabilities/load/objectstore.py", "capabilities/sharding/table.py", "stores/dynamodb/requests.py"),
     "msgspec": "model/codec.py",
     "rich": ("output/", "cli/"),
+    "uv": "executors/environments/installing.py",
 }
 # A file of a room on its contents page; a folder has a slash.
 NAMED = re.compile(r"`([a-z_]+)`")

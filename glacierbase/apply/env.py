@@ -28,13 +28,19 @@ def env(
     """
     catalog = target.catalog
     if clean:
-        deleted = delete_environments(catalog, everywhere(catalog.name))
-        return replace(result, deleted=deleted.environments, freed=deleted.freed)
+        freed = delete_environments(catalog, everywhere(catalog.name))
+        return replace(result, deleted=len(freed), freed=sum(freed))
     if not catalog.packages:
         return replace(result, python=catalog.python)
     if check:
-        python, section = checked(catalog)
-        return replace(result, python=str(python), packages=len(section.pins))
+        environment = checked(catalog)
+        return replace(result, python=str(environment.python), packages=len(environment.completed()))
     made = make_environment(catalog, everywhere(catalog.name))
     lock_file = f"catalogs/{lock_path(catalog.file).name}" if made.lock_file_changed else None
-    return replace(result, python=str(made.python), packages=made.packages, made=made.is_new, lock_file=lock_file)
+    return replace(
+        result,
+        python=str(made.environment.python),
+        packages=len(made.environment.completed()),
+        made=made.is_new,
+        lock_file=lock_file,
+    )

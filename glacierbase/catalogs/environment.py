@@ -272,7 +272,7 @@ class EnvironmentReader:
         for item in items:
             if not REQUIREMENT.accepts(item.text):
                 what = f"packages: {item.text!r} is not {REQUIREMENT.expected}"
-                hint = "options of pip, addresses and paths belong into the configuration of pip or uv"
+                hint = "options, addresses and paths belong into the configuration of uv"
                 self._errors.append(item.place.error("INVALID_VALUE", what, hint))
         return tuple(item.text for item in items)
 

@@ -553,9 +553,23 @@ BREAKS = (
     Break(
         "a package with another hash than that in the lock file is installed",
         "executors/environments/installing.py",
-        'write_text(section.requirements())\n        given = ["install", "--require-hashes", ',
-        'write_text("".join(f"{name}=={pin}\\n" for name, pin in section.versions().items()))\n        given = ["install", ',
+        '["install", "--require-hashes", ',
+        '["install", "--no-verify-hashes", ',
         "unit/executors/test_environments.py::test_a_wrong_hash_installs_nothing",
+    ),
+    Break(
+        "uv reads the configuration of the checkout in which the cache is",
+        "executors/environments/installing.py",
+        "words, content.encode(), _FOLDER, variables",
+        "words, content.encode(), environments_folder(), variables",
+        "unit/executors/test_environments.py::test_a_configuration_of_uv_in_a_checkout_is_not_read",
+    ),
+    Break(
+        "uv reads an option of a lock file",
+        "executors/environments/lockfile.py",
+        "        if not entry:\n            line",
+        "        if not entry and (entry := re.compile(r'.*\\n').match(text, position)) is None:\n            line",
+        "unit/executors/test_environments.py::test_a_lock_file_with_another_line_is_refused",
     ),
     Break(
         "a worker masks no secret",

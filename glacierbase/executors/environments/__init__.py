@@ -2,6 +2,6 @@
 
 - `lockfile`: the lock files of what they contain.
 - `folders`: where each is in the user's cache, and whether it is complete.
-- `installing`: make environments with uv or pip, and delete old ones.
+- `installing`: make environments with uv, and delete old ones.
 - `interpreters`: which Python runs the engine of a catalog.
 """

@@ -20,8 +20,6 @@ from glacierbase.executors.environments.lockfile import (
     LockedPackages,
     canonical,
     lock_path,
-    normalized,
-    platform,
     read_sections,
 )
 from glacierbase.model.catalog import Catalog
@@ -47,7 +45,7 @@ class Environment:
 
     @property
     def complete(self) -> Path:
-        """The file that marks it as complete."""
+        """The file that marks it as complete: the packages that were installed, a line each."""
         return self.folder / "complete"
 
     @property
@@ -59,18 +57,19 @@ class Environment:
         """Return whether `glacierbase env` of this user completed it, and its Python is still installed."""
         return is_own(self.complete) and self.python.exists()
 
-    def difference(self, section: LockedPackages) -> str | None:
-        """Return how the installed packages differ from a section of a lock file; None if they do not."""
+    def installed(self) -> list[str]:
+        """Return the installed packages, each as its name, a space and its version."""
         base = str(self.folder / "venv")
         place = sysconfig.get_path("purelib", "posix_prefix", {"base": base, "platbase": base})
-        installed = {normalized(package.name): package.version for package in distributions(path=[place])}
-        expected = section.versions()
-        for name in sorted({*installed, *expected}):
-            if installed.get(name) != expected.get(name):
-                return (
-                    f"{name} {installed.get(name, 'is missing')}, where the lock file has {expected.get(name, 'none')}"
-                )
-        return None
+        return sorted(f"{package.name} {package.version}" for package in distributions(path=[place]))
+
+    def completed(self) -> list[str]:
+        """Return the packages that were installed when it was completed, as `installed` does."""
+        return self.complete.read_text().splitlines()
+
+    def changed(self) -> list[str]:
+        """Return the packages that were installed or removed since it was completed."""
+        return sorted({*self.installed()} ^ {*self.completed()})
 
     def user_files(self) -> set[str]:
         """Return the paths of the catalog files that use it."""
@@ -89,8 +88,8 @@ def environments_folder() -> Path:
 
 
 def environment_of(section: LockedPackages) -> Environment:
-    """Return the environment of a section of a lock file, on this Python."""
-    key = [section.packages, section.requirements(), platform(), sys.base_prefix]
+    """Return the environment of a section of a lock file, on this Python and platform."""
+    key = [section.requirements, sys.implementation.cache_tag, sysconfig.get_platform(), sys.base_prefix]
     return Environment(cache_folder("environments", digest(key)))
 
 
@@ -119,40 +118,35 @@ def environment_python(catalog: Catalog) -> Path:
         ConfigurationError: `ENVIRONMENT_MISSING`; `ENVIRONMENT_STALE`: the lock file, the requirements or the Python changed;
             `LOCK_FILE_INVALID`.
     """
-    return _complete(catalog, _locked_section(catalog)).python
+    return _complete(catalog).python
 
 
-def checked(catalog: Catalog) -> tuple[Path, LockedPackages]:
-    """Return the Python as `environment_python` does, and its packages, which are compared with the installed ones.
+def checked(catalog: Catalog) -> Environment:
+    """Return the environment of a catalog's `packages`; its packages are compared with those that `env` installed.
 
     Raises:
         ConfigurationError: as `environment_python`, which compares nothing.
     """
-    section = _locked_section(catalog)
-    environment = _complete(catalog, section)
-    if difference := environment.difference(section):
-        raise _stale(catalog, difference)
-    return environment.python, section
+    environment = _complete(catalog)
+    if changed := environment.changed():
+        raise _stale(catalog, f"after `env`, other commands installed or removed {', '.join(changed)}")
+    return environment
 
 
-def _complete(catalog: Catalog, section: LockedPackages) -> Environment:
-    environment = environment_of(section)
-    if environment.is_complete():
-        return environment
-    raise _stale(catalog, "its lock file or this Python changed") if _had_one(catalog) else _missing(catalog)
-
-
-def _locked_section(catalog: Catalog) -> LockedPackages:
-    """Return the section of the lock file for the catalog's `packages` and this platform. Raises as `environment_python`."""
+def _complete(catalog: Catalog) -> Environment:
+    """Return the environment for the catalog's `packages` and this Python. Raises as `environment_python`."""
     section = read_sections(catalog.file).get(canonical(catalog.packages))
     location = f"catalogs/{lock_path(catalog.file).name}"
     if section is None and lock_path(catalog.file).exists():
         raise _stale(catalog, f"{location} was written for other `packages`")
     if section is None:
         raise _missing(catalog)
-    if platform() not in section.platforms:
-        raise _stale(catalog, f"{location} was not resolved for {platform()}")
-    return section
+    if not section.is_for_this_python():
+        raise _stale(catalog, f"{location} was resolved for Python 3.{section.oldest} and newer")
+    environment = environment_of(section)
+    if environment.is_complete():
+        return environment
+    raise _stale(catalog, "its lock file or this Python changed") if _had_one(catalog) else _missing(catalog)
 
 
 def _had_one(catalog: Catalog) -> bool:

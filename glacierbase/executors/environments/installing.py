@@ -1,20 +1,19 @@
-"""Make the virtual environments of `migrationExecutor.packages` with uv or pip, write their lock files, and delete old ones.
+"""Make the virtual environments of `migrationExecutor.packages` with uv, write their lock files, and delete old ones.
 
-One process of the user at a time: pip and uv inherit the lock, so that another process waits for those of a killed one, too.
+One process of the user at a time: uv inherits the lock, so that another process waits for the uv of a killed one, too.
 """
 
 from __future__ import annotations
 
-import json
 import logging
+import os
 import re
 import shutil
 import sys
 import venv
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
@@ -22,42 +21,34 @@ from glacierbase.errors import ConfigurationError, EngineUnavailable, Glacierbas
 from glacierbase.executors.environments.folders import Environment, environment_of, environments, environments_folder
 from glacierbase.executors.environments.lockfile import (
     LockedPackages,
-    Pin,
     canonical,
+    checked_text,
     lock_path,
     lock_text,
-    normalized,
-    platform,
-    read_pins,
     read_sections,
 )
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
-from glacierbase.model.text import counted
 from glacierbase.run.activity import doing
 from glacierbase.run.cache import make_folder, replacing
 from glacierbase.run.files import one_at_a_time, replace_file, writing
+from glacierbase.run.installed import pip_install
+from glacierbase.run.pythons import isolated
 from glacierbase.run.user_command import ProgramOutcome, run_command
 from glacierbase.secrets import mask
 
 logger = logging.getLogger("glacierbase")
 
-# The first pip that installs into the environment of another Python.
-_OLDEST_PIP = (22, 3)
 # How long each step may take, and how long another process is waited for.
 _LONGEST_SECONDS = 3600.0
-# Images set PIP_USER for their own environment; packages on PYTHONPATH count as installed.
-_VARIABLES = {"PYTHONPATH": "", "PIP_USER": "0", "PIP_NO_INPUT": "1", "PIP_PROGRESS_BAR": "off", "UV_NO_PROGRESS": "1"}
-# The outputs of pip 22.3 to 26 and of uv 0.13.
-_HASH_DIFFERS = re.compile(r"DO NOT MATCH THE HASHES|Hash mismatch")
-_NO_ANSWER = re.compile(
-    r"Retry\(total=0|Could not fetch URL|Failed to fetch|HTTP error|\d{3} (?:Client|Server) Error|network was disabled"
-)
-_NOT_RESOLVED = re.compile(
-    r"No matching distribution|ResolutionImpossible|No solution found|must have their versions pinned"
-)
+# uv searches the working directory and its parents for configuration, and the cache may be in a stranger's checkout.
+_FOLDER = Path("/")
+# The outputs of uv 0.7 to 0.13.
+_HASH_DIFFERS = re.compile(r"Hash mismatch for `([^`]+)`")
+_NO_ANSWER = re.compile(r"Failed to fetch|40[13]\s+(?:Unauthorized|Forbidden)|network\s+was\s+disabled")
+_NOT_RESOLVED = re.compile(r"No solution found|Hash-checking is required|must be pinned")
 # With the indented lines that follow.
-_CAUSE = re.compile(r"^[^\S\n]*(?:ERROR: |error: |× )(?!ResolutionImpossible)(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
+_CAUSE = re.compile(r"^[^\S\n]*(?:error: |× )(.*(?:\n[ \t]+\S.*)*)", re.MULTILINE)
 _LONGEST_CAUSE = 300
 
 
@@ -66,80 +57,13 @@ class Made:
     """The environment of a catalog.
 
     Attributes:
-        packages: how many it holds.
         is_new: whether it was made now.
         lock_file_changed: whether the lock file was written.
     """
 
-    python: Path
-    packages: int
+    environment: Environment
     is_new: bool
     lock_file_changed: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Deleted:
-    """The environments that were deleted, and the bytes of their files."""
-
-    environments: int
-    freed: int
-
-
-@dataclass(frozen=True, slots=True)
-class _Installer:
-    """uv or pip, for one catalog.
-
-    Attributes:
-        uv: the path of uv; None for the pip of this Python.
-        inherited: the descriptor of the lock, if the file system has locks.
-    """
-
-    catalog: Catalog
-    uv: str | None
-    inherited: Sequence[int]
-
-    def resolve(self, known: LockedPackages) -> LockedPackages:
-        """Return the section with the packages for this platform. Versions that it has are kept."""
-        with TemporaryDirectory(dir=environments_folder()) as name:
-            folder = Path(name)
-            (folder / "in.txt").write_text("".join(f"{package}\n" for package in known.packages))
-            (folder / "known.txt").write_text("".join(f"{name}=={pin}\n" for name, pin in known.versions().items()))
-            with doing(f"{self.catalog.name}: resolving its packages"):
-                return known.with_pins(self._compiled(folder) if self.uv else self._reported(folder))
-
-    def _compiled(self, folder: Path) -> dict[str, Pin]:
-        """Return what uv resolves, with the hashes of all platforms."""
-        given = ["in.txt", "-c", "known.txt", "--generate-hashes", "--no-header", "--no-annotate", "-o", "out.txt"]
-        self._run([self.uv or "", "pip", "compile", "--python", sys.executable, *given], folder)
-        return read_pins((folder / "out.txt").read_text(), "the output of uv")
-
-    def _reported(self, folder: Path) -> dict[str, Pin]:
-        """Return what pip resolves, with the hashes of this platform."""
-        given = ["--dry-run", "--ignore-installed", "--report", "out.json", "-r", "in.txt", "-c", "known.txt"]
-        self._run([sys.executable, "-m", "pip", "install", *given], folder)
-        pins: dict[str, Pin] = {}
-        for item in json.loads((folder / "out.json").read_text())["install"]:
-            name, hashes = item["metadata"]["name"], item["download_info"].get("archive_info", {}).get("hashes", {})
-            if "sha256" not in hashes:
-                raise _not_made(self.catalog, f"pip reports no SHA-256 of {name}")
-            pins[normalized(name)] = Pin(item["metadata"]["version"], (hashes["sha256"],))
-        return pins
-
-    def install(self, section: LockedPackages, environment: Environment) -> None:
-        """Install the packages of a section, whose hashes they must have."""
-        (environment.folder / "requirements.txt").write_text(section.requirements())
-        given = ["install", "--require-hashes", "-r", "requirements.txt"]
-        python = str(environment.python)
-        words = [sys.executable, "-m", "pip", "--python", python, *given]
-        if self.uv:
-            words = [self.uv, "pip", *given, "--python", python]
-        with doing(f"{self.catalog.name}: installing {counted(len(section.pins), 'package')}"):
-            self._run(words, environment.folder)
-
-    def _run(self, words: Sequence[str], folder: Path) -> None:
-        ending = run_command(words, b"", folder, _VARIABLES, _LONGEST_SECONDS, lambda: False, self.inherited)
-        if ending.failure:
-            raise _failed(self.catalog, "uv" if self.uv else "pip", ending)
 
 
 def make_environment(catalog: Catalog, used: Iterable[Catalog]) -> Made:
@@ -151,32 +75,33 @@ def make_environment(catalog: Catalog, used: Iterable[Catalog]) -> Made:
         used: the catalog in each of its environments.
 
     Raises:
-        ConfigurationError: `ENVIRONMENT_UNRESOLVED`, `ENVIRONMENT_HASH`, `LOCK_FILE_INVALID`, `PIP_NOT_INSTALLED`.
+        ConfigurationError: `ENVIRONMENT_UNRESOLVED`, `ENVIRONMENT_HASH`, `LOCK_FILE_INVALID`, `UV_NOT_INSTALLED`.
         EngineUnavailable: `ENVIRONMENT_NOT_MADE`.
     """
     packages = canonical(catalog.packages)
     with _alone(catalog) as inherited:
         sections = read_sections(catalog.file)
-        section = sections.get(packages, LockedPackages(packages))
-        if platform() not in section.platforms:
-            section = _Installer(catalog, _uv(), inherited).resolve(section)
+        section = sections.get(packages)
+        if section is None or not section.is_for_this_python():
+            section = _resolved(catalog, sections, inherited)
         environment = environment_of(section)
-        is_new = not environment.is_complete() or environment.difference(section) is not None
+        is_new = not environment.is_complete() or bool(environment.changed())
         if is_new:
-            _make(environment, section, _Installer(catalog, _uv(), inherited))
+            _make(catalog, environment, section, inherited)
         _add_user(environment, str(catalog.file))
         kept = {canonical(other.packages) for other in used}
         wanted = {name: known for name, known in sections.items() if name in kept} | {packages: section}
         if wanted != sections:
             with writing(f"catalogs/{lock_path(catalog.file).name}"):
                 replace_file(lock_path(catalog.file), lock_text(wanted.values()))
-    return Made(environment.python, len(section.pins), is_new, wanted != sections)
+    return Made(environment, is_new, wanted != sections)
 
 
-def delete_environments(catalog: Catalog, used: Iterable[Catalog]) -> Deleted:
+def delete_environments(catalog: Catalog, used: Iterable[Catalog]) -> list[int]:
     """Delete the environments that were made for a catalog file, and that neither it nor another one uses now.
 
-    Environments whose catalog files do not exist any more, and those that were not completed, are deleted, too.
+    Environments whose catalog files do not exist any more, and those that were not completed, are deleted, too. Returns the
+    bytes of the files of each.
 
     Args:
         used: the catalog in each of its environments.
@@ -187,7 +112,7 @@ def delete_environments(catalog: Catalog, used: Iterable[Catalog]) -> Deleted:
     sections = read_sections(catalog.file)
     wanted = {canonical(other.packages) for other in used}
     current = {environment_of(section).folder for name, section in sections.items() if name in wanted}
-    freed = []
+    freed: list[int] = []
     with _alone(catalog):
         for environment in environments():
             others = {path for path in environment.user_files() if path != str(catalog.file) and Path(path).is_file()}
@@ -196,7 +121,7 @@ def delete_environments(catalog: Catalog, used: Iterable[Catalog]) -> Deleted:
                 freed += _deleted(environment)
             else:
                 _write_users(environment, others | ({str(catalog.file)} if environment.folder in current else set()))
-    return Deleted(len(freed), sum(freed))
+    return freed
 
 
 def _deleted(environment: Environment) -> list[int]:
@@ -230,23 +155,73 @@ def _alone(catalog: Catalog) -> Iterator[Sequence[int]]:
         raise _not_made(catalog, error.strerror or str(error)) from error
 
 
-def _make(environment: Environment, section: LockedPackages, installer: _Installer) -> None:
+def _resolved(
+    catalog: Catalog, known: Mapping[tuple[str, ...], LockedPackages], inherited: Sequence[int]
+) -> LockedPackages:
+    """Resolve the catalog's `packages` for all platforms. uv keeps the versions of the lock file where they fit."""
+    packages, oldest = canonical(catalog.packages), sys.version_info[1]
+    with TemporaryDirectory(dir=environments_folder()) as folder, doing(f"{catalog.name}: resolving its packages"):
+        output = Path(folder, "output.txt")
+        output.write_text("".join(section.requirements for section in known.values()))
+        given = ["--universal", "--generate-hashes", "--no-header", "--no-annotate", "--python-version", f"3.{oldest}"]
+        words = ["compile", "-", "-o", str(output), "--python", sys.executable, *given]
+        _run_uv(catalog, words, "\n".join(packages), inherited)
+        return LockedPackages(packages, oldest, checked_text(output.read_text(), "the output of uv"))
+
+
+def _make(catalog: Catalog, environment: Environment, section: LockedPackages, inherited: Sequence[int]) -> None:
     """Make an environment; the file that marks it as complete is written last."""
     make_folder(environment.folder)
     if not _deleted(environment):
-        raise _not_made(installer.catalog, "a running command uses the one that is to be replaced")
+        raise _not_made(catalog, "a running command uses the one that is to be replaced")
     try:
         make_folder(environment.folder)
-        _add_user(environment, str(installer.catalog.file))
+        _add_user(environment, str(catalog.file))
         venv.EnvBuilder(symlinks=True).create(environment.folder / "venv")
-        installer.install(section, environment)
-        if difference := environment.difference(section):
-            raise _not_made(installer.catalog, difference)
+        with doing(f"{catalog.name}: installing its packages"):
+            words = ["install", "--require-hashes", "-r", "-", "--python", str(environment.python)]
+            _run_uv(catalog, words, section.requirements, inherited)
         with replacing(environment.complete) as draft:
-            draft.write_text(f"{platform()}\n")
+            draft.write_text("".join(f"{package}\n" for package in environment.installed()))
     except BaseException:
         shutil.rmtree(environment.folder, ignore_errors=True)
         raise
+
+
+def _run_uv(catalog: Catalog, words: Sequence[str], content: str, inherited: Sequence[int]) -> None:
+    """Run a command of `uv pip`. Builds of packages would import what is on PYTHONPATH."""
+    variables = {"PYTHONPATH": "", "UV_NO_PROGRESS": "1", **_index()}
+    words = [_uv(), "pip", *words]
+    ending = run_command(words, content.encode(), _FOLDER, variables, _LONGEST_SECONDS, lambda: False, inherited)
+    if ending.failure:
+        raise _failed(catalog, ending)
+
+
+def _uv() -> str:
+    """Return the path of the uv that is installed beside glacierbase, else of that on the PATH.
+
+    Raises:
+        ConfigurationError: `UV_NOT_INSTALLED`.
+    """
+    with suppress(ImportError, FileNotFoundError):
+        from uv import find_uv_bin
+
+        return str(find_uv_bin())
+    if uv := shutil.which("uv"):
+        return uv
+    what = "making a virtual environment needs uv, which is neither installed with glacierbase nor on the PATH"
+    raise ConfigurationError("UV_NOT_INSTALLED", what, pip_install("environments"))
+
+
+def _index() -> dict[str, str]:
+    """Return the variable for the package index of pip's configuration, which uv does not read, unless one is set for uv."""
+    if {"UV_DEFAULT_INDEX", "UV_INDEX_URL"} & {*os.environ}:
+        return {}
+    words = isolated(sys.executable, "-m", "pip", "config", "list")
+    ending = run_command(words, b"", _FOLDER, {}, _LONGEST_SECONDS, lambda: False)
+    configured = dict(re.findall(r"^(:env:|install|global)\.index-url='(.*)'$", ending.output, re.MULTILINE))
+    index = configured.get(":env:") or configured.get("install") or configured.get("global")
+    return {"UV_DEFAULT_INDEX": index} if index else {}
 
 
 def _add_user(environment: Environment, path: str) -> None:
@@ -259,45 +234,26 @@ def _write_users(environment: Environment, paths: Iterable[str]) -> None:
         draft.write_text("".join(f"{path}\n" for path in sorted(paths)))
 
 
-def _uv() -> str | None:
-    """Return the path of uv; None if the pip of this Python is used instead.
-
-    Raises:
-        ConfigurationError: `PIP_NOT_INSTALLED`.
-    """
-    if uv := shutil.which("uv"):
-        return uv
-    try:
-        installed = tuple(map(int, re.findall(r"\d+", version("pip"))[:2]))
-    except PackageNotFoundError:
-        installed = ()
-    if installed < _OLDEST_PIP:
-        what = "making a virtual environment needs uv on the PATH, or pip 22.3 or newer in this Python"
-        hint = f"{sys.executable} -m ensurepip && {sys.executable} -m pip install --upgrade pip"
-        raise ConfigurationError("PIP_NOT_INSTALLED", what, hint)
-    return None
-
-
-def _failed(catalog: Catalog, program: str, ending: ProgramOutcome) -> GlacierbaseError:
-    """Return the error for the output of pip or uv, which is kept in a file."""
-    output, log = ending.output, _logged(catalog, ending.output)
-    if differs := _HASH_DIFFERS.search(output):
-        names = sorted(set(re.findall(r"(?<![A-Za-z0-9._-])[A-Za-z0-9._-]+==[^\s:`]+", output[differs.start() :])))
-        what = _what(catalog, f"{', '.join(names) or 'a package'}: the hash differs from that in the lock file")
-        hint = f"find out who changed the package or the lock file{_see(log)}"
+def _failed(catalog: Catalog, ending: ProgramOutcome) -> GlacierbaseError:
+    """Return the error for the output of uv, which is kept in a file."""
+    output = mask(ending.output)
+    log = _logged(catalog, output)
+    if names := sorted({*_HASH_DIFFERS.findall(output)}):
+        what = _what(catalog, f"{', '.join(names)}: the hash differs from that in the lock file")
+        hint = f"find out who changed the package or the lock file; see {log}"
         return ConfigurationError("ENVIRONMENT_HASH", what, hint, log=log)
     if _NO_ANSWER.search(output):
         return _not_made(catalog, "the package index did not answer", log)
-    causes = _CAUSE.findall(output) or [f"{program} {ending.failure}"]
-    cause = " ".join(causes[-1].split())[:_LONGEST_CAUSE]
+    causes = _CAUSE.findall(output) or [f"uv {ending.failure}"]
+    cause = " ".join(causes[-1].split()).replace(" cause: ", ": ")[:_LONGEST_CAUSE]
     if _NOT_RESOLVED.search(output):
-        hint = f"correct `packages` in the catalog file, or delete the lock file to resolve them again{_see(log)}"
+        hint = f"correct `packages` in the catalog file, or delete the lock file to resolve them again; see {log}"
         return ConfigurationError("ENVIRONMENT_UNRESOLVED", _what(catalog, cause), hint, log=log)
     return _not_made(catalog, cause, log)
 
 
 def _not_made(catalog: Catalog, why: str, log: str | None = None) -> EngineUnavailable:
-    hint = f"remove the cause, then run `{command('env')}`{_see(log)}"
+    hint = f"remove the cause, then run `{command('env')}`{f'; see {log}' if log else ''}"
     return EngineUnavailable("ENVIRONMENT_NOT_MADE", _what(catalog, why), hint, log=log)
 
 
@@ -306,18 +262,11 @@ def _what(catalog: Catalog, why: str) -> str:
     return f"catalog {catalog.name}: no virtual environment was made for {packages}: {why}"
 
 
-def _see(log: str | None) -> str:
-    return f"; see {log}" if log else ""
-
-
-def _logged(catalog: Catalog, output: str) -> str | None:
-    """Write the masked output of pip or uv to a file, and return its path; None if that is not possible."""
+def _logged(catalog: Catalog, output: str) -> str:
+    """Write the masked output of uv to a file, and return its path."""
     log = environments_folder() / f"{catalog.name}.log"
-    try:
-        with replacing(log) as draft:
-            draft.write_text(mask(output))
-    except OSError:
-        return None
+    with replacing(log) as draft:
+        draft.write_text(output)
     return str(log)
 
 

@@ -131,10 +131,11 @@ def sparks_own_python(folder: Path) -> None:
         assert gateway._launch({}, folder, folder, None).wait(60) == 0
 
 
-def pip(folder: Path) -> None:
-    """Run the program as `env` does, in a folder of glacierbase's own."""
-    words = [sys.executable, "-m", "pip", "--version"]
-    assert not run_command(words, b"", folder, installing._VARIABLES, 60, lambda: False).failure
+def uv(folder: Path) -> None:
+    """Run the programs as `env` does: uv starts the Python of an environment, and pip shows its configuration."""
+    words = [installing._uv(), "pip", "list", "--python", str(other_python(folder))]
+    assert not run_command(words, b"", installing._FOLDER, {}, 60, lambda: False).failure
+    installing._index()
 
 
 STARTERS: tuple[Callable[[Path], object], ...] = (
@@ -144,12 +145,12 @@ STARTERS: tuple[Callable[[Path], object], ...] = (
     sandboxed,
     confined,
     sparks_own_python,
-    pip,
+    uv,
 )
 
 
 @pytest.mark.parametrize(
-    "start", STARTERS, ids=["worker", "other-python", "version", "sandbox", "confined", "spark", "pip"]
+    "start", STARTERS, ids=["worker", "other-python", "version", "sandbox", "confined", "spark", "uv"]
 )
 def test_a_python_that_is_started_imports_nothing_from_the_checkout(
     start: Callable[[Path], object], checkout: Checkout, tmp_path: Path
@@ -213,7 +214,7 @@ def test_a_python_of_a_generated_file_is_isolated(service: str) -> None:
 
 
 def test_this_python_is_started_in_one_place() -> None:
-    """Elsewhere, `sys.executable` is printed, compared or passed on; pip runs in a folder of glacierbase's own."""
+    """Elsewhere, `sys.executable` is printed, compared or passed on; uv gets it as an argument."""
     direct = {
         path.relative_to(PACKAGE).as_posix()
         for path in PACKAGE.rglob("*.py")
