@@ -4,7 +4,7 @@ The path of `migrate`, which `pending` and `plan` share:
 - `migrator`: the path, and the three commands; `pending` and `plan` stop after planning and compiling.
 - `several`: what `migrate` checks before the first of several catalogs runs; the result of one that is not run.
 - `plan`: files and history to a plan, or the error that explains why there is none.
-- `preview`: the files of a plan, as `pending` and `plan` list them.
+- `preview`: the files of a plan, as `pending` and `plan` list them; where the catalog file leads.
 - `planfile`, `approved`: plan files; whether what would run is what was approved.
 - `hooks`: the user's commands before and after a run.
 - `lock`: acquire, renew, prove, take over and release the lock of a catalog.
@@ -22,7 +22,6 @@ The other commands:
 - `recover`, `verdict`: settle a statement of a dead run where its table proves the outcome.
 - `unlock`: free a lock by hand.
 - `baseline`: record files as applied whose tables exist already.
-- `env`: make, check and delete the virtual environments of `packages`.
-- `warm`: prepare the start of an engine.
+- `env`: make, check and delete the virtual environments of `packages`; `warm`: prepare the start of an engine.
 - `results`: the results of these commands.
 """

@@ -1,11 +1,12 @@
-"""`env`: make, check and delete the virtual environments of `packages`."""
+"""`env`: make, check and delete the virtual environments of `packages`. `warm`: prepare the start of an engine."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from glacierbase.apply.results import EnvResult
+from glacierbase import executors
+from glacierbase.apply.results import EnvResult, WarmResult
 from glacierbase.executors.environments.folders import checked
 from glacierbase.executors.environments.installing import delete_environments, make_environment
 from glacierbase.executors.environments.lockfile import lock_path
@@ -44,3 +45,9 @@ def env(
         made=made.is_new,
         lock_file=lock_file,
     )
+
+
+def warm(target: CatalogRun, result: WarmResult) -> WarmResult:
+    """Resolve the engine's dependencies and build its class archive."""
+    warmed = executors.warm(target.catalog, target.run)
+    return replace(result, dependencies=warmed.dependencies, archive=warmed.archive, start_ms=warmed.start_ms)

@@ -17,5 +17,4 @@ Catalogs:
 - `varying`: the texts that variables have in only some environments.
 - `needs`: what statements need of a catalog file, such as extensions of Spark's parser.
 - `choice`: the catalogs and the environment of a command.
-- `place`: the values that identify where a catalog file leads.
 """

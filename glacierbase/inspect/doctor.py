@@ -7,8 +7,8 @@ from __future__ import annotations
 
 import time
 import uuid
-from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, defaultdict
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import replace
@@ -16,19 +16,21 @@ from functools import partial
 from threading import Barrier
 
 from glacierbase.errors import EngineError, EngineUnavailable, GlacierbaseError
-from glacierbase.executors import Executor, check_installed
+from glacierbase.executors import Executor, check_installed, type_of
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import describe_holder, free_row, is_held
 from glacierbase.history.state import read_history
 from glacierbase.history.target import CatalogRun, OpenCatalog, embedded_hint
-from glacierbase.inspect.access import namespaces_access
 from glacierbase.inspect.results import Check, DoctorResult
 from glacierbase.model.access import NamespaceAccess
 from glacierbase.model.command import command
 from glacierbase.model.names import name_of
+from glacierbase.record.tables import FileTables
 from glacierbase.run.waiting import in_context
+from glacierbase.sql.qualified import place_of
 from glacierbase.stores import LockRow, Store
 from glacierbase.stores.choice import ddl, described, opens_without_engine, renaming_warnings
+from glacierbase.stores.iceberg.probe import namespace_access
 
 # The race for the lock: sessions, and rounds.
 _SESSIONS, _ROUNDS = 4, 3
@@ -197,3 +199,25 @@ def _checked(name: str, check: Callable[[], str], hint: str = _STORE_HINT) -> Ch
         return Check(name, error=EngineUnavailable("STORE_UNAVAILABLE", error.message, error.hint or hint))
     except GlacierbaseError as error:
         return Check(name, error=error)
+
+
+def namespaces_access(opened: OpenCatalog) -> Iterator[NamespaceAccess]:
+    """Yield what the catalog shows for each namespace of recorded tables, and for that of history and lock."""
+    catalog = opened.target.catalog
+    for (name, namespace), tables in _places(opened).items():
+        access = type_of(catalog).access(opened.engine.start(), name, namespace, tables)
+        yield access or namespace_access(catalog, name, namespace)
+
+
+def _places(opened: OpenCatalog) -> dict[tuple[str, str], Collection[str]]:
+    """Return the recorded tables by catalog and namespace, that of history and lock first."""
+    catalog, store = opened.target.catalog, opened.store
+    history = read_history(catalog, store, store.read_lock()).history
+    names = dict.fromkeys(name for names in FileTables.of(catalog, history).by_version.values() for name in names)
+    places: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    if catalog.store.is_in_catalog:
+        places[catalog.store.catalog, catalog.store.namespace] = []
+    for name in names:
+        if place := place_of(catalog, name):
+            places[place].append(name)
+    return dict(places)

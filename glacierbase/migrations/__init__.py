@@ -9,9 +9,8 @@ Files:
 - `all_or_none`: write several new files, or none.
 
 Statements:
-- `render`: the text of a file in one environment, with the file's line of each character.
+- `render`: the text of a file in one environment, with the file's line of each character; the key macros.
 - `template`: Jinja, restricted to what a versioned SQL file may depend on.
-- `key_macros`: the key macros in templates.
 - `statements`: split SQL into statements; those of a transaction are one step.
 - `compiled`: a rendered and split file; text that the engine would replace in it.
 - `inverse`: the statements that undo those of a file, for `new --reverting` and `review`.

@@ -2,7 +2,6 @@
 
 - `project`: the class `Project`.
 - `commands`: the table of commands: section, function and type of result, by name.
-- `each`: choose catalogs, collect the results of a command on each of them.
-- `running`: run a command on several catalogs, one after the other or several at a time.
+- `each`: choose catalogs, run a command on several at a time, collect the results.
 - `folders`: find the root, and read its folders.
 """

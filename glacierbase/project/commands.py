@@ -116,7 +116,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "baseline": Command(Section.APPLY, "apply.baseline:baseline_catalog", "apply.results:BaselineResult"),
     "env": Command(Section.APPLY, "apply.env:env", "apply.results:EnvResult", reads_files=False, needs_values=False),
-    "warm": Command(Section.APPLY, "apply.warm:warm", "apply.results:WarmResult"),
+    "warm": Command(Section.APPLY, "apply.env:warm", "apply.results:WarmResult"),
     "pending": Command(Section.READ, "apply.migrator:pending", "apply.results:PendingResult"),
     "plan": Command(Section.READ, "apply.migrator:plan", "apply.results:PlanResult"),
     "status": Command(Section.READ, "inspect.status:status", "inspect.results:StatusResult"),

@@ -49,7 +49,7 @@ BREAKS = (
     ),
     Break(
         "the history of another project is a table to import",
-        "capabilities/adopt/listing.py",
+        "capabilities/adopt/tables.py",
         "        del by_name[name]\n",
         "        pass\n",
         "unit/capabilities/adopt/test_others_history.py::test_the_tables_of_another_project_are_not_listed",
@@ -91,7 +91,7 @@ BREAKS = (
     ),
     Break(
         "a migration starts from the record although a pending file of unknown effect changes the table",
-        "capabilities/tables/pending_tables.py",
+        "capabilities/tables/match.py",
         "            if statement.why:\n",
         "            if False:\n",
         "unit/capabilities/tables/test_match.py::test_a_pending_file_of_unknown_effect_is_applied_first",

@@ -91,14 +91,14 @@ BREAKS = (
     ),
     Break(
         "a catalog is started after another one failed",
-        "project/running.py",
+        "project/each.py",
         "waiting.popleft() if waiting and not stopped.is_set() else None",
         "waiting.popleft() if waiting else None",
         "unit/project/test_several.py::test_after_the_first_catalog_failed_those_not_started_do_not_run",
     ),
     Break(
         "a KeyboardInterrupt does not cancel the catalogs that run",
-        "project/running.py",
+        "project/each.py",
         "cancelled.is_set() or target.cancelled()",
         "target.cancelled()",
         "unit/project/test_several.py::test_a_keyboard_interrupt_cancels_all_waits_for_them_and_is_raised",

@@ -1,10 +1,8 @@
 """Adopt what exists before glacierbase: tables, and projects of other tools.
 
 Tables that exist:
-- `listing`: the tables and views of an engine, and which of them are managed.
-- `tables`: the command: list them, write a file for each, record the files as applied.
+- `tables`: the command: list them and their views, write a file for each, record the files as applied.
 - `table_file`: the file of one table.
-- `view_files`: the files of views.
 - `table_results`: the result.
 
 Another tool's project, which is a stranger's: nothing of it is run, and nothing of it is changed.

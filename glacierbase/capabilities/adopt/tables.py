@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glacierbase.apply.baseline import baseline
-from glacierbase.capabilities.adopt.listing import live_tables
 from glacierbase.capabilities.adopt.table_file import (
+    description_of,
     file_text,
     new_table_file,
     planned_path,
@@ -17,7 +17,6 @@ from glacierbase.capabilities.adopt.table_file import (
     write_table_file,
 )
 from glacierbase.capabilities.adopt.table_results import ImportTablesResult, LiveTable, NotExact, Standing, TableFile
-from glacierbase.capabilities.adopt.view_files import view_files
 from glacierbase.declared.writer import creation
 from glacierbase.errors import (
     ConfigurationError,
@@ -27,20 +26,27 @@ from glacierbase.errors import (
     Stopped,
     raise_all,
 )
+from glacierbase.executors import ListedTable
 from glacierbase.history.items import version_items
+from glacierbase.history.records import History
 from glacierbase.history.state import current_state, read_state
-from glacierbase.history.target import CatalogRun
+from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.new_files import git_user
+from glacierbase.migrations.new_files import file_words, git_user, write_repeatable
 from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.command import command
-from glacierbase.model.migration import Migration
+from glacierbase.model.migration import REPEATABLE_FOLDER, Migration
+from glacierbase.model.names import completed_like, name_parts
 from glacierbase.model.text import counted, quoted
 from glacierbase.record.live import Listing, LiveTables, TableRead
-from glacierbase.record.tables import TableChoice
+from glacierbase.record.tables import FileTables, TableChoice, is_own_table, tables_of_others
 from glacierbase.record.template_names import varying_names
+from glacierbase.record.timeline import timelines
 from glacierbase.run.activity import doing, note
-from glacierbase.sql.qualified import name_key
+from glacierbase.sql import read
+from glacierbase.sql.qualified import name_key, why_unmanaged
+from glacierbase.stores.origin import TableOrigin
+from glacierbase.stores.tables import is_own_name
 
 # So many tables are read together, and written before the next ones are read.
 _TOGETHER = 16
@@ -257,3 +263,138 @@ def _pending(target: CatalogRun, result: ImportTablesResult) -> tuple[Sequence[M
         return {name_key(catalog, name) for name in names}
 
     return files, [file for file in files if (tables := keys(file)) and tables <= chosen]
+
+
+_Key = tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ManagedNames:
+    """The tables that a catalog manages, by their `name_key`.
+
+    Attributes:
+        recorded: those of its history.
+        declared: those of its files.
+        of_others: those of other histories in the same namespace, and the catalog of each.
+    """
+
+    recorded: frozenset[_Key]
+    declared: frozenset[_Key]
+    of_others: dict[_Key, str]
+
+    @classmethod
+    def of(cls, opened: OpenCatalog, history: History) -> ManagedNames:
+        """Return the tables of a history and of the files of its catalog."""
+        target = opened.target
+        catalog, known = target.catalog, timelines(history)
+        recorded = [timeline.table for timeline in known if timeline.shape]
+        recorded += FileTables.of(catalog, history).never_recorded(known)
+        statements = (named for compiled in target.compile(target.migrations) for named in compiled.named)
+        declared = (whole for named in statements for _, whole in named.names if whole)
+        return cls(
+            frozenset(name_key(catalog, name) for name in recorded),
+            frozenset(name_key(catalog, name) for name in declared),
+            dict(tables_of_others(opened)),
+        )
+
+    def standing(self, key: _Key) -> tuple[Standing, str | None]:
+        """Return the state of a table, and more about it."""
+        if key in self.recorded:
+            return Standing.RECORDED, None
+        if key in self.of_others:
+            return Standing.RECORDED, f"by catalog {self.of_others[key]}"
+        return (Standing.DECLARED if key in self.declared else Standing.NEW), None
+
+
+def live_tables(
+    opened: OpenCatalog, history: History, live: LiveTables, choice: TableChoice
+) -> tuple[Sequence[LiveTable], Listing]:
+    """Return the chosen tables and views with their states, in order of name, and the listing that they are from.
+
+    History and lock tables are left out, also those of other projects.
+    """
+    listing, catalog = live.listed(choice.may_match_in), opened.target.catalog
+    by_name = {listed.name: listed for listed in listing.tables if not is_own_table(catalog, listed.name)}
+    for name in _of_other_projects(list(by_name), live):
+        del by_name[name]
+    chosen = (by_name[name] for name in choice.among(sorted(by_name)))
+    return tuple(_with_standing(opened, chosen, ManagedNames.of(opened, history))), listing
+
+
+def _of_other_projects(names: Sequence[str], live: LiveTables) -> Collection[str]:
+    """Return the histories and locks of other projects: those of the tables whose properties name a catalog of glacierbase.
+
+    Only tables with such a name are read; one that cannot be read is none.
+    """
+    readings = live.read(name for name in names if is_own_name(name_parts(name.casefold())[-1]))
+    return {
+        name for name, reading in readings.items() if reading.shape and TableOrigin.is_marked(reading.shape.properties)
+    }
+
+
+def _with_standing(opened: OpenCatalog, tables: Iterator[ListedTable], managed: ManagedNames) -> Iterator[LiveTable]:
+    catalog = opened.target.catalog
+    for listed in tables:
+        if reason := why_unmanaged(catalog, listed.name):
+            yield LiveTable(listed.name, listed.kind, Standing.UNMANAGED, reason)
+        else:
+            state, reason = managed.standing(name_key(catalog, listed.name))
+            yield LiveTable(listed.name, listed.kind, state, reason)
+
+
+_USE = "USE "
+
+
+def view_files(
+    target: CatalogRun, views: Sequence[LiveTable], live: LiveTables, author: str, dry_run: bool
+) -> Iterator[TableFile | NotExact]:
+    """Write the file of each view, and yield it, or why there is none. The engine is started for their texts."""
+    root, texts = Path(target.run.project), dict[str, tuple[str, ...]]()
+    for view in views:
+        try:
+            if statements := live.view_statements(view.table):
+                texts[view.table] = statements
+            else:
+                yield NotExact(view.table, "no file was written: the engine does not show its text")
+        except GlacierbaseError as error:
+            yield NotExact(view.table, f"no file was written: {error.message}")
+    names = {name_key(target.catalog, name): _name(name) for name in texts}
+    for name, statements in texts.items():
+        path = _path(target, name)
+        try:
+            if not dry_run:
+                write_repeatable(
+                    root / "migrations" / target.catalog.stem,
+                    root,
+                    _name(name),
+                    description_of(name),
+                    author,
+                    target.catalog.required_headers,
+                    sql=file_text(target, statements, (), {}, "view"),
+                    after=sorted(_after(target, name, statements, names)),
+                    check=target.check_new,
+                )
+            yield TableFile(path.as_posix(), name, len(statements))
+        except GlacierbaseError as error:
+            yield NotExact(name, f"no file was written: {error.message}")
+
+
+def _name(view: str) -> str:
+    """Return the name of a file: the words of namespace and view."""
+    return file_words("_".join(name_parts(view)[1:]))
+
+
+def _path(target: CatalogRun, view: str) -> Path:
+    return Path("migrations", target.catalog.stem, REPEATABLE_FOLDER, f"{_name(view)}.sql")
+
+
+def _after(
+    target: CatalogRun, view: str, statements: Sequence[str], names: Mapping[tuple[str, ...], str]
+) -> Iterator[str]:
+    """Yield the names of the files of other views that a view reads."""
+    first, *_, last = ("", *statements)[-2:]
+    place = name_parts(first.removeprefix(_USE)) if first.startswith(_USE) else name_parts(view)[:-1]
+    for source in read(last, target.dialect).sources or ():
+        name = names.get(name_key(target.catalog, completed_like(source.recorded, (*place, ""))))
+        if name is not None and name != _name(view):
+            yield name

@@ -4,12 +4,11 @@ The commands:
 - `schema`: the schema of a table, now or at an earlier point.
 - `blame`: which migration made each part of a table.
 - `compare/`: `compare` and `export-state`.
-- `drift`: compare the tables with their records.
-- `logged`: the statement in the engine's log that made a difference of a table.
+- `drift`: compare the tables with their records, and find what made a difference in the engine's log.
 - `report/`: the HTML page.
 
 Files from differences:
 - `drift_files`: adopt, revert or ignore the differences of tables.
-- `match`, `wanted`, `pending_tables`: `new --to-match`: write the statements that lead to wanted tables; read what is wanted; the
-  tables once the pending files have run.
+- `match`, `wanted`: `new --to-match`: write the statements that lead to wanted tables from those once the pending files have run;
+  read what is wanted.
 """

@@ -2,5 +2,5 @@
 
 - `start`, `main`: start the process; what runs in it.
 - `wire`: the messages between the two processes.
-- `client`, `copy`, `pool`: the executor in the process that migrates; the copy of a review; the workers of a command.
+- `client`, `pool`: the executor in the process that migrates, and the copy of a review; the workers of a command.
 """

@@ -12,8 +12,7 @@ from typing import Any
 
 from glacierbase.executors import CopyExecutor, EngineType, Executor, Warmed
 from glacierbase.executors.environments.interpreters import interpreter_of
-from glacierbase.executors.worker.client import Worker, WorkerExecutor, WorkerLost, unavailable
-from glacierbase.executors.worker.copy import WorkerCopy
+from glacierbase.executors.worker.client import Worker, WorkerCopy, WorkerExecutor, WorkerLost, unavailable
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.run import Run
 from glacierbase.run.shared import Shared

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from glacierbase.catalogs.place import place
+from glacierbase.apply.preview import place
 from tests.support.lakes import Lakes
 from tests.unit.apply.plans import MIGRATE, PLAN, applied, refused
 from tests.unit.catalogs.yamlfolder import Folder

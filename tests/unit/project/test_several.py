@@ -21,7 +21,7 @@ from glacierbase.catalogs.folder import load_catalog_files
 from glacierbase.errors import ConfigurationError, GlacierbaseError, Interrupted, StatementRefused
 from glacierbase.executors.spark import Spark
 from glacierbase.executors.spark.jars import record_jars
-from glacierbase.project import running
+from glacierbase.project import each
 from tests.support.catalog_files import RUNTIME
 from tests.support.fakes import lost_answer
 from tests.support.project_folder import ProjectFolder
@@ -167,8 +167,8 @@ def test_a_keyboard_interrupt_cancels_all_waits_for_them_and_is_raised(
 ) -> None:
     """The statements end after the signal; the runs stop before the next one, release their locks, and no other starts."""
     flags: list[threading.Event] = []
-    cancelled_by = running._cancelled_by
-    monkeypatch.setattr(running, "_cancelled_by", lambda flag, target: flags.append(flag) or cancelled_by(flag, target))
+    cancelled_by = each._cancelled_by
+    monkeypatch.setattr(each, "_cancelled_by", lambda flag, target: flags.append(flag) or cancelled_by(flag, target))
     both = threading.Barrier(2, interrupt)
     for name in "ab":
         several.before(name, lambda: both.wait(30), lambda: flags[0].wait(30))

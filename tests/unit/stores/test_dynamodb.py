@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from glacierbase.catalogs.place import place
+from glacierbase.apply.preview import place
 from glacierbase.errors import ConfigurationError, EngineError, GlacierbaseError, NeedsRepair, StatementRefused
 from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import AwsPlace

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from glacierbase.capabilities.tables.logged import statement_that_made
+from glacierbase.capabilities.tables.drift import statement_that_made
 from glacierbase.executors.snowflake.shape import shape_of
 from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.model.migration import Event
