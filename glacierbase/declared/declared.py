@@ -13,7 +13,7 @@ from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
 from glacierbase.sql.file import FileStatement
 from glacierbase.sql.operations import CREATES_TABLE
-from glacierbase.sql.statement import ICEBERG_TRANSFORMS, Name, ParsedStatement
+from glacierbase.sql.statement import Name, ParsedStatement
 from glacierbase.sql.types import normalised, types_of
 
 # Returns the qualified names of what a statement changes, after these statements of its session.
@@ -332,8 +332,7 @@ class _Declaration:
 
 def transform_of(known: KnownField) -> str:
     """Return a transform as Iceberg spells it: `bucket[16]`, `day`."""
-    function, _, width = known.transform.rstrip(")").partition("(")
-    return f"{function}[{width}]" if width else ICEBERG_TRANSFORMS.get(function, function) or "identity"
+    return known.transform.replace("(", "[").replace(")", "]")
 
 
 def _default(declared: str | None, actual: str | None) -> str | None:

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from glacierbase.model.transforms import IDENTITY, given_name
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.operations import (
@@ -49,11 +50,6 @@ Path: TypeAlias = tuple[str, ...]
 _WORD = re.compile(r"\w+")
 # A quoted part of a name. With a dot in one, the text of a path does not tell its parts.
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
-# What Iceberg appends to a column's name for the name of a partition field.
-_APPENDED = {
-    **{unit: f"_{unit.removesuffix('s')}" for unit in ("years", "months", "days", "hours", "year", "month", "day", "hour")},
-    "date": "_day", "date_hour": "_hour", "bucket": "_bucket", "truncate": "_trunc",
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,14 +83,14 @@ class KnownField:
 
     Attributes:
         source: the path of its column.
-        transform: its function with the width: `bucket(16)`; empty for the column itself.
+        transform: Iceberg's name of its function, with the width: `bucket(16)`; `identity` for the column itself.
         direction, nulls: only for a field of a write order.
         spelling: the name in the spelling of the statement, in which files have it.
     """
 
     name: str
     source: Path
-    transform: str = ""
+    transform: str = IDENTITY.name
     direction: str = ""
     nulls: str = ""
     spelling: str = field(default="", compare=False)
@@ -173,18 +169,18 @@ def starts_with(path: Path, start: Path) -> bool:
     return path[: len(start)] == start
 
 
-def field_of(transform: Transform, name: str | None = None) -> KnownField | None:
+def field_of(transform: Transform, name: str | None = None, *, is_added: bool = False) -> KnownField | None:
     """Return the field of a transform, or None where its column is not known.
 
     Args:
         name: given by AS; default the name that Iceberg gives.
+        is_added: whether ADD PARTITION FIELD adds it to a table.
     """
-    columns, widths = transform.columns, ",".join(transform.widths)
+    columns = transform.columns
     if len(columns) != 1 or any("." in quoted for quoted in _QUOTED.findall(transform.text)):
         return None
-    appended = _APPENDED.get(transform.function, f"_{transform.function}" if transform.function else "")
-    spelling = name or f"{columns[0]}{appended}"
-    function = f"{transform.function}({widths})" if widths else transform.function
+    spelling = name or given_name(columns[0], transform.iceberg, with_width=is_added)
+    function = transform.iceberg.replace("[", "(").replace("]", ")")
     return KnownField(spelling.lower(), tuple(columns[0].lower().split(".")), function, spelling=spelling)
 
 
@@ -222,7 +218,9 @@ def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable
         return KnownTable(using, sources=statement.sources or ()) if options.shallow else KnownTable(using)
     columns = _declared(parts)
     spellings = {part.key: part.path[0] for part in parts if isinstance(part, ColumnClause) and len(part.path) == 1}
-    fields = tuple(_spelt(_field(part), spellings) for part in parts if isinstance(part, PartitionClause))
+    fields = tuple(
+        _spelt(field_of(part.transform, part.name), spellings) for part in parts if isinstance(part, PartitionClause)
+    )
     former = (*before.former, *(before.partitioning or ())) if before else ()
     properties = {**((before and before.properties) or {}), **_properties(parts)}
     if options.comment is not None:
@@ -284,10 +282,6 @@ def _known(text: str | None, required: bool, comment: str | None, default: str |
     except UnsupportedClause:
         return KnownColumn(text, required, comment, default, None)
     return KnownColumn(text, required, comment, default, fields)
-
-
-def _field(part: PartitionClause) -> KnownField | None:
-    return field_of(part.transform, part.name)
 
 
 def _spelt(known: KnownField | None, spellings: Mapping[Path, str]) -> KnownField | None:
@@ -403,10 +397,7 @@ def _add_field(table: KnownTable, part: Part) -> KnownTable:
     assert isinstance(part, PartitionClause)
     if table.partitioning is None:
         return table
-    added = _field(part)
-    width = ",".join(part.transform.widths)
-    if added and width and not part.name:  # https://iceberg.apache.org/javadoc/latest/: UpdatePartitionSpec.addField
-        added = replace(added, name=f"{added.name}_{width}", spelling=f"{added.spelling}_{width}")
+    added = field_of(part.transform, part.name, is_added=True)
     return replace(table, partitioning=_all_known((*table.partitioning, added)))
 
 
@@ -417,24 +408,34 @@ def _drop_field(table: KnownTable, part: Part) -> KnownTable:
 
 def _replace_field(table: KnownTable, part: Part) -> KnownTable:
     assert isinstance(part, PartitionClause)
-    return _add_field(_without(table, part.replaces) if part.replaces else table, part)
+    assert part.replaces is not None
+    old, new = _named_field(table, part.replaces), field_of(part.transform, part.name)
+    if old and new and (old.source, old.transform) == (new.source, new.transform):  # The field stays where it is.
+        kept = replace(old, name=new.name, spelling=new.spelling) if part.name else old
+        return replace(table, partitioning=tuple(kept if field is old else field for field in table.partitioning or ()))
+    return _add_field(_without(table, part.replaces), part)
 
 
 def _without(table: KnownTable, transform: Transform) -> KnownTable:
     """Return a table without the partition field that has this name or transform."""
-    dropped = field_of(transform)
-    matching = [field for field in table.partitioning or () if dropped and is_named(field, dropped)]
-    if len(matching) != 1:
+    dropped = _named_field(table, transform)
+    if dropped is None:
         return replace(table, partitioning=None)
-    kept = tuple(field for field in table.partitioning or () if field is not matching[0])
-    return replace(table, partitioning=kept, former=(*table.former, *matching))
+    kept = tuple(field for field in table.partitioning or () if field is not dropped)
+    return replace(table, partitioning=kept, former=(*table.former, dropped))
+
+
+def _named_field(table: KnownTable, transform: Transform) -> KnownField | None:
+    """Return the partition field that has this name or transform, or None where not exactly one has."""
+    named = field_of(transform)
+    matching = [field for field in table.partitioning or () if named and is_named(field, named)]
+    return matching[0] if len(matching) == 1 else None
 
 
 def is_named(known: KnownField, dropped: KnownField) -> bool:
     """Return whether a statement that drops a field, by its name or its transform, means this field."""
-    if dropped.transform:
-        return (known.source, known.transform) == (dropped.source, dropped.transform)
-    return known.name == dropped.name or (known.source == dropped.source and not known.transform)
+    is_same = (known.source, known.transform) == (dropped.source, dropped.transform)
+    return is_same or (dropped.transform == IDENTITY.name and known.name == dropped.name)
 
 
 def _order(table: KnownTable, part: Part) -> KnownTable:

@@ -14,6 +14,7 @@ from itertools import count
 from glacierbase.model.escape import UNSAFE
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
+from glacierbase.model.transforms import TRANSFORMS, given_name, name_and_width
 
 _WORD = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 # Also the characters that printing would escape: printed statements must run unchanged.
@@ -22,14 +23,10 @@ _ESCAPES = {"'": r"\'", "\\": r"\\", "\n": r"\n"}
 _PRIMITIVE = re.compile(
     r"boolean|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
 )
-_WITH_WIDTH = re.compile(r"(bucket|truncate)\[(\d+)\]")
 # Types that Spark SQL lacks: the type as which Spark reads them.
 _READ_AS = {"uuid": "string", "fixed": "binary"}
 # `timestamp` may be another type, by the setting spark.sql.timestampType.
 _SPELLED = {"timestamp": "timestamp_ltz"}
-# By Iceberg's name of the transform: the function in PARTITIONED BY, and the suffix that it gives to the name of the field.
-_FUNCTIONS = {"year": "years", "month": "months", "day": "days", "hour": "hours"}
-_APPENDED = {"bucket": "_bucket", "truncate": "_trunc"}
 # A property that Iceberg sets for every new table; the keys of locations; keys that are not set as properties.
 _NEW = "write.parquet.compression-codec"
 _PLACES = re.compile(r"location|write\.(?:.+\.)?path")
@@ -199,28 +196,20 @@ def _inline(fields: Sequence[PartitionField]) -> int:
     """
     timed: set[str] = set()
     for at, field in enumerate(fields):
-        if field.name != _given_name(field) or (field.transform in _FUNCTIONS and field.source in timed):
+        name = given_name(".".join(name_parts(field.source)), field.transform, with_width=False)
+        is_time = field.transform in TRANSFORMS and TRANSFORMS[field.transform].is_time
+        if field.name != name or (is_time and field.source in timed):
             return at
-        if field.transform in _FUNCTIONS:
+        if is_time:
             timed.add(field.source)
     return len(fields)
 
 
-def _given_name(field: PartitionField) -> str:
-    """Return the name that PARTITIONED BY gives to a field."""
-    kind = field.transform.partition("[")[0]
-    source = ".".join(name_parts(field.source))
-    return source if kind == "identity" else source + _APPENDED.get(kind, f"_{kind}")
-
-
 def transformed(field: PartitionField | SortField) -> str:
     """Return the expression by which a field partitions or sorts: `bucket(16, id)`."""
-    source = path(field.source)
-    if field.transform == "identity":
-        return source
-    if match := _WITH_WIDTH.fullmatch(field.transform):
-        return f"{match[1]}({match[2]}, {source})"
-    return f"{_FUNCTIONS[field.transform]}({source})"
+    (name, width), source = name_and_width(field.transform), path(field.source)
+    function = TRANSFORMS[name].functions[0]
+    return f"{function}({width}, {source})" if width else f"{function}({source})" if function else source
 
 
 def sort_key(field: SortField) -> str:
@@ -229,7 +218,8 @@ def sort_key(field: SortField) -> str:
 
 
 def has_function(field: PartitionField | SortField) -> bool:
-    return field.transform in ("identity", *_FUNCTIONS) or bool(_WITH_WIDTH.fullmatch(field.transform))
+    name, width = name_and_width(field.transform)
+    return name in TRANSFORMS and (width.isdecimal() if TRANSFORMS[name].has_width else not width)
 
 
 def _has_type(column: Column) -> bool:

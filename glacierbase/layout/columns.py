@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from glacierbase.model.transforms import name_and_width
+
 # Words in the name of a column: it holds a time of the day, ids, reversed ids, hashes (`md` is of md5, `sha` of sha256).
 HOURS = frozenset({"hour", "hr", "hh"})
 IDS = frozenset({"id", "ids"})
@@ -12,7 +14,6 @@ HASHES = frozenset({"hash", "random", "uuid", "md", "sha"})
 _NUMBER = re.compile(
     r"(?i)(?:tinyint|smallint|int|integer|bigint|long|short|decimal|dec|numeric|number|float|double|real)\b"
 )
-_WITH_WIDTH = re.compile(r"(\w+)\[(\d{1,12})\]")
 
 
 def words(name: str | None) -> list[str]:
@@ -27,5 +28,5 @@ def is_number(type_: str | None) -> bool:
 
 def function_and_width(transform: str | None) -> tuple[str, int]:
     """Return `bucket` and 16 for the transform `bucket[16]`; 0 for one without a width."""
-    match = _WITH_WIDTH.fullmatch(transform or "")
-    return (match[1], int(match[2])) if match else (transform or "", 0)
+    name, width = name_and_width(transform or "")
+    return name, int(width) if re.fullmatch(r"\d{1,12}", width) else 0

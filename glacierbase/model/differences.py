@@ -10,6 +10,7 @@ from fnmatch import fnmatchcase
 
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.model.text import Line, Mark, counted
+from glacierbase.model.transforms import IDENTITY, name_and_width
 
 # Properties that Spark sets by itself: the user who creates the table.
 OF_ENGINE = {"owner"}
@@ -226,19 +227,20 @@ def _text(fields: Iterable[str]) -> str | None:
 
 def partition_text(field: PartitionField) -> str:
     """Return `bucket(16, id)`."""
-    return field.source if field.transform == "identity" else _applied(field.transform, field.source)
+    return _applied(field.transform, field.source)
 
 
 def _applied(transform: str, source: str) -> str:
-    """Return `bucket(16, id)` for the transform `bucket[16]`, and `day(ts)` for `day`."""
-    name, _, argument = transform.rstrip("]").partition("[")
-    return f"{name}({argument}, {source})" if argument else f"{name}({source})"
+    """Return `bucket(16, id)` for the transform `bucket[16]`, `day(ts)` for `day`, and the source for `identity`."""
+    name, width = name_and_width(transform)
+    if name == IDENTITY.name:
+        return source
+    return f"{name}({width}, {source})" if width else f"{name}({source})"
 
 
 def sort_text(field: SortField) -> str:
     """Return `id asc nulls first`."""
-    source = field.source if field.transform == "identity" else _applied(field.transform, field.source)
-    return f"{source} {field.direction} nulls {field.nulls}"
+    return f"{_applied(field.transform, field.source)} {field.direction} nulls {field.nulls}"
 
 
 def _properties(before: Mapping[str, str], after: Mapping[str, str]) -> Iterator[Difference]:

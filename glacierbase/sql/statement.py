@@ -10,11 +10,7 @@ from enum import Enum
 from typing import NamedTuple
 
 from glacierbase.model.names import recorded_name
-
-# Iceberg's names of transforms that Spark writes in another way. https://iceberg.apache.org/docs/latest/spark-ddl/#partitioned-by
-ICEBERG_TRANSFORMS = {
-    "years": "year", "months": "month", "days": "day", "date": "day", "hours": "hour", "date_hour": "hour",
-}  # fmt: skip
+from glacierbase.model.transforms import IDENTITY, iceberg_name
 
 
 class Place(NamedTuple):
@@ -158,14 +154,23 @@ class Transform:
 
     @property
     def widths(self) -> tuple[str, ...]:
-        return tuple(argument for argument in self.arguments if argument.isdigit())
+        return tuple(argument.lstrip("0") or "0" for argument in self.arguments if argument.isdigit())
+
+    @property
+    def name(self) -> str:
+        """The function as Iceberg names it: `day` for `days`, `identity` for a column."""
+        return iceberg_name(self.function)
+
+    @property
+    def iceberg(self) -> str:
+        """The transform as Iceberg's metadata spells it: `bucket[16]`, `day`, `identity`."""
+        return f"{self.name}[{','.join(self.widths)}]" if self.widths else self.name
 
     @property
     def normalised(self) -> str:
         """The function as Iceberg names it, with its arguments: `bucket(16, id)`, `day(at)`; of a column, its name."""
-        function = ICEBERG_TRANSFORMS.get(self.function, self.function)
         inside = ", ".join((*self.widths, *self.columns))
-        return f"{function}({inside})" if function else inside
+        return inside if self.name == IDENTITY.name else f"{self.name}({inside})"
 
 
 @dataclass(frozen=True, slots=True)

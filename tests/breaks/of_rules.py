@@ -66,8 +66,8 @@ BREAKS = (
     Break(
         "the name of a partition field is its default name",
         "declared/known.py",
-        "return field_of(part.transform, part.name)",
-        "return field_of(part.transform)",
+        "added = field_of(part.transform, part.name, is_added=True)",
+        "added = field_of(part.transform, is_added=True)",
         f"{_TYPES}test_a_partition_field_is_dropped_by_the_name_that_it_was_given",
     ),
     Break(

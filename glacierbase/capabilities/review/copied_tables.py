@@ -14,6 +14,7 @@ from glacierbase.executors.pyiceberg.shape import shape_from_json
 from glacierbase.model.codec import from_json
 from glacierbase.model.differences import Change, Difference, TableChange, compare, partition_text
 from glacierbase.model.shape import PartitionField, Shape
+from glacierbase.model.transforms import given_name
 
 _MAIN = "main"
 
@@ -173,6 +174,4 @@ def _partitioning(before: Shape, after: Shape) -> Iterator[Difference]:
 
 def _is_custom(part: PartitionField) -> bool:
     """Return whether a partition field has another name than CREATE (`id_bucket`) and ALTER (`id_bucket_16`) give it."""
-    transform, _, argument = part.transform.rstrip("]").partition("[")
-    short = {"identity": "", "truncate": "_trunc"}.get(transform, f"_{transform}")
-    return part.name not in (f"{part.source}{short}", f"{part.source}{short}_{argument}")
+    return part.name not in (given_name(part.source, part.transform, with_width=added) for added in (False, True))

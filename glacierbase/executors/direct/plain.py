@@ -13,8 +13,8 @@ from glacierbase.executors.direct.plain_tables import (
     why_no_plain_table,
 )
 from glacierbase.executors.direct.plain_types import MOST_DEPTH, why_no_plain_type
+from glacierbase.model.transforms import by_function
 from glacierbase.sql.statement import (
-    ICEBERG_TRANSFORMS,
     AlterColumn,
     ColumnClause,
     ParsedStatement,
@@ -31,8 +31,6 @@ _Check: TypeAlias = Callable[[ParsedStatement], str | None]
 _MOVES = ("current-snapshot-id", "cherry-pick-snapshot-id")
 # Types that are others in Iceberg, and types with fields, which Spark does not change as a whole.
 _ONLY_SPARK = ("tinyint", "byte", "smallint", "short", "char", "character", "varchar", "struct", "array", "map")
-# How many numbers each transform has.
-_WIDTHS = {"": 0, "identity": 0, "year": 0, "month": 0, "day": 0, "hour": 0, "bucket": 1, "truncate": 1}
 # A string, or a column whose name is a number.
 _NOT_A_COLUMN = re.compile(r"['\"]|`\d+`")
 
@@ -144,11 +142,10 @@ def _partition_field(statement: ParsedStatement) -> str | None:
 def _transform(transform: Transform | None) -> str | None:
     if transform is None:
         return None
-    text, function = transform.text, ICEBERG_TRANSFORMS.get(transform.function, transform.function)
-    widths = _WIDTHS.get(function)
-    if widths is None:
-        return f"the transform {function}"
-    if len(transform.columns) != 1 or len(transform.widths) != widths or _NOT_A_COLUMN.search(text):
+    text, known = transform.text, by_function(transform.function)
+    if known is None:
+        return f"the transform {transform.function}"
+    if len(transform.columns) != 1 or len(transform.widths) != known.has_width or _NOT_A_COLUMN.search(text):
         return f"the arguments of {text}"
     return f"the width of {text}" if any(len(width) > 9 for width in transform.widths) else None
 

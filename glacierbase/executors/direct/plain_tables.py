@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from glacierbase.executors.direct.plain_types import why_no_plain_type
+from glacierbase.model.transforms import IDENTITY, IcebergTransform, by_function, given_name
 from glacierbase.sql.statement import (
-    ICEBERG_TRANSFORMS,
     ColumnClause,
     Options,
     ParsedStatement,
@@ -53,20 +53,8 @@ FORMAT_VERSIONS = ("1", "2", "3")
 _WHOLE_LOCATION = re.compile(r"([a-z][a-z0-9]*://[\w.-]+|file:)(/(?!\.\.?(/|$))[\w.=@+-]+)+", re.ASCII)
 _SUCH_LOCATION = "a location that the engine completes"
 
-_TIMES = frozenset({"date", "timestamp", "timestamp_ntz"})
-_NUMBERS = frozenset({"tinyint", "smallint", "int", "bigint", "decimal"})
-_TEXTS = frozenset({"string", "char", "varchar", "binary"})
-# The types that a transform accepts, by its name in Iceberg; identity accepts all.
-_SOURCES: Mapping[str, frozenset[str]] = {
-    "bucket": _NUMBERS | _TEXTS | _TIMES, "truncate": _NUMBERS | _TEXTS, "year": _TIMES, "month": _TIMES, "day": _TIMES,
-    "hour": _TIMES - {"date"},
-}  # fmt: skip
 # Transforms whose columns Spark finds in any case; those of the others have the exact case.
 _ANY_CASE = frozenset({"", "bucket", "years", "months", "days", "hours"})
-# What follows the name of the column in the name of a partition field.
-SUFFIXES = {
-    "identity": "", "bucket": "_bucket", "truncate": "_trunc", "year": "_year", "month": "_month", "day": "_day", "hour": "_hour",
-}  # fmt: skip
 _MOST_WIDTH = 2**31 - 1
 
 # The fields of a table with their types, by the path in lower case; the path as declared.
@@ -122,12 +110,6 @@ def fields_of(columns: Iterable[ColumnClause]) -> Fields:
     """Return the columns and the fields of their structs."""
     paths = _all_paths(columns, inside=("struct",))
     return {tuple(name.lower() for name in path): (path, tree) for path, tree in paths}
-
-
-def iceberg_transform(transform: Transform) -> str | None:
-    """Return the name of a transform in Iceberg; None for one that is not plain."""
-    kind = ICEBERG_TRANSFORMS.get(transform.function, transform.function) or "identity"
-    return kind if kind in SUFFIXES else None
 
 
 def source_of(transform: Transform, fields: Fields) -> tuple[tuple[str, ...], TypeTree] | None:
@@ -213,26 +195,26 @@ def _partition_reasons(clauses: Sequence[PartitionClause], columns: Sequence[Col
     fields = fields_of(columns)
     kinds, names = set[tuple[str, tuple[str, ...]]](), {".".join(path).casefold() for path, _ in _all_paths(columns)}
     for clause in clauses:
-        source, kind = source_of(clause.transform, fields), iceberg_transform(clause.transform)
+        source, kind = source_of(clause.transform, fields), by_function(clause.transform.function)
         if source is None or kind is None or not _is_plain(clause.transform, kind, source[1]):
             yield f"the partition field {clause.transform.text}"
             return
-        name = (".".join(source[0]) + SUFFIXES[kind]).casefold()
-        of_time = "time" if kind in ("year", "month", "day", "hour") else kind
-        if (of_time, source[0]) in kinds or (kind != "identity" and name in names):
+        name = given_name(".".join(source[0]), kind.name, with_width=False).casefold()
+        of_time = "time" if kind.is_time else kind.name
+        if (of_time, source[0]) in kinds or (kind != IDENTITY and name in names):
             yield f"the partition field {clause.transform.text} beside another one"
         kinds.add((of_time, source[0]))
-        if kind != "identity":
+        if kind != IDENTITY:
             names.add(name)
 
 
-def _is_plain(transform: Transform, kind: str, source: TypeTree) -> bool:
+def _is_plain(transform: Transform, kind: IcebergTransform, source: TypeTree) -> bool:
     widths = transform.widths
-    if kind not in ("bucket", "truncate"):
+    if not kind.has_width:
         is_width_plain = not widths
     else:
-        first_is_width = kind != "bucket" or transform.arguments[0].isdigit()
+        first_is_width = kind.name != "bucket" or transform.arguments[0].isdigit()
         is_width_plain = first_is_width and len(widths) == 1 and 0 < int(widths[0]) <= _MOST_WIDTH
-    is_source_plain = source.name in _SOURCES[kind] if kind in _SOURCES else not source.fields
+    is_source_plain = not source.fields if kind.accepts is None else source.name in kind.accepts
     is_name_plain = transform.text.lower().startswith(transform.function)
     return is_name_plain and is_width_plain and is_source_plain

@@ -10,6 +10,7 @@ from typing import Any
 
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape
+from glacierbase.model.transforms import IDENTITY, iceberg_name
 
 # The names of types in the JSON of a schema that differ from SQL. https://spark.apache.org/docs/latest/sql-ref-datatypes.html
 _SQL_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "tinyint"}
@@ -107,11 +108,9 @@ def _partitioning(described: Sequence[_Row]) -> Iterator[PartitionField]:
             yield PartitionField(None, row[0], name_of((row[0],)), "identity")
     for row in _section(described, "# Partitioning"):
         match = _TRANSFORMED.fullmatch(row[1])
-        argument = f"[{match['argument']}]" if match and match["argument"] else ""
-        source = match["source"] if match else row[1]
-        yield PartitionField(
-            None, row[1], source, f"{match['transform'].rstrip('s')}{argument}" if match else "identity"
-        )
+        width = f"[{match['argument']}]" if match and match["argument"] else ""
+        source, name = (match["source"], iceberg_name(match["transform"])) if match else (row[1], IDENTITY.name)
+        yield PartitionField(None, row[1], source, f"{name}{width}")
 
 
 def columns_of(fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()) -> Iterator[Column]:

@@ -33,7 +33,7 @@ def test_a_create_table_declares_all_parts() -> None:
     }  # fmt: skip
     assert [(each.name, each.source, each.transform) for each in known.partitioning or ()] == [
         ("id_bucket", ("id",), "bucket(16)"),
-        ("day_day", ("day",), "days"),
+        ("day_day", ("day",), "day"),
     ]
     assert (known.using, known.ordering, known.identifiers, known.properties) == ("iceberg", (), (), {"k": "v"})
 
@@ -66,6 +66,12 @@ def test_an_alter_changes_the_columns(alter: str, columns: list[str]) -> None:
         ("DROP PARTITION FIELD days(day)", ["id_bucket"], ["day_day"]),
         ("DROP PARTITION FIELD day_day", ["id_bucket"], ["day_day"]),
         ("REPLACE PARTITION FIELD bucket(16, ID) WITH bucket(32, id)", ["day_day", "id_bucket_32"], ["id_bucket"]),
+        ("DROP PARTITION FIELD day(day)", ["id_bucket"], ["day_day"]),
+        ("DROP PARTITION FIELD date(day)", ["id_bucket"], ["day_day"]),
+        ("DROP PARTITION FIELD bucket(016, id)", ["day_day"], ["id_bucket"]),
+        ("ADD PARTITION FIELD identity(name)", ["id_bucket", "day_day", "name"], []),
+        ("REPLACE PARTITION FIELD id_bucket WITH bucket(16, id)", ["id_bucket", "day_day"], []),
+        ("REPLACE PARTITION FIELD days(day) WITH day(day) AS d", ["id_bucket", "d"], []),
         ("DROP PARTITION FIELD other", None, []),
         ("ADD PARTITION FIELD `a.b`", None, []),
     ],
@@ -218,7 +224,7 @@ def test_comments_defaults_and_the_write_order_are_known() -> None:
     assert known.columns is not None
     assert {name: each.comment for name, each in known.columns.items()} == {"id": "i", "name": "n", "day": None}
     assert [(each.transform, each.direction, each.nulls) for each in known.ordering or ()] == [
-        ("", "asc", "first"), ("days", "desc", "first"),
+        ("identity", "asc", "first"), ("day", "desc", "first"),
     ]  # fmt: skip
     assert (known.properties, known.unset) == ({"comment": "x"}, {"k"})
 

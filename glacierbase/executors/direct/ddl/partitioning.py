@@ -15,10 +15,8 @@ from pyiceberg.transforms import UnknownTransform, VoidTransform
 from glacierbase.errors import NotPlain
 from glacierbase.executors.direct.ddl.commit import Transaction, illegal, invalid
 from glacierbase.executors.direct.ddl.transforms import Bound, bound, field_named
+from glacierbase.model.transforms import given_name
 from glacierbase.sql.statement import ParsedStatement, PartitionClause, Transform
-
-# The ends of the names that Iceberg gives to fields.
-_SUFFIXES = {"identity": "", "bucket": "_bucket_{}", "truncate": "_trunc_{}"}
 
 
 def change_partitioning(transaction: Transaction, statement: ParsedStatement) -> None:
@@ -173,7 +171,10 @@ class _Change:
     def _new(self, source: Bound, name: str | None) -> PartitionField:
         last = self._metadata.last_partition_id
         field_id = (PARTITION_FIELD_ID_START - 1 if last is None else last) + 1
-        return PartitionField(source[0], field_id, source[1], name or _default_name(self._schema, source))
+        return PartitionField(source[0], field_id, source[1], name or self._given_name(source))
+
+    def _given_name(self, source: Bound) -> str:
+        return given_name(str(self._schema.find_column_name(source[0])), str(source[1]), with_width=True)
 
     def _free(self, name: str) -> None:
         """Rename the removed field that has the name of the new one."""
@@ -198,9 +199,3 @@ def _bound(field: PartitionField) -> Bound:
 def _is_one_name(text: str) -> bool:
     """Return whether a name has one part, which may be quoted and hold dots."""
     return "." not in text or (text[0] == text[-1] == "`" and "`" not in text[1:-1].replace("``", ""))
-
-
-def _default_name(schema: Schema, source: Bound) -> str:
-    """Return the name that Iceberg gives to a field."""
-    kind, _, width = str(source[1]).rstrip("]").partition("[")
-    return f"{schema.find_column_name(source[0])}{_SUFFIXES.get(kind, f'_{kind}').format(width)}"

@@ -15,13 +15,12 @@ from glacierbase.executors.direct.ddl.types import iceberg_type
 from glacierbase.executors.direct.lakes import Identifier, PyIcebergCatalogs, spark_user, table_not_found
 from glacierbase.executors.direct.plain_tables import (
     FORMAT_VERSIONS,
-    SUFFIXES,
     columns_of,
     fields_of,
-    iceberg_transform,
     source_of,
 )
 from glacierbase.executors.pyiceberg.errors import mapped
+from glacierbase.model.transforms import given_name
 from glacierbase.sql.statement import ColumnClause, Name, ParsedStatement, PartitionClause, Property
 
 # Iceberg writes this in the properties of new tables; the server of a REST catalog does it itself.
@@ -141,13 +140,12 @@ def _partition_fields(
 ) -> Iterator[PartitionField]:
     fields = fields_of(columns)
     for field_id, clause in enumerate(clauses, PARTITION_FIELD_ID_START):
-        source, kind = source_of(clause.transform, fields), iceberg_transform(clause.transform)
-        if source is None or kind is None:
+        source = source_of(clause.transform, fields)
+        if source is None:
             raise NotPlain(f"the partition field {clause.transform.text}")
-        path = ".".join(source[0])
-        width = "".join(f"[{int(width)}]" for width in clause.transform.widths)
-        transform = parse_transform(f"{kind}{width}")
-        yield PartitionField(schema.find_field(path).field_id, field_id, transform, path + SUFFIXES[kind])
+        path, transform = ".".join(source[0]), clause.transform.iceberg
+        name = given_name(path, transform, with_width=False)
+        yield PartitionField(schema.find_field(path).field_id, field_id, parse_transform(transform), name)
 
 
 def properties_of(lakes: PyIcebergCatalogs, statement: ParsedStatement, added: Mapping[str, str]) -> dict[str, str]:

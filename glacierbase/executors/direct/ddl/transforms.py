@@ -5,29 +5,12 @@ from __future__ import annotations
 from typing import Any, TypeAlias
 
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import (
-    BucketTransform,
-    DayTransform,
-    HourTransform,
-    IdentityTransform,
-    MonthTransform,
-    Transform,
-    TruncateTransform,
-    YearTransform,
-)
+from pyiceberg.transforms import IdentityTransform, Transform, parse_transform
 
 from glacierbase.executors.direct.ddl.commit import illegal, invalid
 from glacierbase.sql import statement as sql
 
 Bound: TypeAlias = tuple[int, Transform[Any, Any]]
-_WITHOUT_WIDTH: dict[str, Transform[Any, Any]] = {
-    "": IdentityTransform(),
-    "identity": IdentityTransform(),
-    "year": YearTransform(),
-    "month": MonthTransform(),
-    "day": DayTransform(),
-    "hour": HourTransform(),
-}
 
 
 def bound(schema: Schema, clause: sql.Transform, *, case_sensitive: bool) -> Bound:
@@ -36,7 +19,9 @@ def bound(schema: Schema, clause: sql.Transform, *, case_sensitive: bool) -> Bou
     Raises:
         StatementRefused: there is no such column, or the transform does not accept its values.
     """
-    transform = _transform(clause)
+    if "0" in clause.widths:
+        raise illegal(f"Unsupported width for transform: {clause.text}")
+    transform: Transform[Any, Any] = parse_transform(clause.iceberg)
     [name] = clause.columns
     field_id = field_named(schema, name, case_sensitive=case_sensitive)
     if field_id is None:
@@ -53,13 +38,3 @@ def field_named(schema: Schema, name: str, *, case_sensitive: bool = True) -> in
         return int(schema.find_field(name, case_sensitive).field_id)
     except ValueError:
         return None
-
-
-def _transform(clause: sql.Transform) -> Transform[Any, Any]:
-    function = sql.ICEBERG_TRANSFORMS.get(clause.function, clause.function)
-    if function in _WITHOUT_WIDTH:
-        return _WITHOUT_WIDTH[function]
-    [width] = clause.widths
-    if int(width) == 0:
-        raise illegal(f"Unsupported width for transform: {clause.text}")
-    return BucketTransform(int(width)) if function == "bucket" else TruncateTransform(int(width))
