@@ -21,7 +21,7 @@ LAYERS = [
     {"secrets", "prose"},
     {"errors"},
     {"model", "run"},
-    {"sql"},
+    {"sql", "formats"},
     {"declared"},
     {"layout"},
     {"executors", "migrations"},

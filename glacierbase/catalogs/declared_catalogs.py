@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.pyiceberg.properties import REQUIRED
+from glacierbase.formats import FORMATS, ICEBERG
 from glacierbase.model.text import did_you_mean, nearest, suggestion
 from glacierbase.sql.qualified import DECLARED
 
 if TYPE_CHECKING:
     from glacierbase.catalogs.yamlfile import MappingNode
 
-_ICEBERG = ("org.apache.iceberg.spark.SparkCatalog", "org.apache.iceberg.spark.SparkSessionCatalog")
-DELTA = "org.apache.spark.sql.delta.catalog.DeltaCatalog"
-HUDI = "org.apache.spark.sql.hudi.catalog.HoodieCatalog"
 HADOOP = "org.apache.iceberg.hadoop.HadoopCatalog"
-_CLASSES = (*_ICEBERG, DELTA, HUDI, "io.unitycatalog.spark.UCSingleCatalog")
+_CLASSES = tuple(name for known in FORMATS.values() for name in (*known.catalogs, *known.mixed_catalogs))
 # The types and classes of `CatalogUtil` in Iceberg 1.12; any other implementation is named by its class:
 # https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration
 _TYPES = ("rest", "glue", "hive", "jdbc", "hadoop", "nessie", "bigquery")
@@ -50,7 +48,7 @@ def wrong_catalogs(node: MappingNode, spark_conf: Mapping[str, str]) -> Iterator
     for key, implementation in spark_conf.items():
         if DECLARED.fullmatch(key):
             yield from _misspelt_class(node, key, implementation, _CLASSES)
-            if implementation in _ICEBERG:
+            if implementation in ICEBERG.catalogs:
                 yield from _wrong_type(node, f"{key}.type", spark_conf)
                 key = f"{key}.catalog-impl"
                 yield from _misspelt_class(node, key, spark_conf.get(key, ""), _IMPLEMENTATIONS)

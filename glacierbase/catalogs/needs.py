@@ -17,6 +17,8 @@ from glacierbase.catalogs.table_formats import formats
 from glacierbase.errors import MigrationFileError
 from glacierbase.executors import type_of
 from glacierbase.executors.direct.files import FileEngines
+from glacierbase.formats import DELTA, HUDI, ICEBERG
+from glacierbase.formats.table_format import TableFormat
 from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
@@ -28,9 +30,7 @@ if TYPE_CHECKING:
     from glacierbase.sql.types import TypeTree
 
 _EXTENSIONS = "spark.sql.extensions"
-_ICEBERG = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-_DELTA = "io.delta.sql.DeltaSparkSessionExtension"
-_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_CATALOG, _SESSION_CATALOG = ICEBERG.catalogs
 _METASTORES = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 # https://docs.delta.io/latest/quick-start.html#set-up-apache-spark-with-delta-lake
 _OF_DELTA = frozenset(
@@ -58,7 +58,6 @@ _NOT_IN_NAMES = frozenset(" ,;{}()\n\t=")
 _EVOLVING = frozenset({"rename_column", "drop_column", "alter_column_position", "alter_column_type"})
 _SCHEMA_ON_READ = "hoodie.schema.on.read.enable"
 _SCRIPTING = "spark.sql.scripting.enabled"
-_SESSION_CATALOG = "org.apache.iceberg.spark.SparkSessionCatalog"
 # The types of catalogs without a server, which could choose the format version of a new table.
 _WITHOUT_SERVER = ("hadoop", "hive", "jdbc", "glue", "nessie")
 # A file without these words needs nothing but the types of its catalogs, and is not read.
@@ -120,16 +119,8 @@ class _Need:
     hint: str
 
 
-def _is_iceberg(use: _Use) -> bool:
-    return formats(use.catalog).get(use.name) == "iceberg"
-
-
-def _is_delta(use: _Use) -> bool:
-    return formats(use.catalog).get(use.name) == "delta"
-
-
-def _is_hudi(use: _Use) -> bool:
-    return formats(use.catalog).get(use.name) == "hudi"
+def _is_of(use: _Use, table_format: TableFormat) -> bool:
+    return formats(use.catalog).get(use.name) == table_format.name
 
 
 def _is_in(use: _Use, *types: str) -> bool:
@@ -183,7 +174,7 @@ def _columns(use: _Use) -> list[ColumnClause]:
 
 def _creates_delta(use: _Use) -> bool:
     """Return whether a statement creates a table of Delta; the session's catalog also holds tables of other formats."""
-    return use.parsed.operation in ("create_table", "replace_table") and use.parsed.options.using == "delta"
+    return use.parsed.operation in ("create_table", "replace_table") and use.parsed.options.using == DELTA.name
 
 
 def _has_defaults(use: _Use) -> bool:
@@ -229,7 +220,7 @@ def _has_version_3(use: _Use) -> bool:
 
 def _is_of_delta(use: _Use) -> bool:
     is_read = use.parsed.operation == "other" and _READ_BY_DELTA.search(use.sql) is not None
-    return _is_delta(use) and (is_read or use.parsed.options.shallow or not use.operations.isdisjoint(_OF_DELTA))
+    return _is_of(use, DELTA) and (is_read or use.parsed.options.shallow or not use.operations.isdisjoint(_OF_DELTA))
 
 
 _NEEDS = (
@@ -240,16 +231,16 @@ _NEEDS = (
         "set `spark.sql.catalog.{name}.type`; without it, Iceberg looks for a Hive metastore, for which `hive` says so",
     ),
     _Need(
-        lambda use: _is_iceberg(use) and (not use.operations.isdisjoint(EXTENSIONS) or _is_call_of_spark_3(use)),
-        lambda use: use.extends(_ICEBERG),
+        lambda use: _is_of(use, ICEBERG) and (not use.operations.isdisjoint(EXTENSIONS) or _is_call_of_spark_3(use)),
+        lambda use: use.extends(ICEBERG.extension),
         "Iceberg's SQL extensions",
-        f"add `{_ICEBERG}` to `{_EXTENSIONS}` of the catalog file",
+        f"add `{ICEBERG.extension}` to `{_EXTENSIONS}` of the catalog file",
     ),
     _Need(
         _is_view,
-        lambda use: use.extends(_ICEBERG),
+        lambda use: use.extends(ICEBERG.extension),
         "Iceberg's SQL extensions, by which Spark knows views of a catalog",
-        f"add `{_ICEBERG}` to `{_EXTENSIONS}` of the catalog file",
+        f"add `{ICEBERG.extension}` to `{_EXTENSIONS}` of the catalog file",
     ),
     _Need(
         lambda use: _is_view(use) and _is_in(use, "jdbc"),
@@ -264,7 +255,7 @@ _NEEDS = (
         "create the view in a catalog of another type, or as a temporary view",
     ),
     _Need(
-        lambda use: _is_iceberg(use) and _is_migrate(use),
+        lambda use: _is_of(use, ICEBERG) and _is_migrate(use),
         lambda use: use.conf.get("spark.sql.catalog.spark_catalog") == _SESSION_CATALOG,
         "Iceberg's session catalog, in which `migrate` replaces a table",
         f"set `spark.sql.catalog.spark_catalog` to `{_SESSION_CATALOG}`; or call `snapshot`, which creates another table",
@@ -283,9 +274,9 @@ _NEEDS = (
     ),
     _Need(
         _is_of_delta,
-        lambda use: use.extends(_DELTA),
+        lambda use: use.extends(DELTA.extension),
         "Delta's SQL extension",
-        f"add `{_DELTA}` to `{_EXTENSIONS}` of the catalog file",
+        f"add `{DELTA.extension}` to `{_EXTENSIONS}` of the catalog file",
     ),
     _Need(
         _has_defaults,
@@ -300,7 +291,7 @@ _NEEDS = (
         f"write TBLPROPERTIES ('delta.{_MAPPING}' = 'name')",
     ),
     _Need(
-        lambda use: _is_hudi(use) and not use.operations.isdisjoint(_EVOLVING),
+        lambda use: _is_of(use, HUDI) and not use.operations.isdisjoint(_EVOLVING),
         lambda use: _sets(use, _SCHEMA_ON_READ, "true"),
         "schema on read, by which Hudi changes columns",
         f"write SET {_SCHEMA_ON_READ}=true above the statement",
@@ -352,7 +343,7 @@ def _may_need(compiled: Compiled, catalog: Catalog) -> bool:
     declared = formats(catalog)
     if not all(_has_type(catalog, name) for name in declared) or _MAY_NEED.search(compiled.text):
         return True
-    return "hudi" in declared.values() and _MAY_EVOLVE.search(compiled.text) is not None
+    return HUDI.name in declared.values() and _MAY_EVOLVE.search(compiled.text) is not None
 
 
 def _statements(named: FileStatement) -> Iterator[tuple[ParsedStatement, int, int, set[str]]]:

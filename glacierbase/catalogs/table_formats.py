@@ -4,19 +4,12 @@ from __future__ import annotations
 
 import re
 
+from glacierbase.formats import FORMATS
 from glacierbase.model.catalog import Catalog
 from glacierbase.sql.qualified import DECLARED, DEFAULT_CATALOG
 
-_JARS = {
-    name: re.compile(rf"[^:]+:{part}[^:]*:(?P<version>[0-9][^:]*)")
-    for name, part in (("iceberg", "iceberg-spark-runtime"), ("delta", "delta-spark"), ("hudi", "hudi-spark"))
-}
-_DEFAULT = re.compile(
-    r"spark\.databricks\.delta\.properties\.defaults\.(?P<delta>.+)"
-    r"|spark\.sql\.catalog\.(?P<catalog>[^.]+)\.table-(?:default|override)\.(?P<iceberg>.+)"
-)
-# Parts of class names that identify the format of a catalog's tables.
-_FORMATS = {"iceberg": "iceberg", "delta": "delta", "hudi": "hudi", "hoodie": "hudi"}
+_JARS = {known.name: re.compile(rf"[^:]+:{known.jar}[^:]*:(?P<version>[0-9][^:]*)") for known in FORMATS.values()}
+_DEFAULTS = {known.defaults_prefix: re.compile(known.defaults) for known in FORMATS.values() if known.defaults}
 
 
 def formats(catalog: Catalog) -> dict[str, str]:
@@ -44,13 +37,14 @@ def defaults(catalog: Catalog, of: str | None = None) -> dict[str, str]:
     Args:
         of: the Spark catalog of the tables; None for any one.
     """
-    pairs = ((_DEFAULT.fullmatch(key), value) for key, value in catalog.spark_conf.items())
     return {
-        f"delta.{match['delta']}" if match["delta"] else match["iceberg"]: value
-        for match, value in pairs
-        if match and (of is None or match["catalog"] in (None, of))
+        prefix + match["key"]: value
+        for key, value in catalog.spark_conf.items()
+        for prefix, pattern in _DEFAULTS.items()
+        if (match := pattern.fullmatch(key)) and (of is None or match.groupdict().get("catalog") in (None, of))
     }
 
 
 def _format(implementation: str) -> str:
-    return next((name for part, name in _FORMATS.items() if part in implementation.lower()), "")
+    words = implementation.lower()
+    return next((name for name, known in FORMATS.items() if any(word in words for word in known.words)), "")

@@ -7,6 +7,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from glacierbase.declared.known import KnownColumn, KnownColumns, KnownField, KnownTable, KnownTables, Path
+from glacierbase.formats import FILE_FORMATS, FORMATS
+from glacierbase.formats.iceberg import FORMAT_VERSION
+from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
@@ -182,12 +185,8 @@ def _created_name(sql: str, dialect: str) -> Name | None:
 
 
 # Formats of Spark whose columns are nullable whatever is declared, and whose partition columns are the last ones.
-_OF_FILES = {"parquet", "orc", "avro", "csv", "json", "text", "hive", "hudi"}
-# After USING; another word chooses the format of files in a table of Iceberg.
-_FORMATS = {"iceberg", "delta", "hudi"}
-_WITH_IDENTIFIERS = {"iceberg", "snowflake"}
-# Properties that set where and what a table is, and are not stored as properties.
-_NOT_STORED = {"format-version", "location", "provider", "owner", "external"}
+_OF_FILES = FILE_FORMATS | {"hive", *(known.name for known in FORMATS.values() if not known.keeps_columns)}
+_WITH_IDENTIFIERS = {SNOWFLAKE.name, *(known.name for known in FORMATS.values() if known.has_identifiers)}
 _LITERALS = {"TRUE": True, "FALSE": False, "NULL": None}
 
 
@@ -250,7 +249,8 @@ class _Declaration:
     def _format(self) -> tuple[str, int | None]:
         actual, version = self._actual, (self._known.properties or {}).get("format-version", "")
         is_named = version.isdigit() and actual.format == "iceberg"
-        using = self._known.using if self._known.using in _FORMATS else None
+        # Another word after USING chooses the format of files in a table of Iceberg.
+        using = self._known.using if self._known.using in FORMATS else None
         return using or actual.format, int(version) if is_named else actual.format_version
 
     def _columns(self, columns: KnownColumns, above: Path = ()) -> Iterator[Column]:
@@ -324,7 +324,9 @@ class _Declaration:
             self._result.unknown.append("properties")
         if known.properties is None or self._dialect == SNOWFLAKE.name:
             return shape
-        named = {key: value for key, value in known.properties.items() if key not in _NOT_STORED}
+        of_format = FORMATS.get(self._actual.format)
+        not_stored = {FORMAT_VERSION, *OF_SPARK, *(of_format.not_stored if of_format else ())}
+        named = {key: value for key, value in known.properties.items() if key not in not_stored}
         absent = known.unset | {"comment"}
         rest = {key: value for key, value in self._actual.properties.items() if key not in absent}
         return replace(shape, properties={**rest, **named})

@@ -11,17 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from glacierbase.declared.render import ColumnAlters, Written, literal, path, table_name
+from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, NOT_ALTERED
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
 
-# What Spark lists of a Delta table beside the properties that a statement sets.
-CLUSTERED, CONSTRAINT = "clusteringColumns", "delta.constraints."
 _FEATURE = "delta.feature."
-# Set by the engine, or by other statements.
-_NOT_SET = re.compile(
-    rf"Type|comment|owner|{CLUSTERED}|{re.escape(CONSTRAINT)}.*|delta\.min(?:Reader|Writer)Version"
-    r"|delta\.feature\.(?:clustering|domainMetadata)"
-)
 _MAPPING, _WIDENING = "delta.columnMapping.mode", "delta.enableTypeWidening"
 _INTEGERS = ("tinyint", "smallint", "int", "bigint")
 # How many digits a decimal has before the point at least, to hold the values of an integer type.
@@ -126,12 +120,12 @@ def _refused(columns: ColumnAlters, before: Shape, after: Shape) -> Iterator[str
 def _settings(before: Shape, after: Shape) -> str:
     """Return the properties to set; they are set first, because changes of columns need some of them."""
     old, new = before.properties, after.properties
-    pairs = ((key, new[key]) for key in new if old.get(key) != new[key] and not _NOT_SET.fullmatch(key))
+    pairs = ((key, new[key]) for key in new if old.get(key) != new[key] and not NOT_ALTERED.fullmatch(key))
     return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in pairs)
 
 
 def _unset(before: Shape, after: Shape) -> Iterator[str]:
-    gone = [key for key in before.properties if key not in after.properties and not _NOT_SET.fullmatch(key)]
+    gone = [key for key in before.properties if key not in after.properties and not NOT_ALTERED.fullmatch(key)]
     if kept := [literal(key) for key in gone if not key.startswith(_FEATURE) and key != _MAPPING]:
         yield f"UNSET TBLPROPERTIES ({', '.join(kept)})"
 

@@ -11,6 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from glacierbase.formats import ICEBERG
+from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.model.escape import UNSAFE
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
@@ -32,14 +34,8 @@ _NEW = "write.parquet.compression-codec"
 _PLACES = re.compile(r"location|write\.(?:.+\.)?path")
 _OWNER = "owner"
 _NOT_SET = (_OWNER, "comment")
-# Keys that Spark refuses as properties, and reserved keys that Iceberg drops.
-_REFUSED = frozenset(
-    {
-        "provider", "external", "is_managed_location", "collation", "table_type", "format-version", "uuid", "snapshot-count",
-        "current-snapshot-id", "current-snapshot-summary", "current-snapshot-timestamp", "current-schema",
-        "default-partition-spec", "default-sort-order",
-    }
-)  # fmt: skip
+# Keys that Spark refuses as properties, and reserved keys that Iceberg drops. Those of owner and location have words of their own.
+_REFUSED = ICEBERG.not_stored | (OF_SPARK.keys() - {_OWNER, "location"})
 
 
 def create_statements(shape: Shape) -> list[str]:
@@ -49,7 +45,7 @@ def create_statements(shape: Shape) -> list[str]:
     properties = {key: value for key, value in shape.properties.items() if _is_set(key)}
     if shape.format_version is not None:
         properties = {"format-version": str(shape.format_version), **properties}
-    statements = [_create(shape, table, shape.partitioning[:inline], properties)]
+    statements = [create_statement(shape, properties, shape.partitioning[:inline])]
     for field in shape.partitioning[inline:]:
         statements.append(
             f"ALTER TABLE {table} ADD PARTITION FIELD {transformed(field)} AS {spark_identifier(field.name)}"
@@ -145,12 +141,21 @@ def _is_set(key: str) -> bool:
     return key not in _NOT_SET and not is_place(key)
 
 
-def _create(shape: Shape, table: str, partitioning: Sequence[PartitionField], properties: Mapping[str, str]) -> str:
+def create_statement(
+    shape: Shape, properties: Mapping[str, str], partitioning: Sequence[PartitionField], clustered: Sequence[str] = ()
+) -> str:
+    """Return CREATE TABLE with the columns and the comment of a shape.
+
+    Args:
+        clustered: the columns of CLUSTER BY, as identifiers.
+    """
     inside = columns_inside(shape.columns)
     columns = ",\n  ".join(declared_column(column, " ", inside) for column in inside.get((), []))
-    lines = [f"CREATE TABLE {table} (\n  {columns}\n)", "USING iceberg"]
+    lines = [f"CREATE TABLE {table_name(shape.table)} (\n  {columns}\n)", f"USING {shape.format}"]
     if partitioning:
         lines.append(f"PARTITIONED BY ({', '.join(map(transformed, partitioning))})")
+    if clustered:
+        lines.append(f"CLUSTER BY ({', '.join(clustered)})")
     if (comment := shape.properties.get("comment")) is not None:
         lines.append(f"COMMENT {literal(comment)}")
     if properties:

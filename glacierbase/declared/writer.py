@@ -7,15 +7,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 
-from glacierbase.declared.delta_alters import CLUSTERED, CONSTRAINT, delta_alters
+from glacierbase.declared.delta_alters import delta_alters
 from glacierbase.declared.render import (
     Written,
     alter_statements,
-    columns_inside,
+    create_statement,
     create_statements,
-    declared_column,
     is_place,
-    literal,
     nearest,
     not_creatable,
     path,
@@ -23,6 +21,7 @@ from glacierbase.declared.render import (
     table_name,
     unsupported_names,
 )
+from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, NOT_CREATED
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import MASK, is_secret, mask
@@ -31,8 +30,6 @@ _DELTA_TYPE = re.compile(
     r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
     r"|(?:char|varchar)\(\d+\)"
 )
-# What Spark lists beside the properties that a statement sets.
-_NOT_OF_DELTA = ("Type", "comment", "owner", CLUSTERED, "delta.feature.clustering")
 # Their expressions are not part of a shape.
 _HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": "identity columns"}
 _IDENTITY = re.compile(r"(?i)\s*(?:IDENTITY|AUTOINCREMENT)\b")
@@ -41,7 +38,7 @@ _IDENTITY = re.compile(r"(?i)\s*(?:IDENTITY|AUTOINCREMENT)\b")
 def creation(shape: Shape) -> Written:
     """Return the statements that create a table of this shape, or of the nearest one. Ids and locations may differ."""
     shape, secrets = _without_secrets(shape)
-    create = _CREATIONS.get(shape.format)
+    create = CREATIONS.get(shape.format)
     if create is None:
         return _no_writer(shape)
     made = create(shape)
@@ -54,7 +51,7 @@ def alteration(before: Shape, after: Shape, *, elsewhere: bool = False) -> Writt
     Args:
         elsewhere: whether they run on another table than the one of `after`: its files are in another place.
     """
-    alter = _ALTERATIONS.get(before.format)
+    alter = ALTERATIONS.get(before.format)
     if alter is None:
         return _no_writer(before)
     left = dict(_left(before.properties, after.properties, elsewhere=elsewhere))
@@ -126,19 +123,13 @@ def _delta(shape: Shape) -> Written:
 
 
 def _delta_create(shape: Shape) -> str:
-    inside = columns_inside(shape.columns)
-    columns = ",\n  ".join(declared_column(column, " ", inside) for column in inside.get((), []))
-    lines = [f"CREATE TABLE {table_name(shape.table)} (\n  {columns}\n)", "USING delta"]
-    if shape.partitioning:
-        lines.append(f"PARTITIONED BY ({', '.join(path(field.source) for field in shape.partitioning)})")
-    if clustered := json.loads(shape.properties.get(CLUSTERED, "[]")):
-        lines.append(f"CLUSTER BY ({', '.join(path(name_of(parts)) for parts in clustered)})")
-    if (comment := shape.properties.get("comment")) is not None:
-        lines.append(f"COMMENT {literal(comment)}")
-    listed = (key for key in shape.properties if key not in _NOT_OF_DELTA and not key.startswith(CONSTRAINT))
-    if pairs := ",\n  ".join(f"{literal(key)} = {literal(shape.properties[key])}" for key in listed):
-        lines.append(f"TBLPROPERTIES (\n  {pairs}\n)")
-    return "\n".join(lines)
+    clustered = [path(name_of(parts)) for parts in json.loads(shape.properties.get(CLUSTERED, "[]"))]
+    listed = {
+        key: value
+        for key, value in shape.properties.items()
+        if key not in NOT_CREATED and not key.startswith(CONSTRAINT)
+    }
+    return create_statement(shape, listed, shape.partitioning, clustered)
 
 
 def _delta_alters(shape: Shape) -> Iterator[str]:
@@ -185,7 +176,7 @@ def _snowflake_text(text: str) -> str:
     return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
-_CREATIONS: Mapping[str, Callable[[Shape], Written]] = {
+CREATIONS: Mapping[str, Callable[[Shape], Written]] = {
     "iceberg": _iceberg, "delta": _delta, "snowflake": _snowflake,
 }  # fmt: skip
-_ALTERATIONS: Mapping[str, Callable[[Shape, Shape], Written]] = {"iceberg": alter_statements, "delta": delta_alters}
+ALTERATIONS: Mapping[str, Callable[[Shape, Shape], Written]] = {"iceberg": alter_statements, "delta": delta_alters}

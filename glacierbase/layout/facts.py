@@ -7,13 +7,14 @@ from dataclasses import replace
 
 from glacierbase.declared.declared import transform_of
 from glacierbase.declared.known import KnownTable
+from glacierbase.formats import FILE_FORMATS
 from glacierbase.layout.template import TableFacts
 from glacierbase.layout.templates import FORMATS
 from glacierbase.model.names import name_of
 from glacierbase.model.shape import PartitionField, Shape
 
 # Formats of Spark whose tables are folders of files.
-_OF_FILES = frozenset({"parquet", "orc", "avro", "csv", "json", "text", "hive"})
+_OF_FILES = FILE_FORMATS | {"hive"}
 _METADATA = "/metadata/"
 
 

@@ -425,12 +425,6 @@ def subjects_of(statement: ParsedStatement, sql: str, dialect: str) -> Iterator[
         yield from _part_subjects(part)
 
 
-def field_text(transform: Transform) -> str | None:
-    """Return a partition field as `partition_text` writes it, in lower case; None if the statement does not determine it."""
-    is_clear = len(transform.columns) == 1 and len(transform.widths) <= 1
-    return transform.normalised.lower() if is_clear else None
-
-
 def _part_subjects(part: Part) -> Iterator[tuple[str, str]]:
     match part:
         case ColumnClause():
@@ -451,8 +445,10 @@ def _part_subjects(part: Part) -> Iterator[tuple[str, str]]:
         case PartitionClause():
             for transform in filter(None, (part.transform, part.replaces)):
                 # A field may be dropped by its name, which may be that of its column.
-                text = field_text(transform) if transform.function or part.operation in _ADDS_FIELD else None
-                yield f"partitioning {text}" if text else "partitioning", f"{part.operation} {_plain(transform.text)}"
+                is_field = bool(transform.function) or part.operation in _ADDS_FIELD
+                is_clear = is_field and len(transform.columns) == 1 and len(transform.widths) <= 1
+                name = f"partitioning {transform.normalised.lower()}" if is_clear else "partitioning"
+                yield name, f"{part.operation} {_plain(transform.text)}"
         case WriteOrder():
             fields = (f"{_plain(field.transform.text)} {field.direction} {field.nulls}" for field in part.fields)
             text = f"{part.operation} {part.distribution} {'locally' if part.locally else ''} {', '.join(fields)}"

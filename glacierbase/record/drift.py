@@ -6,7 +6,9 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
+from glacierbase.declared.writer import ALTERATIONS
 from glacierbase.errors import EngineUnavailable
+from glacierbase.formats import FORMATS
 from glacierbase.history.records import History
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
@@ -24,7 +26,7 @@ from glacierbase.sql.qualified import why_unmanaged
 _KEPT = (
     "transient_lastDdlTime", "last_modified_*", "numFiles", "numRows", "rawDataSize", "totalSize", "COLUMN_STATS_ACCURATE",
     "schema.name-mapping.default", "created-at", "bucketing_version",
-    "delta.minReaderVersion", "delta.minWriterVersion", "delta.rowTracking.materialized*", "delta.inCommitTimestampEnablement*",
+    *(pattern for known in FORMATS.values() for pattern in known.kept),
 )  # fmt: skip
 
 
@@ -59,8 +61,9 @@ class TableDrift:
 
     @property
     def has_statements(self) -> bool:
-        """Whether statements may settle it: they are written for tables of Iceberg and Delta only."""
-        return {shape.format for shape in (self.recorded, self.actual) if shape} in ({"iceberg"}, {"delta"})
+        """Whether statements may settle it: they are written for tables of one format in `ALTERATIONS`."""
+        formats = {shape.format for shape in (self.recorded, self.actual) if shape}
+        return len(formats) == 1 and formats <= ALTERATIONS.keys()
 
 
 @dataclass(frozen=True, slots=True)

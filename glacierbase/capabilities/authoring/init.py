@@ -17,6 +17,7 @@ from pathlib import Path
 from glacierbase.capabilities.authoring.ci_files import write_ci_files
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import ConfigurationError
+from glacierbase.formats import FORMATS
 from glacierbase.migrations.all_or_none import NewFiles, all_or_none
 from glacierbase.migrations.new_files import already_exists
 from glacierbase.model.command import command, on_catalog
@@ -32,8 +33,7 @@ TYPES: Mapping[str, str] = {
     "glue": "iceberg",
     "hive": "iceberg",
     "jdbc": "iceberg",
-    "delta": "delta",
-    "hudi": "hudi",
+    **{known.name: known.name for known in FORMATS.values() if known.in_place},
     "snowflake": "snowflake",
 }
 # In the folder of the catalog files, which refer to it. It is not a catalog file: its name ends in .json.

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 
 from glacierbase.declared.render import has_function, transformed
 from glacierbase.errors import ConfigurationError
+from glacierbase.formats import FORMATS as TABLE_FORMATS
 from glacierbase.layout.expressions import DIALECTS
 from glacierbase.layout.folders import PREFIX_LENGTH, RANDOM_PREFIXES, ignores_random_prefixes
 from glacierbase.layout.iceberg import OBJECT_STORAGE
@@ -17,8 +18,12 @@ from glacierbase.model.names import NAME, name_of, name_parts
 from glacierbase.model.shape import PartitionField
 from glacierbase.model.text import counted
 
-ICEBERG, DELTA, HUDI, HIVE, SNOWFLAKE = FORMATS = ("iceberg", "delta", "hudi", "hive", "snowflake")
-NAMES = {ICEBERG: "Iceberg", DELTA: "Delta", HUDI: "Hudi", HIVE: "Hive-style folders", SNOWFLAKE: "Snowflake Iceberg"}
+ICEBERG, DELTA, HUDI, HIVE, SNOWFLAKE = FORMATS = (*TABLE_FORMATS, "hive", "snowflake")
+NAMES = {
+    **{name: known.title for name, known in TABLE_FORMATS.items()},
+    HIVE: "Hive-style folders",
+    SNOWFLAKE: "Snowflake Iceberg",
+}
 _NAME = re.compile(NAME)
 _LONGEST_NAME = 1000
 _SPARK = DIALECTS["spark"]
@@ -130,7 +135,7 @@ class Remedy:
 
 def remedy_of(table: AdvisedTable, needed: float, depth: int) -> Remedy:
     """Return how the table's format spreads its keys over at least `needed` prefixes, which are at most 16^`depth`."""
-    return _REMEDIES[table.format](table, needed, depth)
+    return REMEDIES[table.format](table, needed, depth)
 
 
 def _iceberg(table: AdvisedTable, needed: float, depth: int) -> Remedy:
@@ -284,13 +289,9 @@ def _snowflake(table: AdvisedTable, needed: float, depth: int) -> Remedy:  # noq
     )
 
 
-_REMEDIES: Mapping[str, Callable[[AdvisedTable, float, int], Remedy]] = {
-    ICEBERG: _iceberg,
-    DELTA: _delta,
-    HIVE: _hive,
-    HUDI: _hudi,
-    SNOWFLAKE: _snowflake,
-}
+REMEDIES: Mapping[str, Callable[[AdvisedTable, float, int], Remedy]] = {
+    ICEBERG: _iceberg, DELTA: _delta, HIVE: _hive, HUDI: _hudi, SNOWFLAKE: _snowflake,
+}  # fmt: skip
 
 
 def _properties(table: AdvisedTable, properties: Mapping[str, str]) -> str:

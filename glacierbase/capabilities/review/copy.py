@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from glacierbase import executors
-from glacierbase.catalogs.declared_catalogs import DELTA, HUDI
+from glacierbase.formats import FORMATS, ICEBERG
 from glacierbase.model.catalog import Catalog, Hooks
 from glacierbase.sql.qualified import DECLARED
 
@@ -29,68 +29,24 @@ _KEPT = frozenset(
         "spark.sql.timestampType",
     }
 )
-# Of Hudi, those without which it refuses to rename or drop a column.
-_KEPT_PREFIX = ("spark.sql.iceberg.", "hoodie.schema.on.read.", "hoodie.datasource.write.schema.allow.auto.evolution.")
+_KEPT_PREFIX = tuple(prefix for known in FORMATS.values() for prefix in known.session_settings)
 # Settings of a catalog: `spark.sql.catalog.NAME.KEY`.
 _OF_NEW_TABLES = ".table-"
 _KEPT_OF_CATALOG = ("default-namespace", "table-default.", "table-override.")
-_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_CATALOG = ICEBERG.catalogs[0]
 # Spark's own catalog.
 SESSION_CATALOG = "spark_catalog"
 # The only jars that are loaded: Iceberg's runtime and Hudi's bundle, which have no dependencies, and Delta with its dependencies.
 # Other jars could contain any code, and the copy does not need them.
 _JAR = re.compile(
-    r"org\.apache\.iceberg:iceberg-spark-runtime-[\w.-]+:[\w.-]+|io\.delta:delta-spark_[\w.]+:[\w.-]+"
-    r"|org\.apache\.hudi:hudi-spark[\d.]+-bundle_[\w.]+:[\w.-]+"
+    "|".join(rf"{re.escape(known.group)}:{known.jar}{known.jar_end}:[\w.-]+" for known in FORMATS.values())
 )
-_ICEBERG_JAR = "org.apache.iceberg:"
 # The tables are small.
 _FEW_TASKS = {"spark.sql.shuffle.partitions": "2"}
 
 
-@dataclass(frozen=True, slots=True)
-class _InPlace:
-    """A class in place of Spark's own catalog, which the copy may have.
-
-    Attributes:
-        jar: the start of the coordinate of its jar.
-        jar_name: that coordinate, as messages name it.
-        settings: what the copy needs beside the class and the extension.
-    """
-
-    extension: str
-    jar: str
-    jar_name: str
-    settings: Mapping[str, str]
-
-
-_IN_PLACE = {
-    DELTA: _InPlace(
-        "io.delta.sql.DeltaSparkSessionExtension",
-        "io.delta:",
-        "io.delta:delta-spark_…",
-        {
-            # Delta's default opens files by another interface of Hadoop, which the copy's file system does not have.
-            "spark.delta.logStore.class": "io.delta.storage.LocalLogStore",
-            "spark.databricks.delta.snapshotPartitions": "1",
-            **_FEW_TASKS,
-        },
-    ),
-    HUDI: _InPlace(
-        "org.apache.spark.sql.hudi.HoodieSparkSessionExtension",
-        "org.apache.hudi:",
-        "org.apache.hudi:hudi-spark…-bundle_…",
-        {
-            "spark.serializer": "org.apache.spark.serializer.KryoSerializer",
-            "spark.kryo.registrator": "org.apache.spark.HoodieSparkKryoRegistrar",
-            # A server of Hudi for its tasks, to which they would connect.
-            "hoodie.embed.timeline.server": "false",
-            "hoodie.metadata.enable": "false",
-            **_FEW_TASKS,
-        },
-    ),
-}
+# By the class that stands in place of Spark's own catalog.
+_IN_PLACE = {known.catalogs[0]: known for known in FORMATS.values() if known.in_place}
 # Tables and data are in the JVM's memory, whatever their location: its FileIO is InMemoryFileIO, and opens no file or address.
 _IN_MEMORY = {
     "catalog-impl": "org.apache.iceberg.inmemory.InMemoryCatalog",
@@ -123,19 +79,20 @@ def copy_of(catalog: Catalog) -> Copy:
     jars = (*catalog.dependencies, *given.get("spark.jars.packages", "").split(","))
     kept = tuple(dict.fromkeys(jar.strip() for jar in jars if _JAR.fullmatch(jar.strip())))
     declared = {match[1]: value for key, value in given.items() if (match := DECLARED.fullmatch(key))}
-    store, has_iceberg = catalog.store.catalog, any(jar.startswith(_ICEBERG_JAR) for jar in kept)
+    store, has_iceberg = catalog.store.catalog, any(jar.startswith(f"{ICEBERG.group}:") for jar in kept)
     if SESSION_CATALOG in declared and declared.get(store) == _CATALOG and not has_iceberg:
         del declared[store]  # Only PyIceberg opens it: Spark has no class for it.
     in_place = _IN_PLACE.get(declared.get(SESSION_CATALOG, ""))
-    if in_place and not any(jar.startswith(in_place.jar) for jar in kept):
+    if in_place and not any(jar.startswith(f"{in_place.group}:") for jar in kept):
         in_place = None
     icebergs = tuple(name for name, value in declared.items() if value == _CATALOG)
     names = (*icebergs, SESSION_CATALOG) if in_place or not declared else icebergs
-    extensions = [*([_EXTENSIONS] if icebergs else ()), *([in_place.extension] if in_place else ())]
+    extensions = [*([ICEBERG.extension] if icebergs else ()), *([in_place.extension] if in_place else ())]
     conf = {"spark.master": "local[2]"}
     conf |= {"spark.sql.extensions": ",".join(extensions)} if extensions else {}
     if in_place:
-        conf |= {f"spark.sql.catalog.{SESSION_CATALOG}": declared[SESSION_CATALOG], **in_place.settings}
+        conf |= {f"spark.sql.catalog.{SESSION_CATALOG}": declared[SESSION_CATALOG]}
+        conf |= {**in_place.copy_settings, **_FEW_TASKS}
     conf |= {key: value for key, value in given.items() if may_be_set(key)}
     for name in icebergs:
         conf |= _rebound(given, f"spark.sql.catalog.{name}")
@@ -177,9 +134,9 @@ def _left_out(
 ) -> Iterator[str]:
     for name, value in declared.items():
         if name not in names and value in _IN_PLACE:
-            yield f"it does not hold the catalog {name} ({value}): `dependencies` name no jar {_IN_PLACE[value].jar_name}"
+            yield f"it does not hold the catalog {name} ({value}): `dependencies` name no jar {_IN_PLACE[value].jar_shown}"
         elif name not in names:
             yield f"it does not hold the catalog {name} ({value}): only Iceberg's SparkCatalog, Delta's and Hudi's are copied"
     for extension in catalog.spark_conf.get("spark.sql.extensions", "").split(","):
-        if extension.strip() not in ("", _EXTENSIONS, *extensions):
+        if extension.strip() not in ("", ICEBERG.extension, *extensions):
             yield f"the extension {extension.strip()} is not loaded"

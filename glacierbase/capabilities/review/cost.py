@@ -13,6 +13,7 @@ from glacierbase.capabilities.review.rule import CREATES
 from glacierbase.capabilities.review.rules.snowflake import LOST_STATE
 from glacierbase.declared.known import KnownTable
 from glacierbase.declared.render import literal
+from glacierbase.formats import FORMATS
 from glacierbase.migrations.inverse import inverse_of
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
 from glacierbase.sql.statement import Call, ParsedStatement, Property, Reference
@@ -395,13 +396,7 @@ _UNDO: Mapping[str, Callable[[_Changed], Undo | None]] = {
     "set_location": _location, "other": _other, "alter_column_nullability": _nullability, "alter_column_type": _type,
 }  # fmt: skip
 # Properties that enable what no UNSET disables.
-_UPGRADES = (
-    "format-version",
-    "delta.minreaderversion",
-    "delta.minwriterversion",
-    "delta.columnmapping.mode",
-    "delta.feature.",
-)
+_UPGRADES = tuple(key for known in FORMATS.values() for key in known.upgrades)
 
 
 def _properties(changed: _Changed) -> Iterator[Undo]:

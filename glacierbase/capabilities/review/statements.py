@@ -18,6 +18,7 @@ from glacierbase.capabilities.review.cost import Context, StatementEffect, effec
 from glacierbase.declared.known import KnownTables, forgets_all
 from glacierbase.errors import MigrationFileError
 from glacierbase.executors.direct.plain import why_not_plain
+from glacierbase.formats import FILE_FORMATS, FORMATS
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled, split_file
 from glacierbase.model.migration import Migration, Statement
@@ -29,7 +30,7 @@ from glacierbase.sql.tokens import words
 SUMMARIZE, DECLARE = f"{__name__}:summarize", f"{__name__}:declare"
 Parts = tuple[str, ...]
 # Formats that Spark supports without further jars, and table formats. Any other word is the name of a class.
-_FORMATS = frozenset({"iceberg", "delta", "hudi", "parquet", "orc", "avro", "csv", "json", "text"})
+_FORMATS = FILE_FORMATS | FORMATS.keys()
 # Procedures whose effect does not depend on files or snapshots of the real table.
 _PROCEDURES = frozenset(
     {"rewrite_data_files", "rewrite_manifests", "rewrite_position_delete_files", "expire_snapshots"}

@@ -1,7 +1,6 @@
-"""The table properties of Iceberg, Delta and Hudi: their keys, and the valid values.
+"""The table properties of all formats: their keys, and the valid values.
 
-The keys and types are from the jars that `table_properties.json` names; `tests/support/jar_properties.py` writes that file. The
-words that a key allows are from https://iceberg.apache.org/docs/latest/configuration/.
+The keys and types are from the jars that `table_properties.json` names; `tests/support/jar_properties.py` writes that file.
 """
 
 from __future__ import annotations
@@ -13,92 +12,20 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from glacierbase.formats import FORMATS
+from glacierbase.formats.delta import INTERVAL
+from glacierbase.formats.iceberg import LEVEL
 from glacierbase.layout.versions import at_least
 from glacierbase.model import text
 
-# Only the format reads keys with these prefixes; all other keys may be the user's.
-RESERVED = {
-    "iceberg": ("commit.", "write.", "read.", "history.expire.", "gc.", "format-version"),
-    "delta": ("delta.",),
-    "hudi": ("hoodie.",),
-}
 _LIKE = 0.6
 # A key without a reserved prefix that is this similar to a known key is taken for a typing error.
 _TYPING_ERROR = 0.92
 _LONGEST_KEY = 200
 
-_MODES = "copy-on-write|merge-on-read"
-_DISTRIBUTIONS = "none|hash|range"
-_ISOLATION = "serializable|snapshot"
-_METRICS = r"none|counts|full|truncate\([1-9][0-9]*\)"
-_FILES = "parquet|orc|avro"
-# The codecs that the writers of the formats accept; the compression levels of gzip and zstd.
-_PARQUET_CODECS = "zstd|gzip|snappy|lz4|lz4_raw|brotli|uncompressed"
-_AVRO_CODECS = "gzip|zstd|snappy|uncompressed"
-_ORC_CODECS = "zstd|zlib|snappy|lz4|lzo|none"
-_LEVEL = r"-?[0-9]{1,2}"
-_STRATEGY = "speed|compression"
-_PATTERNS = {
-    "write.distribution-mode": _DISTRIBUTIONS,
-    "write.delete.distribution-mode": _DISTRIBUTIONS,
-    "write.update.distribution-mode": _DISTRIBUTIONS,
-    "write.merge.distribution-mode": _DISTRIBUTIONS,
-    "write.delete.mode": _MODES,
-    "write.update.mode": _MODES,
-    "write.merge.mode": _MODES,
-    "write.delete.isolation-level": _ISOLATION,
-    "write.update.isolation-level": _ISOLATION,
-    "write.merge.isolation-level": _ISOLATION,
-    "write.delete.granularity": "file|partition",
-    "write.format.default": _FILES,
-    "write.delete.format.default": _FILES,
-    "write.metadata.metrics.default": _METRICS,
-    "write.metadata.metrics.column.": _METRICS,
-    "format-version": "1|2|3",
-    "write.metadata.compression-codec": "none|gzip",
-    "write.manifest.compression-codec": _AVRO_CODECS,
-    **{
-        f"{kind}.{key}": pattern
-        for kind in ("write", "write.delete")
-        for key, pattern in {
-            "parquet.compression-codec": _PARQUET_CODECS, "avro.compression-codec": _AVRO_CODECS,
-            "orc.compression-codec": _ORC_CODECS, "parquet.compression-level": _LEVEL, "avro.compression-level": _LEVEL,
-            "orc.compression-strategy": _STRATEGY,
-        }.items()
-    },
-}  # fmt: skip
-_BOOLEAN = "true|false"
-_UNITS = "weeks?|days?|hours?|minutes?|seconds?|milliseconds?|microseconds?"
-_INTERVAL = rf"(interval\s+)?(-?[0-9]+\s*(?:{_UNITS})|'[^']*'\s*({_UNITS})?)(\s+-?[0-9]+\s+\w+)*"
-_TABLE_TYPES = "cow|mor|copy_on_write|merge_on_read"
-# The values of properties whose jar declares no types.
-_OTHER_PATTERNS = {
-    "delta": {
-        **dict.fromkeys(
-            (
-                "delta.appendOnly", "delta.autoOptimize.optimizeWrite", "delta.checkpoint.writeStatsAsJson",
-                "delta.checkpoint.writeStatsAsStruct", "delta.enableChangeDataFeed", "delta.enableDeletionVectors",
-                "delta.enableExpiredLogCleanup", "delta.enableIcebergCompatV2", "delta.enableInCommitTimestamps",
-                "delta.enableRowTracking", "delta.enableTypeWidening", "delta.randomizeFilePrefixes",
-            ),
-            _BOOLEAN,
-        ),
-        # `DL107` reads the other intervals.
-        "delta.setTransactionRetentionDuration": _INTERVAL,
-        "delta.columnMapping.mode": "none|id|name",
-        "delta.isolationLevel": "serializable|writeserializable|snapshotisolation",
-        "delta.checkpointPolicy": "classic|v2",
-        "delta.checkpointInterval": "[1-9][0-9]{0,8}",
-        "delta.dataSkippingNumIndexedCols": "-1|[0-9]{1,9}",
-    },
-    "hudi": {
-        "type": _TABLE_TYPES, "hoodie.table.type": _TABLE_TYPES, "hoodie.datasource.write.table.type": _TABLE_TYPES,
-        "hoodie.datasource.write.hive_style_partitioning": _BOOLEAN, "hoodie.metadata.enable": _BOOLEAN,
-    },
-}  # fmt: skip
 _IN_WORDS = {
-    _INTERVAL: "an interval such as `interval 7 days`", "[1-9][0-9]{0,8}": "a whole number above 0",
-    "-1|[0-9]{1,9}": "a whole number", _LEVEL: "a whole number",
+    INTERVAL: "an interval such as `interval 7 days`", "[1-9][0-9]{0,8}": "a whole number above 0",
+    "-1|[0-9]{1,9}": "a whole number", LEVEL: "a whole number",
 }  # fmt: skip
 # The largest value of an int in Java.
 _INT_MAX = 2**31 - 1
@@ -159,9 +86,9 @@ def nearest(key: str, table_format: str) -> str | None:
         return None
     if same := {_plain(entry): entry for entry in keys}.get(_plain(key)):
         return same
-    if whole := next((prefix + key for prefix in RESERVED[table_format] if _entry(prefix + key, keys)), None):
+    if whole := next((prefix + key for prefix in FORMATS[table_format].prefixes if _entry(prefix + key, keys)), None):
         return whole
-    is_reserved = key.startswith(RESERVED[table_format])
+    is_reserved = key.startswith(FORMATS[table_format].prefixes)
     near = text.nearest(key[:_LONGEST_KEY], keys, _LIKE if is_reserved else _TYPING_ERROR)
     return near or ("" if is_reserved else None)
 
@@ -170,15 +97,14 @@ def format_of_key(key: str, table_format: str) -> str | None:
     """Return the other format that reads a property which this format does not read; None if there is none."""
     if _entry(key, known(table_format)):
         return None
-    others = (other for other in RESERVED if other != table_format)
+    others = (other for other in FORMATS if other != table_format)
     return next((other for other in others if "." in key and _entry(key, known(other))), None)
 
 
 def expected(key: str, value: str, table_format: str = "iceberg") -> str | None:
     """Return the expected value of a property in words; None if the value is valid, or the key unknown."""
     entry = _entry(key, known(table_format))
-    patterns = _PATTERNS if table_format == "iceberg" else _OTHER_PATTERNS[table_format]
-    words = patterns.get(entry or key)
+    words = FORMATS[table_format].values.get(entry or key)
     if not entry and not words:
         return None
     kind = known(table_format)[entry] if entry else "string"

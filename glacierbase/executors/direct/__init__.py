@@ -14,14 +14,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from glacierbase.executors import CopyExecutor, EngineType, Executor
+from glacierbase.formats import ICEBERG
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.keys import WORDS, Key, Kind
 from glacierbase.sql.dialects import SPARK
 
 if TYPE_CHECKING:
     from glacierbase.run.run import Run
-
-_SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
 
 
 class Iceberg(EngineType):
@@ -41,7 +40,7 @@ class Iceberg(EngineType):
     def implied_conf(self, conf: Mapping[str, Any]) -> Mapping[str, str]:
         """Return settings by which names of tables begin with the catalog."""
         name = conf.get("name") or ""
-        return {f"spark.sql.catalog.{name}": _SPARK_CATALOG, "spark.sql.defaultCatalog": name} if name else {}
+        return {f"spark.sql.catalog.{name}": ICEBERG.catalogs[0], "spark.sql.defaultCatalog": name} if name else {}
 
     def open_executor(self, catalog: Catalog, run: Run) -> Executor:  # noqa: ARG002 (the port's)
         """Open the catalog when the first statement needs it."""

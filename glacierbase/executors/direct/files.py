@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Protocol
 from glacierbase.errors import ConfigurationError, MigrationFileError
 from glacierbase.executors import Executor, type_of
 from glacierbase.executors.pyiceberg.properties import missing_package, opening
+from glacierbase.formats import ICEBERG
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from glacierbase.sql.dialects import SPARK
@@ -25,8 +26,7 @@ DIRECT = "direct"
 _HARMLESS = re.compile(
     r"spark\.sql\.(extensions|catalog\..+|defaultCatalog|warehouse\.dir|shuffle\..+|adaptive\..+|ui\..+|maxPlan.+)"
 )
-_EXTENSIONS = "org.apache.iceberg.spark.extensions.IcebergSparkSessionExtensions"
-_SPARK_CATALOG = "org.apache.iceberg.spark.SparkCatalog"
+_SPARK_CATALOG = ICEBERG.catalogs[0]
 # Properties of a catalog that history and lock override by their own, and that tables of users follow.
 _OF_TABLES = re.compile(r"table-(default|override)\..+")
 # A setting of the file's session may give the same name to a table in another place. Text that Spark composes may hold such a one.
@@ -201,8 +201,8 @@ def why_not_opened(catalog: Catalog, name: str) -> str | None:
     It fails closed: a setting that is neither translated nor listed as harmless needs Spark.
     """
     conf, prefix = catalog.spark_conf, f"spark.sql.catalog.{name}"
-    if conf.get("spark.sql.extensions") != _EXTENSIONS:
-        return f"spark.sql.extensions is not {_EXTENSIONS} alone"
+    if conf.get("spark.sql.extensions") != ICEBERG.extension:
+        return f"spark.sql.extensions is not {ICEBERG.extension} alone"
     for key in conf:
         if key.startswith("spark.sql.") and not _HARMLESS.fullmatch(key):
             return f"{key} may change what a statement does"

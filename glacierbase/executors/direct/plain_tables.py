@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from glacierbase.executors.direct.plain_types import why_no_plain_type
+from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.model.transforms import IDENTITY, IcebergTransform, by_function, given_name
 from glacierbase.sql.statement import (
     ColumnClause,
@@ -21,10 +22,6 @@ from glacierbase.sql.statement import (
 )
 from glacierbase.sql.types import TypeTree, type_tree
 
-# Properties that Spark refuses, or that clauses set.
-_RESERVED = frozenset(
-    {"provider", "location", "owner", "external", "is_managed_location", "table_type", "collation"}
-)  # fmt: skip
 # Properties by which Iceberg loads code or encrypts, that PyIceberg ignores, or that only Iceberg's own catalogs write.
 _NOT_PLAIN = re.compile(
     r"(?s)(write\.)?py-.*|.*\.py-.*|write\.location-provider\..*|write\.metadata\.compression-codec|encryption\..*|engine\..*"
@@ -149,7 +146,7 @@ def _location_reasons(options: Options) -> Iterator[str]:
 
 def _property_reasons(properties: Sequence[Property]) -> Iterator[str]:
     for part in properties:
-        if part.key in _RESERVED or part.key.startswith(_OF_COLUMN):
+        if part.key in OF_SPARK or part.key.startswith(_OF_COLUMN):
             yield f"the property {part.key}"
         if why := why_no_plain_property(part):
             yield why

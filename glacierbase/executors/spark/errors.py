@@ -17,6 +17,7 @@ from glacierbase.errors import (
 )
 from glacierbase.executors import Session
 from glacierbase.executors.spark.shape import table_details
+from glacierbase.formats import FORMATS, ICEBERG
 from glacierbase.model.logins import client_of, principal_named, subject_of
 from glacierbase.model.names import name_parts
 from glacierbase.secrets import mask
@@ -103,15 +104,9 @@ _KNOWN = tuple(
 )
 # Variables that Spark replaces before it parses the statement (a SELECT remains one), and properties and options that add commits.
 _HIDDEN = re.compile(r"(?is)\A(?!SELECT\b).*(?:\$\{|snapshot-id|enableRowTracking|merge-?schema)")
-_ICEBERG = "org.apache.iceberg.spark.SparkCatalog"  # All its tables are Iceberg.
+_ICEBERG = ICEBERG.catalogs[0]  # All its tables are Iceberg.
 # The catalogs whose tables with commits are those of one format, beside tables of other formats.
-_FORMATS = {
-    _ICEBERG: "iceberg",
-    "org.apache.iceberg.spark.SparkSessionCatalog": "iceberg",
-    "org.apache.spark.sql.delta.catalog.DeltaCatalog": "delta",
-    "io.unitycatalog.spark.UCSingleCatalog": "delta",
-    "org.apache.spark.sql.hudi.catalog.HoodieCatalog": "hudi",
-}
+_FORMATS = {kind: known.name for known in FORMATS.values() for kind in (*known.catalogs, *known.mixed_catalogs)}
 # With this setting, a write adds missing columns to its table in a commit before that of its rows.
 _MERGES_SCHEMA = "spark.sql.iceberg.merge-schema"
 _SESSION_CATALOG = "spark_catalog"

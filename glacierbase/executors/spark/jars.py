@@ -12,12 +12,15 @@ from urllib.parse import unquote, urlparse
 
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.executors.spark.installed import spark_version
+from glacierbase.formats import FORMATS
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.run.cache import cache_folder, digest, is_own, make_folder, replacing
 
 # Artifacts whose names contain the Spark version and then the Scala version that they were built for.
-_BUILT_FOR = re.compile(r"(?:iceberg-spark-runtime-|delta-spark_|hudi-spark)(\d+\.\d+)(?:-bundle)?_(\d+\.\d+)")
+_BUILT_FOR = re.compile(
+    rf"(?:{'|'.join(known.jar for known in FORMATS.values())})[-_]?(\d+\.\d+)(?:-bundle)?_(\d+\.\d+)"
+)
 # Before 1.11, the JDBC catalog leaves a read of the database open. SQLite then refuses every later commit.
 _OLD_ICEBERG = re.compile(r"(iceberg-spark-runtime-[\d.]+_[\d.]+)[:-](?:0|1\.\d|1\.10)(?:\.[\w.-]+)?(?![\d.])")
 _IN_SQLITE = re.compile(r"spark\.sql\.catalog\.(\w+)\.uri")

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import Any
 
+from glacierbase.formats import FORMATS
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape
 from glacierbase.model.transforms import IDENTITY, iceberg_name
@@ -19,15 +20,10 @@ _SQL_TYPES = {"long": "bigint", "integer": "int", "short": "smallint", "byte": "
 _COMMENT, _CHARACTERS, _DEFAULT, _ID = (
     "comment", "__CHAR_VARCHAR_TYPE_STRING", "CURRENT_DEFAULT", "delta.columnMapping.id",
 )  # fmt: skip
-# Columns that Hudi adds to each row.
-_OF_HUDI = "_hoodie_"
-# Properties outside of a shape. Iceberg changes one with each commit of rows, Delta one with each column that it adds, and
-# Hudi some with each commit that it reports to a metastore. The location of the files depends on how the session loads the table.
-LEFT_OUT = {
-    "current-snapshot-id", "delta.columnMapping.maxColumnId",
-    "last_commit_time_sync", "last_commit_completion_time_sync", "hudi_writer_version", "option.hoodie.query.as.ro.table",
-    "path", "option.path",
-}  # fmt: skip
+# Columns that formats add to each row.
+_ADDED = tuple(known.column_prefix for known in FORMATS.values() if known.column_prefix)
+# Properties outside of a shape. The location of the files depends on how the session loads the table.
+LEFT_OUT = frozenset({"path", "option.path"}).union(*(known.unshaped for known in FORMATS.values()))
 # A partition of a table whose transforms Spark supports: `days(ts)`, `bucket(4, id)`.
 _TRANSFORMED = re.compile(r"(?P<transform>\w+)\((?:(?P<argument>\d+), )?(?P<source>.+)\)")
 
@@ -116,7 +112,7 @@ def _partitioning(described: Sequence[_Row]) -> Iterator[PartitionField]:
 def columns_of(fields: Sequence[Mapping[str, Any]], above: tuple[str, ...] = ()) -> Iterator[Column]:
     """Yield each field of a schema in Spark's JSON, and after it the fields inside."""
     for field in fields:
-        if field["name"].startswith(_OF_HUDI):
+        if field["name"].startswith(_ADDED):
             continue
         path, metadata = (*above, field["name"]), field.get("metadata", {})
         yield Column(

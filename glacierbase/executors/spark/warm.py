@@ -16,13 +16,12 @@ from glacierbase.executors.spark.jars import resolved_jars
 from glacierbase.executors.spark.java import find_java_home
 from glacierbase.executors.spark.launch import ClassArchive, class_archive, is_local, launch_conf
 from glacierbase.executors.spark.local import LocalExecutor
+from glacierbase.formats import FORMATS, ICEBERG
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
 
 _CATALOG = re.compile(r"spark\.sql\.catalog\.(\w+)")
-_ICEBERG = "org.apache.iceberg.spark."
-_FORMATS = {"delta": "io.delta.", "hudi": "org.apache.spark.sql.hudi."}
 # A JVM takes some ten seconds at its end to write an archive.
 _ARCHIVE_SECONDS = 300
 
@@ -105,7 +104,9 @@ def _rehearsal(catalog: Catalog, folder: Path) -> Catalog:
 
 def _iceberg_catalogs(conf: Mapping[str, str]) -> list[str]:
     return [
-        match[1] for key, value in conf.items() if (match := _CATALOG.fullmatch(key)) and value.startswith(_ICEBERG)
+        match[1]
+        for key, value in conf.items()
+        if (match := _CATALOG.fullmatch(key)) and value.startswith(ICEBERG.package)
     ]
 
 
@@ -114,8 +115,8 @@ def _statements(conf: Mapping[str, str], folder: Path) -> Iterator[str]:
     for name in _iceberg_catalogs(conf):
         yield f"CREATE NAMESPACE {name}.rehearsal"
         yield from _on_table(f"{name}.rehearsal.t", "USING iceberg PARTITIONED BY (days(b))")
-    for name, package in _FORMATS.items():
-        if any(value.startswith(package) for value in conf.values()):
+    for name, known in FORMATS.items():
+        if known.in_place and any(value.startswith(known.package) for value in conf.values()):
             yield from _on_table(f"{name}_rehearsal", f"USING {name} LOCATION '{folder / name}'")
 
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 from importlib.util import find_spec
 from typing import Any
 
-from glacierbase.catalogs.declared_catalogs import DELTA, HUDI
 from glacierbase.errors import ConfigurationError, EngineError, TableNotFound
 from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.executors.pyiceberg.opened import open_catalog
 from glacierbase.executors.pyiceberg.properties import PyIcebergSettings, is_signed, opening
+from glacierbase.formats import FORMATS
 from glacierbase.model.access import NamespaceAccess, Protection
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of
@@ -29,6 +29,7 @@ _WITHOUT_RIGHTS = {
     "hive": _OF_METASTORE,
     "sql": "a JDBC catalog has no rights: whoever may write to its database may change tables",
 }
+_IN_PLACE = tuple(known.catalogs[0] for known in FORMATS.values() if known.in_place)
 _SECOND = "name the login of a writer in the catalog file: `access: {probeAs: {credential: …}}`"
 
 
@@ -39,7 +40,7 @@ def namespace_access(catalog: Catalog, name: str, namespace: str) -> NamespaceAc
         name: of the catalog in Spark.
     """
     where = f"{name}.{namespace}"
-    if name == DEFAULT_CATALOG and catalog.spark_conf.get(f"spark.sql.catalog.{name}") in (None, DELTA, HUDI):
+    if name == DEFAULT_CATALOG and catalog.spark_conf.get(f"spark.sql.catalog.{name}") in (None, *_IN_PLACE):
         return NamespaceAccess(where, Protection.UNKNOWN, _OF_METASTORE)
     if f"spark.sql.catalog.{name}" not in catalog.spark_conf:
         return NamespaceAccess(where, Protection.UNKNOWN, f"the catalog file does not declare the catalog {name}")

@@ -14,27 +14,11 @@ from pyiceberg.table.update import (
 
 from glacierbase.errors import StatementRefused
 from glacierbase.executors.direct.ddl.commit import Transaction, illegal, invalid
+from glacierbase.formats import ICEBERG
+from glacierbase.formats.iceberg import FORMAT_VERSION
+from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.sql.statement import ParsedStatement, Property
 
-# Spark's own, with what its message says of each.
-# https://github.com/apache/spark/blob/v4.1.0/sql/core/src/main/scala/org/apache/spark/sql/execution/SparkSqlParser.scala
-_OF_SPARK = {
-    "provider": "please use the USING clause to specify it",
-    "location": "please use the LOCATION clause to specify it",
-    "owner": "it will be set to the current user",
-    "external": "please use CREATE EXTERNAL TABLE",
-    "is_managed_location": "please remove it from the TBLPROPERTIES list",
-    "table_type": "please remove it from the TBLPROPERTIES list",
-    "collation": "please use the DEFAULT COLLATION clause to specify it",
-}
-# Iceberg does not store these. https://iceberg.apache.org/docs/latest/configuration/#reserved-table-properties
-_FORMAT_VERSION = "format-version"
-_NOT_STORED = frozenset(
-    {
-        _FORMAT_VERSION, "uuid", "snapshot-count", "current-snapshot-id", "current-snapshot-summary",
-        "current-snapshot-timestamp-ms", "current-schema", "default-partition-spec", "default-sort-order",
-    }
-)  # fmt: skip
 _CLAUSES = {"sort-order": "WRITE ORDERED BY", "identifier-fields": "SET IDENTIFIER FIELDS"}
 _METRICS_OF_COLUMN = "write.metadata.metrics.column."
 
@@ -48,8 +32,8 @@ def set_properties(transaction: Transaction, statement: ParsedStatement) -> None
                 "UnsupportedOperationException", f"'{key}' is a reserved table property: use ALTER TABLE … {clause}"
             )
     replace_properties(transaction, {**transaction.table_metadata.properties, **changed})
-    if _FORMAT_VERSION in changed:
-        _upgrade(transaction, int(changed[_FORMAT_VERSION]))
+    if FORMAT_VERSION in changed:
+        _upgrade(transaction, int(changed[FORMAT_VERSION]))
 
 
 def unset_properties(transaction: Transaction, statement: ParsedStatement) -> None:
@@ -87,7 +71,7 @@ def replace_properties(transaction: Transaction, wanted: Mapping[str, str]) -> N
 def stored_properties(transaction: Transaction, wanted: Mapping[str, str]) -> None:
     """Change the properties to those that are wanted, without a check."""
     properties = transaction.table_metadata.properties
-    stored = {key: value for key, value in wanted.items() if key not in _NOT_STORED}
+    stored = {key: value for key, value in wanted.items() if key not in ICEBERG.not_stored}
     if changed := {key: value for key, value in stored.items() if properties.get(key) != value}:
         transaction.change(SetPropertiesUpdate(updates=changed))
     if removed := [key for key in properties if key not in stored]:
@@ -102,10 +86,10 @@ def _properties(statement: ParsedStatement) -> Iterable[tuple[str, str]]:
     """
     for part in statement.parts:
         assert isinstance(part, Property)
-        if part.key in _OF_SPARK:
+        if part.key in OF_SPARK:
             raise StatementRefused(
                 "UNSUPPORTED_FEATURE.SET_TABLE_PROPERTY",
-                f"{part.key} is a reserved table property, {_OF_SPARK[part.key]}",
+                f"{part.key} is a reserved table property, {OF_SPARK[part.key]}",
             )
         yield part.key, part.value or ""
 

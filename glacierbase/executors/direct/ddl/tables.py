@@ -20,18 +20,15 @@ from glacierbase.executors.direct.plain_tables import (
     source_of,
 )
 from glacierbase.executors.pyiceberg.errors import mapped
+from glacierbase.formats import ICEBERG
+from glacierbase.formats.iceberg import FORMAT_VERSION
 from glacierbase.model.transforms import given_name
 from glacierbase.sql.statement import ColumnClause, Name, ParsedStatement, PartitionClause, Property
 
 # Iceberg writes this in the properties of new tables; the server of a REST catalog does it itself.
 OF_NEW_TABLES = {"write.parquet.compression-codec": "zstd"}
 # Iceberg stores none of these properties. `format-version` chooses the version.
-_NOT_STORED = frozenset(
-    {
-        "uuid", "snapshot-count", "current-snapshot-summary", "current-snapshot-id", "current-snapshot-timestamp-ms",
-        "current-schema", "default-partition-spec", "default-sort-order",
-    }
-)  # fmt: skip
+_NOT_STORED = ICEBERG.not_stored - {FORMAT_VERSION}
 
 
 def create_table(lakes: PyIcebergCatalogs, statement: ParsedStatement, *, replaces: bool = False) -> None:
