@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from glacierbase.catalogs.yamlfile import MappingNode
 
 HADOOP = "org.apache.iceberg.hadoop.HadoopCatalog"
-_CLASSES = tuple(name for known in FORMATS.values() for name in (*known.catalogs, *known.mixed_catalogs))
+_CLASSES = tuple(name for known in FORMATS.values() for name in known.catalogs)
 # The types and classes of `CatalogUtil` in Iceberg 1.12; any other implementation is named by its class:
 # https://iceberg.apache.org/docs/latest/spark-configuration/#catalog-configuration
 _TYPES = ("rest", "glue", "hive", "jdbc", "hadoop", "nessie", "bigquery")

@@ -35,19 +35,10 @@ _METASTORES = ("spark.hadoop.hive.metastore.uris", "spark.hive.metastore.uris")
 # https://docs.delta.io/latest/quick-start.html#set-up-apache-spark-with-delta-lake
 _OF_DELTA = frozenset(
     {
-        "insert",
-        "insert_overwrite",
-        "update",
-        "delete",
-        "merge",
-        "optimize",
-        "vacuum",
-        "restore",
-        "add_constraint",
-        "drop_constraint",
-        "cluster_by",
+        "insert", "insert_overwrite", "update", "delete", "merge", "optimize", "vacuum", "restore", "add_constraint",
+        "drop_constraint", "cluster_by",
     }
-)
+)  # fmt: skip
 # Statements that only Delta's parser reads, and that have no operation of their own.
 _READ_BY_DELTA = re.compile(r"(?i)^\s*(?:CONVERT\s+TO\s+DELTA|GENERATE)\b|\b(?:DROP\s+FEATURE|SYNC\s+IDENTITY)\b")
 _DEFAULTS = "feature.allowColumnDefaults"

@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
+from glacierbase.formats.iceberg import DISTRIBUTION
 from glacierbase.model.transforms import IDENTITY, given_name
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
@@ -201,8 +202,6 @@ _OF_FILES = frozenset(
         "fast_forward", "compute_table_stats", "compute_partition_stats",
     }
 )  # fmt: skip
-# Whether writers shuffle rows: a clause about the write order changes it. The effect of LOCALLY on it depends on the version.
-_DISTRIBUTION = "write.distribution-mode"
 
 
 def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable:
@@ -440,7 +439,8 @@ def is_named(known: KnownField, dropped: KnownField) -> bool:
 
 def _order(table: KnownTable, part: Part) -> KnownTable:
     assert isinstance(part, WriteOrder)
-    table = _with_property(table, _DISTRIBUTION, None)
+    # Whether writers shuffle rows. The effect of LOCALLY on it depends on the version.
+    table = _with_property(table, DISTRIBUTION, None)
     # The effect of WRITE DISTRIBUTED BY on the order depends on the version.
     ordering = None if part.operation == "set_distribution" else _all_known(map(_sort_field, part.fields))
     return replace(table, ordering=ordering)

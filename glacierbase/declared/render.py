@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
-from glacierbase.formats import ICEBERG
+from glacierbase.formats.iceberg import DISTRIBUTION, FORMAT_VERSION, ICEBERG, OF_NEW_TABLES
 from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.model.escape import UNSAFE
 from glacierbase.model.names import name_of, name_parts, spark_identifier
@@ -29,8 +29,7 @@ _PRIMITIVE = re.compile(
 _READ_AS = {"uuid": "string", "fixed": "binary"}
 # `timestamp` may be another type, by the setting spark.sql.timestampType.
 _SPELLED = {"timestamp": "timestamp_ltz"}
-# A property that Iceberg sets for every new table; the keys of locations; keys that are not set as properties.
-_NEW = "write.parquet.compression-codec"
+# The keys of locations; keys that are not set as properties.
 _PLACES = re.compile(r"location|write\.(?:.+\.)?path")
 _OWNER = "owner"
 _NOT_SET = (_OWNER, "comment")
@@ -44,7 +43,7 @@ def create_statements(shape: Shape) -> list[str]:
     inline = _inline(shape.partitioning)
     properties = {key: value for key, value in shape.properties.items() if _is_set(key)}
     if shape.format_version is not None:
-        properties = {"format-version": str(shape.format_version), **properties}
+        properties = {FORMAT_VERSION: str(shape.format_version), **properties}
     statements = [create_statement(shape, properties, shape.partitioning[:inline])]
     for field in shape.partitioning[inline:]:
         statements.append(
@@ -54,8 +53,8 @@ def create_statements(shape: Shape) -> list[str]:
         statements.append(f"ALTER TABLE {table} WRITE LOCALLY ORDERED BY {', '.join(map(sort_key, shape.sorting))}")
     if shape.identifiers:
         statements.append(f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(path, shape.identifiers))}")
-    if _NEW not in shape.properties:
-        statements.append(f"ALTER TABLE {table} UNSET TBLPROPERTIES ({literal(_NEW)})")
+    if unset := [literal(key) for key in OF_NEW_TABLES if key not in shape.properties]:
+        statements.append(f"ALTER TABLE {table} UNSET TBLPROPERTIES ({', '.join(unset)})")
     return statements
 
 
@@ -434,10 +433,6 @@ def _kind(type_: str) -> str:
     return type_.partition("<")[0]
 
 
-# What ORDERED BY and UNORDERED change besides the sort order.
-_DISTRIBUTION = "write.distribution-mode"
-
-
 @dataclass(frozen=True, slots=True)
 class Written:
     """The statements that create a table, or give it another shape.
@@ -550,10 +545,10 @@ def _keys(fields: tuple[SortField, ...], columns: dict[str, int | str]) -> list[
 def _properties(before: Shape, after: Shape, columns: ColumnAlters) -> Iterator[str]:
     old, new = dict(before.properties), dict(after.properties)
     if (before.sorting and not after.sorting) or _sorts_by_dropped(before, columns):
-        old[_DISTRIBUTION] = "none"  # Set by WRITE UNORDERED.
+        old[DISTRIBUTION] = "none"  # Set by WRITE UNORDERED.
     wanted = {key: value for key, value in new.items() if old.get(key) != value and key not in _NOT_SET}
     if (after.format_version or 0) > (before.format_version or 0):
-        wanted = {"format-version": str(after.format_version), **wanted}
+        wanted = {FORMAT_VERSION: str(after.format_version), **wanted}
     if wanted:
         yield f"SET TBLPROPERTIES ({', '.join(f'{literal(key)} = {literal(value)}' for key, value in wanted.items())})"
     if gone := [key for key in old if key not in new and key != _OWNER]:

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from glacierbase.formats.table_format import TableFormat
 
-FORMAT_VERSION = "format-version"
+FORMAT_VERSION, DISTRIBUTION, METRICS_OF_COLUMN = (
+    "format-version", "write.distribution-mode", "write.metadata.metrics.column.",
+)  # fmt: skip
+# Iceberg writes these in the properties of new tables. https://iceberg.apache.org/docs/latest/configuration/#write-properties
+OF_NEW_TABLES = {"write.parquet.compression-codec": "zstd"}
 # The codecs that the writers accept; the compression levels of gzip and zstd.
 _PARQUET_CODECS = "zstd|gzip|snappy|lz4|lz4_raw|brotli|uncompressed"
 _AVRO_CODECS = "gzip|zstd|snappy|uncompressed"
@@ -14,13 +18,13 @@ _METRICS = r"none|counts|full|truncate\([1-9][0-9]*\)"
 _CHANGES = ("delete", "update", "merge")
 # https://iceberg.apache.org/docs/latest/configuration/
 _VALUES = {
-    "write.distribution-mode": "none|hash|range",
+    DISTRIBUTION: "none|hash|range",
     **{f"write.{change}.distribution-mode": "none|hash|range" for change in _CHANGES},
     **{f"write.{change}.mode": "copy-on-write|merge-on-read" for change in _CHANGES},
     **{f"write.{change}.isolation-level": "serializable|snapshot" for change in _CHANGES},
     "write.delete.granularity": "file|partition",
     **{f"{kind}.format.default": "parquet|orc|avro" for kind in ("write", "write.delete")},
-    **dict.fromkeys(("write.metadata.metrics.default", "write.metadata.metrics.column."), _METRICS),
+    **dict.fromkeys(("write.metadata.metrics.default", METRICS_OF_COLUMN), _METRICS),
     FORMAT_VERSION: "1|2|3",
     "write.metadata.compression-codec": "none|gzip",
     "write.manifest.compression-codec": _AVRO_CODECS,

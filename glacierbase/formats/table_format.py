@@ -15,8 +15,7 @@ class TableFormat:
     Attributes:
         name: after USING, and in shapes.
         title: in messages.
-        catalogs: the classes of Spark catalogs that hold its tables; the first one is what catalog files declare.
-        mixed_catalogs: further classes, whose tables with commits are those of this format.
+        catalogs: the classes of Spark catalogs whose tables with commits are of this format; the first one is its own class.
         in_place: whether the first class stands in place of Spark's own catalog.
         words: parts of names of classes by which catalogs of other vendors are recognised, in lower case.
         package: the start of the names of its classes for Spark.
@@ -55,7 +54,6 @@ class TableFormat:
     words: tuple[str, ...]
     prefixes: tuple[str, ...]
     values: Mapping[str, str] = field(hash=False)
-    mixed_catalogs: tuple[str, ...] = ()
     in_place: bool = True
     defaults: str = ""
     defaults_prefix: str = ""

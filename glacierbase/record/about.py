@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import TypeVar
 
+from glacierbase.formats.iceberg import OF_NEW_TABLES
 from glacierbase.model.differences import Difference, partition_text, sort_text
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, Shape
@@ -43,8 +44,6 @@ _P = TypeVar("_P", bound=Part)
 
 _ENDS = frozenset({"drop_table", "rename_table", "replace_table", "drop_namespace", "create_namespace"})
 _KEEPS_SHAPE = ROWS | PARTITIONS | UPKEEP | REFERENCES
-# Properties of every new table of Iceberg. https://iceberg.apache.org/docs/latest/configuration/#write-properties
-_GIVEN = frozenset({"write.parquet.compression-codec"})
 
 
 class Explanation(IntEnum):
@@ -179,7 +178,7 @@ class StatementChanges:
                 yield (
                     (
                         Explanation.SAME
-                        if key in _GIVEN
+                        if key in OF_NEW_TABLES
                         else Explanation.ABOUT
                         if difference.before is None
                         else Explanation.NONE

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 from glacierbase import executors
 from glacierbase.formats import FORMATS, ICEBERG
 from glacierbase.model.catalog import Catalog, Hooks
-from glacierbase.sql.qualified import DECLARED
+from glacierbase.sql.qualified import DECLARED, DEFAULT_CATALOG
 
 # Settings that change the meaning of a statement, and that load no class and contain no address.
 _KEPT = frozenset(
@@ -34,8 +34,6 @@ _KEPT_PREFIX = tuple(prefix for known in FORMATS.values() for prefix in known.se
 _OF_NEW_TABLES = ".table-"
 _KEPT_OF_CATALOG = ("default-namespace", "table-default.", "table-override.")
 _CATALOG = ICEBERG.catalogs[0]
-# Spark's own catalog.
-SESSION_CATALOG = "spark_catalog"
 # The only jars that are loaded: Iceberg's runtime and Hudi's bundle, which have no dependencies, and Delta with its dependencies.
 # Other jars could contain any code, and the copy does not need them.
 _JAR = re.compile(
@@ -80,18 +78,18 @@ def copy_of(catalog: Catalog) -> Copy:
     kept = tuple(dict.fromkeys(jar.strip() for jar in jars if _JAR.fullmatch(jar.strip())))
     declared = {match[1]: value for key, value in given.items() if (match := DECLARED.fullmatch(key))}
     store, has_iceberg = catalog.store.catalog, any(jar.startswith(f"{ICEBERG.group}:") for jar in kept)
-    if SESSION_CATALOG in declared and declared.get(store) == _CATALOG and not has_iceberg:
+    if DEFAULT_CATALOG in declared and declared.get(store) == _CATALOG and not has_iceberg:
         del declared[store]  # Only PyIceberg opens it: Spark has no class for it.
-    in_place = _IN_PLACE.get(declared.get(SESSION_CATALOG, ""))
+    in_place = _IN_PLACE.get(declared.get(DEFAULT_CATALOG, ""))
     if in_place and not any(jar.startswith(f"{in_place.group}:") for jar in kept):
         in_place = None
     icebergs = tuple(name for name, value in declared.items() if value == _CATALOG)
-    names = (*icebergs, SESSION_CATALOG) if in_place or not declared else icebergs
+    names = (*icebergs, DEFAULT_CATALOG) if in_place or not declared else icebergs
     extensions = [*([ICEBERG.extension] if icebergs else ()), *([in_place.extension] if in_place else ())]
     conf = {"spark.master": "local[2]"}
     conf |= {"spark.sql.extensions": ",".join(extensions)} if extensions else {}
     if in_place:
-        conf |= {f"spark.sql.catalog.{SESSION_CATALOG}": declared[SESSION_CATALOG]}
+        conf |= {f"spark.sql.catalog.{DEFAULT_CATALOG}": declared[DEFAULT_CATALOG]}
         conf |= {**in_place.copy_settings, **_FEW_TASKS}
     conf |= {key: value for key, value in given.items() if may_be_set(key)}
     for name in icebergs:
@@ -105,13 +103,13 @@ def copy_of(catalog: Catalog) -> Copy:
         hooks=Hooks(),
         python=None,  # A program that the branch names is not started.
     )
-    absent = tuple(name for name in {**declared, SESSION_CATALOG: ""} if name not in names)
+    absent = tuple(name for name in {**declared, DEFAULT_CATALOG: ""} if name not in names)
     return Copy(copied, names, absent, tuple(_left_out(catalog, declared, names, extensions)))
 
 
 def without_engine(copy: Copy) -> Copy | None:
     """Return the copy for plain DDL, which needs no engine; None where a setting of the copy has an effect only in the engine."""
-    if any(_OF_NEW_TABLES in key for key in copy.catalog.spark_conf) or SESSION_CATALOG in copy.names:
+    if any(_OF_NEW_TABLES in key for key in copy.catalog.spark_conf) or DEFAULT_CATALOG in copy.names:
         return None
     return replace(copy, catalog=executors.without_engine(copy.catalog))
 

@@ -13,7 +13,7 @@ from typing import TypeVar
 from glacierbase.capabilities.review.base_states import BaseState, BaseStates, NotKept
 from glacierbase.capabilities.review.breakage import BOUNDARY, Breakage, Broken, Content, first_line
 from glacierbase.capabilities.review.copied_tables import CopiedTable, CopyReader, compare_copied, shapes
-from glacierbase.capabilities.review.copy import SESSION_CATALOG, Copy
+from glacierbase.capabilities.review.copy import Copy
 from glacierbase.capabilities.review.results import ReviewedView
 from glacierbase.capabilities.review.statements import FileSummary, Parts, ReplayProblem, ReplayStep, StatementSummary
 from glacierbase.errors import EngineError, EngineUnavailable, TableNotFound
@@ -26,6 +26,7 @@ from glacierbase.model.text import counted
 from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
+from glacierbase.sql.qualified import DEFAULT_CATALOG
 
 T = TypeVar("T")
 # The time of the whole replay, from the start of the engine.
@@ -465,7 +466,7 @@ class ReplayRunner:
 
     def _namespaces(self, summary: StatementSummary) -> Iterator[Parts]:
         """Yield the namespaces, with their catalogs, that a statement needs and no file up to this one creates."""
-        default = self._copy.catalog.spark_conf.get("spark.sql.defaultCatalog", SESSION_CATALOG)
+        default = self._copy.catalog.spark_conf.get("spark.sql.defaultCatalog", DEFAULT_CATALOG)
         named = [(*summary.uses, "")] if summary.uses else []
         for target in (*named, *summary.targets):
             if "/" in target[-1]:  # A path after `delta`.

@@ -15,6 +15,7 @@ from glacierbase.declared.render import Written
 from glacierbase.declared.writer import alteration, creation
 from glacierbase.errors import ConfigurationError, EngineError
 from glacierbase.executors.direct.plain import why_not_plain
+from glacierbase.formats.iceberg import OF_NEW_TABLES
 from glacierbase.history.items import version_items
 from glacierbase.history.records import History
 from glacierbase.history.state import current_state
@@ -22,6 +23,7 @@ from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.new_files import git_user, write_migration
 from glacierbase.model.command import command
+from glacierbase.model.differences import OF_ENGINE
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import WrittenResult
 from glacierbase.model.shape import Column, Shape
@@ -47,7 +49,7 @@ _EVERY_PART = frozenset(
     }
 )
 # Properties that Spark and its catalogs add to a new table.
-_ADDED = frozenset({"owner", "write.parquet.compression-codec"})
+_ADDED = OF_ENGINE | OF_NEW_TABLES.keys()
 
 
 @dataclass(frozen=True, slots=True)

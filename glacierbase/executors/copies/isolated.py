@@ -13,7 +13,7 @@ from typing import Any, ParamSpec, TypeVar
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError
 from glacierbase.executors import CopiedView, CopyCheckpoint, CopyState, Session
-from glacierbase.executors.copies.session_catalog import NAME, SessionCatalog
+from glacierbase.executors.copies.session_catalog import SessionCatalog
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.local import LocalExecutor
 from glacierbase.executors.spark.sandbox import JvmSandbox
@@ -21,6 +21,7 @@ from glacierbase.executors.spark.session import SparkSessionPort, private, share
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, spark_identifier
 from glacierbase.run.run import Run
+from glacierbase.sql.qualified import DEFAULT_CATALOG
 
 P = ParamSpec("P")
 T = TypeVar("T")
@@ -60,7 +61,7 @@ class IsolatedExecutor(LocalExecutor):
         """
         super().__init__(catalog, run, sandbox=JvmSandbox(folder))
         self.runs_queries = True
-        self._names = [name for name in names if name != NAME]
+        self._names = [name for name in names if name != DEFAULT_CATALOG]
         try:
             self._prepare(folder)
         except BaseException:
@@ -101,7 +102,7 @@ class IsolatedExecutor(LocalExecutor):
     @_mapping_errors
     def make_namespace(self, name: str, levels: Sequence[str]) -> None:
         """Create a namespace of a catalog and its parents, unless they exist."""
-        if name == NAME:
+        if name == DEFAULT_CATALOG:
             self._session_catalog.make_database(*levels)
         else:
             self._memory.make_namespace((name, *levels))

@@ -15,8 +15,8 @@ from glacierbase.executors.spark.memory_files import files
 from glacierbase.executors.spark.shape import read_shape
 from glacierbase.model.codec import to_json
 from glacierbase.model.names import name_of, name_parts
+from glacierbase.sql.qualified import DEFAULT_CATALOG
 
-NAME = "spark_catalog"
 _COMMIT = re.compile(r"(?s)(?P<table>.+)/_delta_log/(?P<version>\d{20})\.json")
 # A completed instant of Hudi that may change rows: the time of its request, and that of its completion.
 _INSTANT = re.compile(r"(?s)(?P<table>.+)/\.hoodie/timeline/\d+_\d+\.(?:commit|deltacommit|replacecommit)")
@@ -73,7 +73,7 @@ class SessionCatalog:
 
     def make_database(self, name: str) -> None:
         """Create a database unless it exists."""
-        self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {NAME}.{name_of((name,))}")
+        self._spark.sql(f"CREATE DATABASE IF NOT EXISTS {DEFAULT_CATALOG}.{name_of((name,))}")
 
     def locations(self) -> dict[str, str]:
         """Return a text by the name of each table, which changes with the table. It is the argument of `metadata`."""
@@ -93,7 +93,7 @@ class SessionCatalog:
             if not _is_view(table):
                 address = _address(table)
                 is_delta, is_managed = address in self._logs, table.tableType().name() == "MANAGED"
-                full = name_of((NAME, database, name))
+                full = name_of((DEFAULT_CATALOG, database, name))
                 newest = self._instants.get(address, [""])[-1]
                 place = self._place(full, address) if is_delta else f"{full} {table.hashCode()} {newest}"
                 yield _Table(full, None if is_delta else _identity(table), address, is_managed), place
@@ -128,7 +128,7 @@ class SessionCatalog:
     def views(self) -> dict[str, CopiedView]:
         """Return the views by name."""
         return {
-            name_of((NAME, database, name)): CopiedView(_identity(table), table.hashCode(), "")
+            name_of((DEFAULT_CATALOG, database, name)): CopiedView(_identity(table), table.hashCode(), "")
             for database, name, table in self._entries()
             if _is_view(table)
         }

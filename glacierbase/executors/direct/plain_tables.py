@@ -10,6 +10,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from glacierbase.executors.direct.plain_types import why_no_plain_type
+from glacierbase.formats.iceberg import METRICS_OF_COLUMN
 from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.model.transforms import IDENTITY, IcebergTransform, by_function, given_name
 from glacierbase.sql.statement import (
@@ -27,8 +28,6 @@ _NOT_PLAIN = re.compile(
     r"(?s)(write\.)?py-.*|.*\.py-.*|write\.location-provider\..*|write\.metadata\.compression-codec|encryption\..*|engine\..*"
     r"|option\..*"
 )
-# Iceberg checks the column.
-_OF_COLUMN = "write.metadata.metrics.column."
 # PyIceberg reads these when it commits.
 _BOOLEANS = frozenset(
     {
@@ -146,7 +145,7 @@ def _location_reasons(options: Options) -> Iterator[str]:
 
 def _property_reasons(properties: Sequence[Property]) -> Iterator[str]:
     for part in properties:
-        if part.key in OF_SPARK or part.key.startswith(_OF_COLUMN):
+        if part.key in OF_SPARK or part.key.startswith(METRICS_OF_COLUMN):  # Iceberg checks the column.
             yield f"the property {part.key}"
         if why := why_no_plain_property(part):
             yield why

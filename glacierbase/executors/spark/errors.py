@@ -24,6 +24,7 @@ from glacierbase.secrets import mask
 from glacierbase.sql import read
 from glacierbase.sql.file import names_within
 from glacierbase.sql.operations import CREATES_TABLE, NAMESPACES
+from glacierbase.sql.qualified import DEFAULT_CATALOG
 from glacierbase.sql.statement import Name, ParsedStatement
 from glacierbase.sql.tokens import words
 
@@ -106,10 +107,9 @@ _KNOWN = tuple(
 _HIDDEN = re.compile(r"(?is)\A(?!SELECT\b).*(?:\$\{|snapshot-id|enableRowTracking|merge-?schema)")
 _ICEBERG = ICEBERG.catalogs[0]  # All its tables are Iceberg.
 # The catalogs whose tables with commits are those of one format, beside tables of other formats.
-_FORMATS = {kind: known.name for known in FORMATS.values() for kind in (*known.catalogs, *known.mixed_catalogs)}
+_FORMATS = {kind: known.name for known in FORMATS.values() for kind in known.catalogs}
 # With this setting, a write adds missing columns to its table in a commit before that of its rows.
 _MERGES_SCHEMA = "spark.sql.iceberg.merge-schema"
-_SESSION_CATALOG = "spark_catalog"
 _BUILT_IN = ("", "builtin")  # The configured class of the session catalog if it is Spark's built-in one.
 _MAY_REMOVE = ("drop_table", "rename_table")
 
@@ -382,9 +382,9 @@ def _had_no_effect(session: SparkSettings, statement: ParsedStatement, not_found
     if name is None:
         return False
     catalog, kind = _catalog(session, name.parts, is_namespace=not statement.targets)
-    holds_iceberg = kind == _ICEBERG and catalog != _SESSION_CATALOG
+    holds_iceberg = kind == _ICEBERG and catalog != DEFAULT_CATALOG
     if statement.options.kind == "view" or not statement.targets:  # One entry of the catalog.
-        return holds_iceberg or (catalog == _SESSION_CATALOG and kind in (*_FORMATS, *_BUILT_IN))
+        return holds_iceberg or (catalog == DEFAULT_CATALOG and kind in (*_FORMATS, *_BUILT_IN))
     if statement.operation in CREATES_TABLE:
         return holds_iceberg or (kind in _FORMATS and statement.options.using == _FORMATS[kind])
     if session.setting(_MERGES_SCHEMA).lower() == "true":
@@ -402,8 +402,8 @@ def _catalog(session: SparkSettings, parts: Sequence[str], *, is_namespace: bool
     """Return the catalog that a name with these parts is in, and its class."""
     first = parts[0]
     if len(parts) > 1 or is_namespace:
-        if first.lower() == _SESSION_CATALOG:
-            return _SESSION_CATALOG, _class(session, _SESSION_CATALOG)
+        if first.lower() == DEFAULT_CATALOG:
+            return DEFAULT_CATALOG, _class(session, DEFAULT_CATALOG)
         if kind := _class(session, first):
             return first, kind
     [[current]] = session.query("SELECT current_catalog()")

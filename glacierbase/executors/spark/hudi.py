@@ -17,13 +17,13 @@ from glacierbase.executors import Session
 from glacierbase.executors.spark.evidence import Commit
 from glacierbase.model.names import name_parts
 from glacierbase.sql import read
+from glacierbase.sql.qualified import DEFAULT_CATALOG
 
 # Operations that end with an instant. A change of properties, a rename of the table or a comment writes none.
 _WRITES_INSTANT = frozenset(
     {"insert", "insert_overwrite", "update", "delete", "merge", "add_column", "drop_column", "rename_column"}
     | {"alter_column_type"}
 )
-_CATALOG = "spark_catalog"
 # Hudi writes times of the time zone of its JVM: `hoodie.table.timeline.timezone` is LOCAL by default.
 _ZONE = "SELECT java_method('java.time.ZoneId', 'systemDefault')"
 # The newest commits of a table, newest first.
@@ -39,7 +39,7 @@ def instants(session: Session, table: str, sql: str) -> Iterator[Commit]:
         sql: the statement whose outcome is not recorded.
     """
     parts = name_parts(table)
-    parts = parts[1:] if parts[0] == _CATALOG else parts
+    parts = parts[1:] if parts[0] == DEFAULT_CATALOG else parts
     if len(parts) > 2 or read(sql, "spark").operation not in _WRITES_INSTANT:
         return
     # A refused CALL has no effect here: the procedure only reads.

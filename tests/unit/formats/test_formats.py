@@ -62,7 +62,7 @@ def test_each_format_has_rules_templates_and_choices(name: str) -> None:
 
 def test_no_two_formats_share_a_class_a_jar_or_a_prefix() -> None:
     """One format is recognised by each of these facts."""
-    for facts in ("catalogs", "mixed_catalogs", "words", "prefixes"):
+    for facts in ("catalogs", "words", "prefixes"):
         values = [value for one in FORMATS.values() for value in getattr(one, facts)]
         assert len(values) == len(set(values))
     assert len({(one.group, one.jar, one.extension, one.package) for one in FORMATS.values()}) == len(FORMATS)

@@ -9,9 +9,8 @@ from pyiceberg.table.update import AddSortOrderUpdate, SetDefaultSortOrderUpdate
 from glacierbase.executors.direct.ddl.commit import Transaction, invalid
 from glacierbase.executors.direct.ddl.properties import replace_properties
 from glacierbase.executors.direct.ddl.transforms import bound
+from glacierbase.formats.iceberg import DISTRIBUTION
 from glacierbase.sql.statement import ParsedStatement, SortClause, WriteOrder
-
-_MODE = "write.distribution-mode"
 
 
 def set_writes(transaction: Transaction, statement: ParsedStatement) -> None:
@@ -20,7 +19,7 @@ def set_writes(transaction: Transaction, statement: ParsedStatement) -> None:
     schema = transaction.table_metadata.schema()
     set_sort_order(transaction, tuple(_field(schema, field) for clause in clauses for field in clause.fields))
     if mode := _mode(clauses):
-        replace_properties(transaction, {**transaction.table_metadata.properties, _MODE: mode})
+        replace_properties(transaction, {**transaction.table_metadata.properties, DISTRIBUTION: mode})
 
 
 def set_sort_order(transaction: Transaction, fields: tuple[SortField, ...]) -> None:

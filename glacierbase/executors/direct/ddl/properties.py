@@ -14,13 +14,11 @@ from pyiceberg.table.update import (
 
 from glacierbase.errors import StatementRefused
 from glacierbase.executors.direct.ddl.commit import Transaction, illegal, invalid
-from glacierbase.formats import ICEBERG
-from glacierbase.formats.iceberg import FORMAT_VERSION
+from glacierbase.formats.iceberg import FORMAT_VERSION, ICEBERG, METRICS_OF_COLUMN
 from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.sql.statement import ParsedStatement, Property
 
 _CLAUSES = {"sort-order": "WRITE ORDERED BY", "identifier-fields": "SET IDENTIFIER FIELDS"}
-_METRICS_OF_COLUMN = "write.metadata.metrics.column."
 
 
 def set_properties(transaction: Transaction, statement: ParsedStatement) -> None:
@@ -104,7 +102,7 @@ def _upgrade(transaction: Transaction, version: int) -> None:
 
 def _check_metrics(properties: Mapping[str, str], schema: Schema) -> None:
     for key in properties:
-        if key.startswith(_METRICS_OF_COLUMN):
-            name = key.removeprefix(_METRICS_OF_COLUMN)
+        if key.startswith(METRICS_OF_COLUMN):
+            name = key.removeprefix(METRICS_OF_COLUMN)
             if name not in schema.column_names:
                 raise invalid(f"Invalid metrics config, could not find column {name} from table prop {key}")

@@ -33,8 +33,9 @@ from pyiceberg.table.update import (
 
 from glacierbase.errors import NotPlain, StatementRefused, TableNotFound
 from glacierbase.executors.direct.ddl.commit import Transaction, change_table
-from glacierbase.executors.direct.ddl.tables import OF_NEW_TABLES, create_table, properties_of, schema_of, spec_of
+from glacierbase.executors.direct.ddl.tables import create_table, properties_of, schema_of, spec_of
 from glacierbase.executors.direct.lakes import PyIcebergCatalogs
+from glacierbase.formats.iceberg import OF_NEW_TABLES
 from glacierbase.sql.statement import ParsedStatement
 
 # Ids of the last added schema and spec in a commit.

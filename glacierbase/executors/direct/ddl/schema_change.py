@@ -26,12 +26,13 @@ from glacierbase.executors.direct.ddl.name_mapping import NAME_MAPPING, updated_
 from glacierbase.executors.direct.ddl.partitioning import check_names, check_sources, parents
 from glacierbase.executors.direct.ddl.properties import stored_properties
 from glacierbase.executors.direct.ddl.transforms import field_named
+from glacierbase.formats.iceberg import METRICS_OF_COLUMN
 
 # The parent of the columns themselves.
 ROOT = -1
 # Properties about one column, which follow its name.
 _OF_COLUMN = (
-    "write.metadata.metrics.column.", "write.parquet.bloom-filter-enabled.column.", "write.parquet.stats-enabled.column.",
+    METRICS_OF_COLUMN, "write.parquet.bloom-filter-enabled.column.", "write.parquet.stats-enabled.column.",
 )  # fmt: skip
 
 

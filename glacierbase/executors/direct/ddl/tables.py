@@ -20,13 +20,10 @@ from glacierbase.executors.direct.plain_tables import (
     source_of,
 )
 from glacierbase.executors.pyiceberg.errors import mapped
-from glacierbase.formats import ICEBERG
-from glacierbase.formats.iceberg import FORMAT_VERSION
+from glacierbase.formats.iceberg import FORMAT_VERSION, ICEBERG, OF_NEW_TABLES
 from glacierbase.model.transforms import given_name
 from glacierbase.sql.statement import ColumnClause, Name, ParsedStatement, PartitionClause, Property
 
-# Iceberg writes this in the properties of new tables; the server of a REST catalog does it itself.
-OF_NEW_TABLES = {"write.parquet.compression-codec": "zstd"}
 # Iceberg stores none of these properties. `format-version` chooses the version.
 _NOT_STORED = ICEBERG.not_stored - {FORMAT_VERSION}
 
@@ -47,6 +44,7 @@ def create_table(lakes: PyIcebergCatalogs, statement: ParsedStatement, *, replac
         with mapped():
             if catalog.table_exists(identifier):
                 raise already_exists(name)
+            # The server of a REST catalog adds the properties of new tables itself.
             properties = properties_of(lakes, statement, OF_NEW_TABLES if catalog.adds_properties else {})
             spec = spec_of(statement, schema)
             create = catalog.new_replacement if replaces else catalog.new_table
