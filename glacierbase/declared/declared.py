@@ -7,9 +7,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from glacierbase.declared.known import KnownColumn, KnownColumns, KnownField, KnownTable, KnownTables, Path
-from glacierbase.formats import FILE_FORMATS, FORMATS
+from glacierbase.formats import FILE_FORMATS, FORMATS, OF_SPARK
 from glacierbase.formats.iceberg import FORMAT_VERSION
-from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists

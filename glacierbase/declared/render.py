@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import count
 
+from glacierbase.formats import OF_SPARK
 from glacierbase.formats.iceberg import DISTRIBUTION, FORMAT_VERSION, ICEBERG, OF_NEW_TABLES
-from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.model.escape import UNSAFE
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from enum import IntEnum
 from typing import TypeVar
 
+from glacierbase.formats.delta import CONSTRAINT
 from glacierbase.formats.iceberg import OF_NEW_TABLES
 from glacierbase.model.differences import Difference, partition_text, sort_text
 from glacierbase.model.names import name_of, name_parts
@@ -462,7 +463,7 @@ def _part_subjects(part: Part) -> Iterator[tuple[str, str]]:
         case Constraint():
             yield "identifiers", part.text
             if part.name:
-                yield f"property delta.constraints.{part.name.lower()}", part.text
+                yield f"property {CONSTRAINT}{part.name.lower()}", part.text
 
 
 _ADDS_FIELD = frozenset({"create_table", "add_partition_field"})

@@ -10,17 +10,10 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from glacierbase.executors.direct.plain_types import why_no_plain_type
+from glacierbase.formats import OF_SPARK
 from glacierbase.formats.iceberg import METRICS_OF_COLUMN
-from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.model.transforms import IDENTITY, IcebergTransform, by_function, given_name
-from glacierbase.sql.statement import (
-    ColumnClause,
-    Options,
-    ParsedStatement,
-    PartitionClause,
-    Property,
-    Transform,
-)
+from glacierbase.sql.statement import ColumnClause, Options, ParsedStatement, PartitionClause, Property, Transform
 from glacierbase.sql.types import TypeTree, type_tree
 
 # Properties by which Iceberg loads code or encrypts, that PyIceberg ignores, or that only Iceberg's own catalogs write.

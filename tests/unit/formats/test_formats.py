@@ -17,8 +17,7 @@ from glacierbase.declared.declared import declared_shape
 from glacierbase.declared.known import KnownTable
 from glacierbase.declared.writer import creation
 from glacierbase.executors.direct.plain import why_not_plain
-from glacierbase.formats import FORMATS, ICEBERG
-from glacierbase.formats.reserved import OF_SPARK
+from glacierbase.formats import FORMATS, ICEBERG, OF_SPARK
 from glacierbase.model.shape import Column, Shape
 from glacierbase.sql import read
 
@@ -29,9 +28,9 @@ PLACES = {f"{row['module']}.{row['name']}": row for row in ROW.finditer((ROOT / 
 
 
 def test_each_file_of_the_room_is_a_format() -> None:
-    """The files beside a format's value are the class and the keys of Spark."""
+    """The room has no other file but the class of the values."""
     files = {path.stem for path in (ROOT / "glacierbase/formats").glob("*.py")}
-    assert files - {"__init__", "table_format", "reserved"} == set(FORMATS)
+    assert files - {"__init__", "table_format"} == set(FORMATS)
 
 
 @pytest.mark.parametrize("place", PLACES)

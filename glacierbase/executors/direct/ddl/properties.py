@@ -14,8 +14,8 @@ from pyiceberg.table.update import (
 
 from glacierbase.errors import StatementRefused
 from glacierbase.executors.direct.ddl.commit import Transaction, illegal, invalid
+from glacierbase.formats import OF_SPARK
 from glacierbase.formats.iceberg import FORMAT_VERSION, ICEBERG, METRICS_OF_COLUMN
-from glacierbase.formats.reserved import OF_SPARK
 from glacierbase.sql.statement import ParsedStatement, Property
 
 _CLAUSES = {"sort-order": "WRITE ORDERED BY", "identifier-fields": "SET IDENTIFIER FIELDS"}

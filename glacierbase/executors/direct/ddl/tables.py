@@ -13,12 +13,7 @@ from pyiceberg.types import NestedField
 from glacierbase.errors import NotPlain, StatementRefused, TableNotFound
 from glacierbase.executors.direct.ddl.types import iceberg_type
 from glacierbase.executors.direct.lakes import Identifier, PyIcebergCatalogs, spark_user, table_not_found
-from glacierbase.executors.direct.plain_tables import (
-    FORMAT_VERSIONS,
-    columns_of,
-    fields_of,
-    source_of,
-)
+from glacierbase.executors.direct.plain_tables import FORMAT_VERSIONS, columns_of, fields_of, source_of
 from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.formats.iceberg import FORMAT_VERSION, ICEBERG, OF_NEW_TABLES
 from glacierbase.model.transforms import given_name
