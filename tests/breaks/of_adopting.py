@@ -15,7 +15,7 @@ BREAKS = (
     Break(
         "a file that lint refuses is written",
         "capabilities/review/written.py",
-        "    if refusals:\n",
+        "    if objections.errors or objections.findings:\n",
         "    if False:\n",
         "unit/errors/test_examples.py::test_the_example_of_an_entry_is_what_a_run_prints",
     ),
@@ -35,9 +35,9 @@ BREAKS = (
     ),
     Break(
         "the hints of a missing file lead in a circle",
-        "inspect/show.py",
-        "git_command('log', '--all', '--', status.path or '')",
-        "command('pending')",
+        "history/items.py",
+        'git_command("log", "--all", "--", item.path or "")',
+        'command("pending")',
         "unit/errors/test_hints_lead_out.py::test_every_hint_leads_out",
     ),
     Break(

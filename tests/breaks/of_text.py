@@ -78,8 +78,8 @@ BREAKS = (
     Break(
         "a statement that begins inside another one is accepted",
         "sql/heads.py",
-        "        return True\n\n    def _note",
-        "        return False\n\n    def _note",
+        "        return True\n\n    def begins_query",
+        "        return False\n\n    def begins_query",
         "unit/sql/test_misread.py::test_each_statement_after_each_other_without_a_semicolon_is_found",
     ),
     Break(

@@ -32,7 +32,7 @@ STORE = "store: {{lockLease: {}}}\n"
 # Ends the process at the commit to the user's table: before it, or after it.
 DIES = """
 import os, signal, sys
-from glacierbase.executors.iceberg.sql import SqlCatalog
+from glacierbase.executors.pyiceberg.sql import SqlCatalog
 from tests.support.program import call_program
 
 commit_table = SqlCatalog.commit_table

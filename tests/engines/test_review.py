@@ -49,7 +49,7 @@ from pathlib import Path
 from typing import Any
 from glacierbase.errors import EngineError
 from glacierbase.executors import open_copy
-from glacierbase.review.copy import copy_of
+from glacierbase.capabilities.review.copy import copy_of
 from glacierbase.run.run import Run
 from tests.support.project_folder import only_catalog
 

@@ -35,7 +35,7 @@ from glacierbase.errors import EngineError
 from glacierbase.executors import open_copy
 from glacierbase.executors.spark import memory_files
 from glacierbase.executors.spark.sandbox import JvmSandbox
-from glacierbase.review.copy import copy_of
+from glacierbase.capabilities.review.copy import copy_of
 from glacierbase.run.run import Run
 from tests.support import memory_files as calls
 from tests.support.project_folder import only_catalog

@@ -25,7 +25,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from glacierbase.history.opening import Target
+from glacierbase.history.target import CatalogRun
 from glacierbase.history.state import current_state
 from glacierbase.model.result import Result
 from glacierbase.model.text import counted
@@ -41,7 +41,7 @@ class CountResult(Result):
         return [counted(self.events, "event")]
 
 
-def count(target: Target, result: CountResult) -> CountResult:
+def count(target: CatalogRun, result: CountResult) -> CountResult:
     """Return the number of events."""
     return replace(result, events=len(current_state(target).history.events))
 '''
@@ -75,7 +75,7 @@ def package(tmp_path: Path) -> Path:
     (copy / "inspect" / "count.py").write_text(FUNCTION)
     for name, before, addition in (
         ("commands.py", '    "report": Command(', ROW),
-        ("project.py", "    from glacierbase.capabilities.tables.drift", IMPORT),
+        ("project.py", "    from glacierbase.capabilities.tables.drift import", IMPORT),
         ("project.py", "    @_on_named_catalogs\n    def doctor(", METHOD),
     ):
         file = copy / "project" / name
