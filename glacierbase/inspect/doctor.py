@@ -149,13 +149,27 @@ def _examine_store(opened: OpenCatalog) -> Iterator[Check]:
         if rights.error is None:
             yield _checked("lock", lambda: _race(OpenCatalog(scratch, opened.engine, store)))
     finally:
-        with suppress(EngineError):  # Without the right to create there is nothing to drop.
-            store.drop(namespace=not has_namespace)
+        left = _checked("drop", lambda: _drop(store, namespace=not has_namespace))
+    # Without the right to create there may be nothing to drop.
+    if left.error and rights.error is None:
+        yield replace(left, error=_left_behind(name, where, left.error))
+
+
+def _drop(store: Store, *, namespace: bool) -> str:
+    store.drop(namespace=namespace)
+    return ""
+
+
+def _left_behind(name: str, where: str, error: GlacierbaseError) -> GlacierbaseError:
+    """Return the error that names what the check made and could not drop."""
+    return EngineUnavailable(
+        error.code, f"what this check made as {name} in {where} was not dropped: {error.message}", error.hint
+    )
 
 
 def _create(store: Store, scratch: CatalogRun, where: str) -> str:
     store.create(free_row(scratch.terms))
-    return f"tables can be created, written and dropped in {where}"
+    return f"tables can be created and written in {where}"
 
 
 def _race(opened: OpenCatalog) -> str:

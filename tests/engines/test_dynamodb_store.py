@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shlex
 import subprocess
 import threading
@@ -173,6 +174,18 @@ def test_the_table_is_protected_and_the_policy_has_what_the_commands_need(shop: 
     used = {f"dynamodb:{'PutItem' if name in WRITES else name}" for name in shop.requests}
     assert used - {"dynamodb:ListTables"} == set(of_scratch["Action"])
     assert set(of_scratch["Action"]) - set(of_table["Action"]) == {"dynamodb:UpdateTable", "dynamodb:DeleteTable"}
+
+
+@pytest.mark.parametrize("action", ["UpdateTable", "DeleteTable", "DeleteItem"])
+def test_doctor_names_what_it_may_not_drop(action: str, shop: Shop) -> None:
+    """A table that nobody knows of is protected against deletion, and its items stay with those of the catalogs."""
+    if action == "DeleteItem":
+        shop.store.create(FREE)
+    shop.answer = lambda target, *_: refused("AccessDeniedException") if target == action else None
+    done = run_here(shop.project, "doctor")
+    assert done.code == 5
+    assert re.search(r"what this check made as doctor_\w{8} in .* was not dropped: .*AccessDenied", done.stderr)
+    assert "glacierbase doctor --print-ddl" in done.stderr
 
 
 def test_a_role_that_may_not_create_the_table_reads_how_to(shop: Shop) -> None:
