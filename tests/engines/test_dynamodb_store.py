@@ -379,6 +379,26 @@ def test_an_append_of_several_transactions_is_there_whole_or_not_at_all(name: st
     assert store.read_history() == (*events, later)
 
 
+@pytest.mark.parametrize("absent", [1, 2, 3, 4])
+def test_a_transaction_that_a_query_returns_in_part_is_read_again(absent: int, shop: Shop) -> None:
+    """DynamoDB isolates a transaction from a read of one item, not from a query: no item of it was deleted."""
+    store, events = shop.store, [event(1), event(2, rendered_sql="x" * 500_000), event(3), event(4)]
+    store.create(FREE)
+    store.append(events)
+    queries = iter(range(10))
+
+    def answer(target: str, _: Any, passed: Callable[[], Any]) -> tuple[int, Any] | None:
+        if target != "Query" or next(queries):
+            return None
+        status, content = passed()
+        document = json.loads(content)
+        del document["Items"][absent]  # The first one names the table.
+        return status, document
+
+    shop.answer = answer
+    assert store.read_history() == tuple(events)
+
+
 DAMAGES: dict[str, Callable[[dict[str, Any]], dict[str, Any]]] = {
     "a text in place of a number": lambda item: {**item, "fence": {"S": "7"}},
     "no owner": lambda item: {key: value for key, value in item.items() if key != "owner"},

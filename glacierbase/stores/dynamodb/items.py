@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import Field, fields
 from datetime import datetime, timezone
-from itertools import groupby
+from itertools import groupby, pairwise
 from typing import Any
 
 from glacierbase.errors import NeedsRepair
@@ -103,6 +103,19 @@ def history(items: Sequence[Item]) -> Iterator[Event]:
                 f"the history of {first[CATALOG]['S']} cannot be read: the item {entry!r} was changed: {error}",
                 "restore that item from a backup of the table; nothing runs until then",
             ) from error
+
+
+def is_partial(items: Sequence[Item]) -> bool:
+    """Return whether an item is absent before or between others: it was deleted, or a transaction took effect during the read.
+
+    A query returns each item as it is at that moment, so that it may miss the first items of a transaction and return the others.
+    https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-isolation
+    """
+    try:
+        sequences = [0, *(event.sequence or 0 for event in history(items))]
+    except NeedsRepair:
+        return True
+    return any(after > before + 1 for before, after in pairwise(sequences))
 
 
 def _items(catalog: str, event: Event) -> Iterator[Item]:

@@ -27,6 +27,7 @@ from glacierbase.stores.dynamodb.items import (
     ORIGIN,
     Item,
     history,
+    is_partial,
     item_key,
     lock_item,
     lock_row,
@@ -37,7 +38,7 @@ from glacierbase.stores.dynamodb.items import (
 from glacierbase.stores.dynamodb.requests import TRANSACTION, Requests
 from glacierbase.stores.tables import ensure, settle, the_row
 
-# How long a new table may take, and the pause between two reads of its state.
+# How long a new table may take, and the pause between two reads of its state, or of a history that lacked an item.
 _CREATED_SECONDS, _POLL_SECONDS = 120.0, 0.5
 _NAMES = {"#catalog": CATALOG, "#entry": ENTRY}
 # The values that a compare-and-set of the lock compares.
@@ -75,6 +76,9 @@ class DynamoDbStore:
 
     def read_history(self) -> tuple[Event, ...]:
         items = self._events(ORIGIN)
+        if is_partial(items):
+            time.sleep(_POLL_SECONDS)
+            items = self._events(ORIGIN)
         self._made_in = origin(items)
         return tuple(history(items))
 
