@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shlex
@@ -32,7 +33,7 @@ from glacierbase.stores.dynamodb.items import CATALOG, ENTRY
 from tests.docs.pages import DOCS, blocks
 from tests.engines.contract.test_store_contract import event
 from tests.support.catalog_files import dynamodb_store
-from tests.support.dynamodb import ThrottlingProxy, client, throttling_proxy
+from tests.support.dynamodb import LOGIN_VARIABLES, ThrottlingProxy, client, throttling_proxy
 from tests.support.program import ask_here, call_program, run_here
 from tests.support.project_folder import ProjectFolder, only_catalog
 
@@ -557,8 +558,9 @@ REFUSALS: dict[str, tuple[Any, int, str]] = {
     "right": (refused("AccessDeniedException"), 5, "doctor --print-ddl"),
     "keys": (refused("ValidationException"), 5, "doctor --print-ddl"),
     "fault": ((500, {"__type": "InternalServerError", "message": "no"}), 5, "glacierbase doctor"),
-    "another server": ((404, "<html>"), 5, "glacierbase doctor"),
-    "no JSON": ((200, []), 5, ""),
+    "another server": ((404, "<html>"), 5, "store.endpoint"),
+    "no JSON": ((200, []), 5, "store.endpoint"),
+    "nothing": ((200, {}), 5, "store.endpoint"),
 }
 
 
@@ -572,6 +574,28 @@ def test_an_error_of_the_service_is_one_of_glacierbase(kind: str, shop: Shop) ->
     assert "error: STORE_UNAVAILABLE" in done.stderr
     assert hint in done.stderr
     assert "Traceback" not in done.stderr
+
+
+def test_a_login_that_expired_is_named(shop: Shop, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The token of `aws sso login` is over: no request is sent, and the hint is about the login."""
+    config = tmp_path / "config"
+    config.write_text(
+        "[default]\nsso_session = s\nsso_account_id = 1\nsso_role_name = migrator\n"
+        "[sso-session s]\nsso_region = us-east-1\nsso_start_url = https://localhost/start\n"
+    )
+    token = tmp_path / ".aws/sso/cache" / f"{hashlib.sha1(b's').hexdigest()}.json"
+    token.parent.mkdir(parents=True)
+    token.write_text('{"accessToken": "canary", "expiresAt": "2020-01-01T00:00:00Z"}')
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("AWS_CONFIG_FILE", str(config))
+    for name in LOGIN_VARIABLES:
+        monkeypatch.delenv(name)
+    run = shop.project.start("pending")
+    _, errors = run.communicate()
+    assert run.returncode == 5
+    assert "Token has expired" in errors
+    assert "aws sts get-caller-identity" in errors
+    assert shop.requests == []
 
 
 def test_a_table_with_other_keys_or_replicas_is_refused(shop: Shop) -> None:

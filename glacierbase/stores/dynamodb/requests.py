@@ -30,6 +30,8 @@ _FIRST_PAUSE_SECONDS, _LONGEST_PAUSE_SECONDS = 0.05, 2.0
 # How often a read is sent that fails without an answer.
 _READ_ATTEMPTS = 3
 _READS = frozenset(("get_item", "query", "scan", "describe_table"))
+# What the answer of a read always has; one of get_item has nothing where there is no item.
+_HAS = {"query": "Items", "scan": "Items", "describe_table": "Table"}
 TRANSACTION = "transact_write_items"
 # The condition of a write did not hold.
 CONDITION = "ConditionalCheckFailed"
@@ -38,6 +40,11 @@ _PASSING = frozenset(("TransactionConflict", "ThrottlingError", "ProvisionedThro
 _WRONG_LOGIN = frozenset(
     ("UnrecognizedClientException", "InvalidSignatureException", "ExpiredTokenException", "IncompleteSignatureException",
      "MissingAuthenticationTokenException", "InvalidClientTokenId")
+)  # fmt: skip
+# Errors of botocore before a request is sent, by name: older versions lack some.
+_NO_LOGIN = frozenset(
+    ("CredentialRetrievalError", "NoCredentialsError", "PartialCredentialsError", "SSOError", "TokenRetrievalError",
+     "LoginError", "RefreshWithMFAUnsupportedError")
 )  # fmt: skip
 _LOGIN_HINT = (
     "`aws sts get-caller-identity` shows the login; `aws configure`, AWS_PROFILE or `store.profile` chooses it"
@@ -83,6 +90,7 @@ class Requests:
             sent = seconds()
             try:
                 answer: Mapping[str, Any] = call(**parameters)
+                answer[_HAS.get(operation, "ResponseMetadata")]
             except Exception as error:  # Of botocore, and of others where the answer is not one of DynamoDB.
                 wait = random.uniform(pause / 2, pause)
                 repeats = _may_pass(error) or (operation in _READS and is_fault(error) and attempt < _READ_ATTEMPTS)
@@ -139,13 +147,9 @@ class Requests:
         from botocore import exceptions
 
         kind, code, hint = type(error).__name__, code_of(error), ""
-        no_login = (
-            exceptions.CredentialRetrievalError, exceptions.NoCredentialsError, exceptions.PartialCredentialsError,
-            exceptions.SSOError,
-        )  # fmt: skip
         where = f"the DynamoDB table {self._table} at {self._client.meta.endpoint_url}"
         meaning: type[EngineError] = StatementRefused
-        if isinstance(error, no_login) or code in _WRONG_LOGIN:
+        if code in _WRONG_LOGIN or not _NO_LOGIN.isdisjoint(each.__name__ for each in type(error).__mro__):
             hint = _LOGIN_HINT
         elif code == f"{CONDITION}Exception" or CONDITION in _reasons(error):
             meaning = CommitConflict
@@ -159,6 +163,8 @@ class Requests:
             hint = "check the network, `store.region` and `store.endpoint`"
         elif is_fault(error):
             meaning = OutcomeUnknown
+            if not isinstance(error, exceptions.BotoCoreError) and code is None:
+                hint = "check `store.endpoint`: the answer is not one of DynamoDB"
         message = str(error.response["Error"].get("Message") or "") if code else str(error)
         return meaning(code or kind, f"{where}: {f'{code}: ' if code else ''}{message}".rstrip(": "), hint=hint)
 
