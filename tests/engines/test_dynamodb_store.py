@@ -189,6 +189,31 @@ def test_doctor_names_what_it_may_not_drop(action: str, shop: Shop) -> None:
     assert "glacierbase doctor --print-ddl" in done.stderr
 
 
+def test_doctor_drops_its_table_once_the_protection_is_off(shop: Shop) -> None:
+    """A table that is being changed is not deleted: the service refuses it until the change is made."""
+    states = iter(["UPDATING", "ACTIVE"])
+    state = "ACTIVE"
+
+    def answer(target: str, _: Any, passed: Callable[[], Any]) -> tuple[int, Any] | None:
+        nonlocal state
+        if target == "DeleteTable" and state == "UPDATING":
+            return refused("ResourceInUseException")
+        if target == "UpdateTable":
+            state = next(states)
+        elif target == "DescribeTable" and state == "UPDATING":
+            status, content = passed()
+            document = json.loads(content)
+            document["Table"]["TableStatus"], state = state, next(states)
+            return status, document
+        return None
+
+    shop.answer = answer
+    done = run_here(shop.project, "doctor")
+    assert done.code == 0, done.stderr
+    assert shop.requests.count("DeleteTable") == 1
+    assert next(states, None) is None
+
+
 def test_a_role_that_may_not_create_the_table_reads_how_to(shop: Shop) -> None:
     """The printed definition makes a table in which that role migrates."""
     shop.files()

@@ -38,8 +38,8 @@ from glacierbase.stores.dynamodb.items import (
 from glacierbase.stores.dynamodb.requests import TRANSACTION, Requests
 from glacierbase.stores.tables import ensure, settle, the_row
 
-# How long a new table may take, and the pause between two reads of its state, or of a history that lacked an item.
-_CREATED_SECONDS, _POLL_SECONDS = 120.0, 0.5
+# How long a new or changed table may take, and the pause between two reads of its state, or of a history that lacked an item.
+_CHANGED_SECONDS, _POLL_SECONDS = 120.0, 0.5
 _NAMES = {"#catalog": CATALOG, "#entry": ENTRY}
 # The values that a compare-and-set of the lock compares.
 _CLAIM = ("owner", "fence", "beat")
@@ -145,13 +145,17 @@ class DynamoDbStore:
             return
         if not self.has_namespace():
             ensure(self._create_table, self.has_namespace)
-        deadline = time.monotonic() + _CREATED_SECONDS
-        while (self._described() or {}).get("TableStatus", "CREATING") == "CREATING":
-            if time.monotonic() > deadline:
-                raise OutcomeUnknown("NotActive", f"{self._place} is not active after {_CREATED_SECONDS:.0f} s")
-            time.sleep(_POLL_SECONDS)
+        self._wait_while("CREATING")
         ensure(lambda: self._put([origin_item(self._name, self._table)]), lambda: bool(self._events(ORIGIN, ORIGIN)))
         ensure(lambda: self.replace_rows((), free), lambda: self._lock() is not None)
+
+    def _wait_while(self, status: str) -> None:
+        """Wait while the table has this status, or is not known yet."""
+        deadline = time.monotonic() + _CHANGED_SECONDS
+        while (self._described() or {}).get("TableStatus", status) == status:
+            if time.monotonic() > deadline:
+                raise OutcomeUnknown("NotActive", f"{self._place} is {status} after {_CHANGED_SECONDS:.0f} s")
+            time.sleep(_POLL_SECONDS)
 
     def _create_table(self) -> None:
         try:
@@ -183,6 +187,7 @@ class DynamoDbStore:
     def drop(self, *, namespace: bool) -> None:
         if namespace:
             self._requests.send("update_table", DeletionProtectionEnabled=False)
+            self._wait_while("UPDATING")
             self._requests.send("delete_table")
             return
         for item in [*self._events(ORIGIN), item_key(self._name, LOCK)]:
