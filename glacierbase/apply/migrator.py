@@ -33,7 +33,7 @@ from glacierbase.migrations.git_files import untracked
 from glacierbase.migrations.git_lost import find_lost
 from glacierbase.migrations.headers import check_required
 from glacierbase.stores import LockRow
-from glacierbase.stores.choice import renaming_warnings
+from glacierbase.stores.choice import store_warnings
 
 if TYPE_CHECKING:
     from glacierbase.apply.planfile import PlanFile
@@ -66,7 +66,7 @@ def migrate(
         failed=progress.failed,
         not_run=progress.not_run,
         engine=progress.engine,
-        warnings=(*renaming_warnings(target.catalog), *progress.warnings),
+        warnings=(*store_warnings(target.catalog), *progress.warnings),
         error=error,
     )
     return hooks.after(target, result, had_pending=progress.had_pending)

@@ -93,9 +93,7 @@ class DependencyReader:
                 )
 
     def _check_repositories(self, node: ScalarNode, name: str, repositories: Iterable[str]) -> None:
-        if any(
-            _is_plain_http(repository) and not self._references.is_unread(repository) for repository in repositories
-        ):
+        if any(is_plain_http(repository) and not self._references.is_unread(repository) for repository in repositories):
             raise node.place.error(
                 "INVALID_VALUE",  # Without the address, which may hold a password.
                 f"{name}: a repository is read over http://, so that a jar can be replaced in transit",
@@ -114,10 +112,10 @@ def _parts(item: Node) -> tuple[ScalarNode, ScalarNode | None]:
     return named, digest if isinstance(digest, ScalarNode) else None
 
 
-def _is_plain_http(repository: str) -> bool:
-    """Return whether jars come from another machine without TLS."""
+def is_plain_http(address: str) -> bool:
+    """Return whether what this address serves comes from another machine without TLS."""
     try:
-        url = urlsplit(repository)
+        url = urlsplit(address)
         return url.scheme == "http" and not _is_loopback(url.hostname or "")
     except ValueError:  # Not an address.
         return True

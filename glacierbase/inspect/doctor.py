@@ -29,7 +29,7 @@ from glacierbase.record.tables import FileTables
 from glacierbase.run.waiting import in_context
 from glacierbase.sql.qualified import place_of
 from glacierbase.stores import LockRow, Store
-from glacierbase.stores.choice import ddl, described, opens_without_engine, renaming_warnings
+from glacierbase.stores.choice import ddl, described, opens_without_engine, store_warnings
 from glacierbase.stores.iceberg.probe import namespace_access
 
 # The race for the lock: sessions, and rounds.
@@ -44,7 +44,7 @@ def doctor(target: CatalogRun, result: DoctorResult, *, print_ddl: bool) -> Doct
     access: list[NamespaceAccess] = []
     checks = tuple(examine(target, access.append))
     error = next((check.error for check in checks if check.error), None)
-    return replace(result, checks=checks, access=tuple(access), warnings=renaming_warnings(target.catalog), error=error)
+    return replace(result, checks=checks, access=tuple(access), warnings=store_warnings(target.catalog), error=error)
 
 
 def examine(target: CatalogRun, report: Callable[[NamespaceAccess], object] = lambda _: None) -> Iterator[Check]:

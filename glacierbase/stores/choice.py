@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 
+from glacierbase.catalogs.dependencies import is_plain_http
 from glacierbase.catalogs.safe_store import CHOICES, DYNAMODB, EMBEDDED, IN_CATALOG, renaming_kind, why_unsafe
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import OWN
@@ -188,6 +189,21 @@ def _missing(catalog: Catalog) -> str:
 @cache
 def _added(name: str) -> StoreType | None:
     return offered(STORES, name, StoreType)
+
+
+def store_warnings(catalog: Catalog) -> tuple[str, ...]:
+    """Return the warnings about where a catalog file has history and lock."""
+    return (*renaming_warnings(catalog), *_plain_http_warnings(catalog))
+
+
+def _plain_http_warnings(catalog: Catalog) -> Iterator[str]:
+    """Yield a warning if requests to DynamoDB go to another machine without TLS, which alone proves who answers."""
+    aws = catalog.store.aws
+    if aws and aws.endpoint and is_plain_http(aws.endpoint):
+        yield (
+            f"history and lock are at {aws.endpoint}, which is another machine, without TLS: whoever is in between reads the SQL,"
+            f" and can answer that the lock is free; write https:// in `store.endpoint` of catalogs/{catalog.file.name}"
+        )
 
 
 def renaming_warnings(catalog: Catalog) -> tuple[str, ...]:

@@ -18,7 +18,7 @@ from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import AwsPlace
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
-from glacierbase.stores.choice import ddl, described, opens_without_engine
+from glacierbase.stores.choice import ddl, described, opens_without_engine, store_warnings
 from glacierbase.stores.dynamodb import items, open_store
 from glacierbase.stores.dynamodb.items import ENTRY, Item
 from tests.support.catalog_files import LAKE
@@ -101,6 +101,24 @@ def test_the_keys_of_the_store_are_read(project: ProjectFolder) -> None:
         "store.namespace": "locks.prod",
     }
     assert "arn:aws:dynamodb:eu-west-1:*:table/locks.prod" in ddl(catalog, free_row(LockTerms("shop", "dev", 60)))
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "is_warned"),
+    [
+        ("http://dynamodb.example:8000", True),
+        ("http://10.0.0.7:8000", True),
+        ("https://dynamodb.example", False),
+        ("http://localhost:8000", False),
+        ("http://[::1]:8000", False),
+    ],
+)
+def test_a_server_on_another_machine_without_tls_is_a_warning(
+    endpoint: str, is_warned: bool, project: ProjectFolder
+) -> None:
+    """Whoever is in between can say that the lock is free."""
+    catalog = configured(project, f"{{type: dynamodb, table: locks, endpoint: '{endpoint}'}}")
+    assert [f"at {endpoint}" in warning for warning in store_warnings(catalog)] == [True] * is_warned
 
 
 @pytest.mark.parametrize(
