@@ -149,7 +149,7 @@ class Requests:
         kind, code, hint = type(error).__name__, code_of(error), ""
         where = f"the DynamoDB table {self._table} at {self._client.meta.endpoint_url}"
         meaning: type[EngineError] = StatementRefused
-        if code in _WRONG_LOGIN or not _NO_LOGIN.isdisjoint(each.__name__ for each in type(error).__mro__):
+        if code in _WRONG_LOGIN or not _NO_LOGIN.isdisjoint(base.__name__ for base in type(error).__mro__):
             hint = _LOGIN_HINT
         elif code == f"{CONDITION}Exception" or CONDITION in _reasons(error):
             meaning = CommitConflict
