@@ -49,8 +49,8 @@ BREAKS = (
     Break(
         "a part of an append counts before the rest is written",
         "stores/dynamodb/items.py",
-        'if item.get(_UNTIL, item[ENTRY]).get("S") in entries',
-        "if True",
+        "if entry != ORIGIN and (until == entry or until in whole):",
+        "if entry != ORIGIN:",
         f"{_STORE}test_an_append_of_several_transactions_is_there_whole_or_not_at_all",
     ),
     Break(

@@ -405,6 +405,29 @@ def test_an_append_of_several_transactions_is_there_whole_or_not_at_all(name: st
     assert store.read_history() == (*events, later)
 
 
+def test_a_repeated_append_with_more_events_shows_none_before_all(shop: Shop) -> None:
+    """What the first attempt wrote ends before the last event of the second: no reader counts a part of it."""
+    store, events = shop.store, [event(number) for number in range(1, 351)]
+    store.create(FREE)
+    count = iter(range(100))
+    shop.answer = lambda target, *_: (0, None) if target == "TransactWriteItems" and next(count) else None
+    with pytest.raises(OutcomeUnknown):
+        store.append(events[:150])
+    seen = []
+
+    def read_after(target: str, _: Any, passed: Callable[[], Any]) -> tuple[int, Any] | None:
+        if target != "TransactWriteItems":
+            return None
+        status, content = passed()
+        seen.append(len(store.read_history()))
+        return status, json.loads(content)
+
+    shop.answer = read_after
+    store.append(events)
+    assert set(seen) == {0, 350}
+    assert store.read_history() == tuple(events)
+
+
 @pytest.mark.parametrize("absent", [1, 2, 3, 4])
 def test_a_transaction_that_a_query_returns_in_part_is_read_again(absent: int, shop: Shop) -> None:
     """DynamoDB isolates a transaction from a read of one item, not from a query: no item of it was deleted."""

@@ -89,9 +89,7 @@ def history(items: Sequence[Item]) -> Iterator[Event]:
     Raises:
         NeedsRepair: somebody changed or deleted an item.
     """
-    entries = {item[ENTRY]["S"] for item in items} - {ORIGIN}
-    whole = (item for item in items if item.get(_UNTIL, item[ENTRY]).get("S") in entries)
-    for entry, group in groupby(whole, lambda item: item[ENTRY]["S"][:_WIDTH]):
+    for entry, group in groupby(_whole(items), lambda item: item[ENTRY]["S"][:_WIDTH]):
         first, *more = group
         try:
             if first.get(_PIECES, {"N": "1"}) != {"N": str(1 + len(more))}:
@@ -103,6 +101,20 @@ def history(items: Sequence[Item]) -> Iterator[Event]:
                 f"the history of {first[CATALOG]['S']} cannot be read: the item {entry!r} was changed: {error}",
                 "restore that item from a backup of the table; nothing runs until then",
             ) from error
+
+
+def _whole(items: Sequence[Item]) -> list[Item]:
+    """Return the items of events whose append is there to its end.
+
+    An append that is repeated may have more events than before: the last one of the first attempt is then not the last of all.
+    """
+    whole: dict[str, Item] = {}
+    for item in reversed(items):
+        entry = item[ENTRY]["S"]
+        until = item.get(_UNTIL, item[ENTRY]).get("S")
+        if entry != ORIGIN and (until == entry or until in whole):
+            whole[entry] = item
+    return list(reversed(whole.values()))
 
 
 def is_partial(items: Sequence[Item]) -> bool:
