@@ -25,10 +25,12 @@ KEPT: tuple[str, ...] = (
     "tests/unit/migrations/test_sandbox.py::test_the_worker_takes_no_more_memory_than_it_may",
     "tests/unit/capabilities/review/test_direct_review.py::test_plain_ddl_is_replayed_without_an_engine",
 )
-# Texts, layers, screens, the commands of guides, and large random inputs. The lint step of CI runs them.
+# Texts, layers, screens, the commands of guides, large random inputs, and large sets of generated cases of which the quick form has
+# others. The lint step of CI runs them.
 LINT: tuple[str, ...] = (
     "tests/costs/",
     "tests/docs/",
+    "tests/oracle/test_oracle.py::test_the_direct_engine_does_in_chains_of_clauses_what_spark_did",
     "tests/test_architecture.py",
     "tests/test_growth.py",
     "tests/test_reader_growth.py",
@@ -36,6 +38,7 @@ LINT: tuple[str, ...] = (
     "tests/unit/errors/test_reference.py",
     "tests/unit/migrations/test_fuzz",
     "tests/unit/output/test_screen.py",
+    "tests/unit/stores/test_clones.py::test_what_is_done_in_a_clone_deletes_no_file_of_the_original",
 )
 # Tests of a server whose program is fetched when it is first used, and the fixture that starts it. The quick form uses none.
 FETCHED: tuple[str, ...] = ("tests/engines/test_sharding.py",)

@@ -24,12 +24,16 @@ from tests.support.project_folder import ProjectFolder, only_catalog
 
 # How many statements of a case one test replays: those that change one table many times take longer.
 LENGTHS = {"tables": 24, "alters": 6, "chains": 11, "alter chains": 11}
-PARTS = [
-    pytest.param(group, name, begin, id=f"{name} from {begin + 1}")
+# Chains of statements with several clauses.
+CLAUSES = "alter chains"
+PARTS = {
+    group: [
+        pytest.param(group, name, begin, id=f"{name} from {begin + 1}")
+        for name, statements in cases.items()
+        for begin in range(0, len(statements), LENGTHS[group])
+    ]
     for group, cases in groups().items()
-    for name, statements in cases.items()
-    for begin in range(0, len(statements), LENGTHS[group])
-]
+}
 # How many cases one test of the declared tables follows.
 CASES = 15
 # How many of a hundred statements of a group are plain.
@@ -53,9 +57,24 @@ def replay(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Replay]:
         yield replay
 
 
-@pytest.mark.parametrize(("group", "name", "begin"), PARTS)
+@pytest.mark.parametrize(
+    ("group", "name", "begin"), [part for group, parts in PARTS.items() for part in parts if group != CLAUSES]
+)
 def test_the_direct_engine_does_what_spark_did(replay: Replay, group: str, name: str, begin: int) -> None:
     """Each statement has the recorded error class, and leaves the recorded metadata."""
+    check(replay, group, name, begin)
+
+
+@pytest.mark.parametrize(("group", "name", "begin"), PARTS[CLAUSES])
+def test_the_direct_engine_does_in_chains_of_clauses_what_spark_did(
+    replay: Replay, group: str, name: str, begin: int
+) -> None:
+    """The clauses of one statement change the table together, or not at all."""
+    check(replay, group, name, begin)
+
+
+def check(replay: Replay, group: str, name: str, begin: int) -> None:
+    """Compare a part of a case with its record."""
     replayed = replay.run(recorded(group, name), begin, begin + LENGTHS[group])
     assert replayed.differences == ()
     assert [why for sql, why in replayed.not_plain.items() if is_plain(sql) and not OF_THE_TABLE.match(why)] == []
