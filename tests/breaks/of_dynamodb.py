@@ -56,8 +56,8 @@ BREAKS = (
     Break(
         "a history in which a transaction is there in part is not read again",
         "stores/dynamodb/store.py",
-        "if is_partial(items):",
-        "if False:",
+        "if not is_partial(events):",
+        "if True:",
         f"{_STORE}test_a_transaction_that_a_query_returns_in_part_is_read_again",
     ),
     Break(

@@ -117,16 +117,13 @@ def _whole(items: Sequence[Item]) -> list[Item]:
     return list(reversed(whole.values()))
 
 
-def is_partial(items: Sequence[Item]) -> bool:
-    """Return whether an item is absent before or between others: it was deleted, or a transaction took effect during the read.
+def is_partial(events: Sequence[Event]) -> bool:
+    """Return whether an event is absent before or between others: it was deleted, or a transaction took effect during the read.
 
     A query returns each item as it is at that moment, so that it may miss the first items of a transaction and return the others.
     https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html#transaction-isolation
     """
-    try:
-        sequences = [0, *(event.sequence or 0 for event in history(items))]
-    except NeedsRepair:
-        return True
+    sequences = [0, *(event.sequence or 0 for event in events)]
     return any(after > before + 1 for before, after in pairwise(sequences))
 
 

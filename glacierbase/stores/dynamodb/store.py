@@ -8,11 +8,19 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timedelta, timezone
 from itertools import groupby
 from typing import Any
 
-from glacierbase.errors import CommitConflict, ConfigurationError, OutcomeUnknown, StatementRefused, TableNotFound
+from glacierbase.errors import (
+    CommitConflict,
+    ConfigurationError,
+    NeedsRepair,
+    OutcomeUnknown,
+    StatementRefused,
+    TableNotFound,
+)
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
 from glacierbase.model.migration import Event
@@ -75,10 +83,15 @@ class DynamoDbStore:
         return server + timedelta(seconds=seconds() - at)
 
     def read_history(self) -> tuple[Event, ...]:
+        with suppress(NeedsRepair):
+            events = self._read_events()
+            if not is_partial(events):
+                return events
+        time.sleep(_POLL_SECONDS)
+        return self._read_events()
+
+    def _read_events(self) -> tuple[Event, ...]:
         items = self._events(ORIGIN)
-        if is_partial(items):
-            time.sleep(_POLL_SECONDS)
-            items = self._events(ORIGIN)
         self._made_in = origin(items)
         return tuple(history(items))
 
