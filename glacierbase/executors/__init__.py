@@ -36,9 +36,9 @@ from glacierbase.run.packages import EXECUTORS, names_in, offered
 if TYPE_CHECKING:
     from glacierbase.run.run import Run
 
-# The types of glacierbase itself. They need no search for packages, which takes time; and a checkout may not be installed.
-OWN = ("spark", "snowflake", "iceberg")
-_ROOMS = {"iceberg": "direct"}
+# The types of glacierbase itself, each with its room. They need no search for packages, which takes time; and a checkout may not be
+# installed.
+OWN = {"spark": "spark", "snowflake": "snowflake", "iceberg": "direct"}
 # The one that runs plain DDL of Iceberg without an engine.
 _PLAIN = "iceberg"
 
@@ -501,7 +501,7 @@ def engine_types() -> tuple[EngineType, ...]:
 
 
 def _own_type(name: str) -> EngineType:
-    engine: EngineType = import_module(f"{__name__}.{_ROOMS.get(name, name)}").ENGINE
+    engine: EngineType = import_module(f"{__name__}.{OWN[name]}").ENGINE
     return engine
 
 
