@@ -45,8 +45,8 @@ BREAKS = (
     Break(
         "REPLACE PARTITION FIELD makes no partitions that are too many",
         "capabilities/review/rules/partitioning.py",
-        '@RULES.check("PA108", *CREATES, "add_partition_field", "replace_partition_field")',
-        '@RULES.check("PA108", *CREATES, "add_partition_field")',
+        '@RULES.check("PA108", *CREATES_TABLE, "add_partition_field", "replace_partition_field")',
+        '@RULES.check("PA108", *CREATES_TABLE, "add_partition_field")',
         f"{_TYPES}test_more_than_three_partition_fields_or_64_buckets_an_hour_are_a_finding",
     ),
     Break(

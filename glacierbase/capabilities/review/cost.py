@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
 
-from glacierbase.capabilities.review.rule import CREATES
 from glacierbase.capabilities.review.rules.snowflake import LOST_STATE
 from glacierbase.declared.known import KnownTable
 from glacierbase.declared.render import literal
 from glacierbase.formats import FORMATS
 from glacierbase.migrations.inverse import inverse_of
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
+from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import Call, ParsedStatement, Property, Reference
 
 
@@ -218,7 +218,7 @@ def _cost(changed: _Changed) -> Cost:
 
 def _breaks(changed: _Changed) -> tuple[Affected, ...]:
     broken = [name for operation in changed.operations for name in _BREAKS.get(operation, ())]
-    if changed.parsed.operation not in CREATES and any(
+    if changed.parsed.operation not in CREATES_TABLE and any(
         getattr(part, "nullable", None) is False for part in changed.parsed.parts
     ):
         broken.append(Affected.WRITERS)

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 from glacierbase.capabilities.review.catalogue import all_rules, is_built_in
 from glacierbase.capabilities.review.rule import (
-    CREATES,
     READ_BY_OTHERS,
     REPLAY_CODES,
     Facts,
@@ -32,6 +31,7 @@ from glacierbase.model.migration import Migration, Statement
 from glacierbase.model.text import did_you_mean
 from glacierbase.sql.dialects import dialect_of
 from glacierbase.sql.object_names import named_object
+from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import ColumnClause, ParsedStatement, SessionEffect, Subject
 
 if TYPE_CHECKING:
@@ -131,7 +131,7 @@ def _tables(steps: Sequence[Step]) -> dict[tuple[str, ...], bool]:
     tables: dict[tuple[str, ...], bool] = {}
     for step in steps:
         for name in step.parsed.targets:
-            is_new = step.parsed.operation in CREATES - {"replace_table"} and not step.is_conditional
+            is_new = step.parsed.operation in CREATES_TABLE - {"replace_table"} and not step.is_conditional
             tables[name.key] = tables.get(name.key, is_new) and not step.parsed.swaps
     return tables
 

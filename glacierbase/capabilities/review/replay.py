@@ -26,30 +26,17 @@ from glacierbase.model.text import counted
 from glacierbase.run.activity import doing
 from glacierbase.run.run import Run
 from glacierbase.run.waiting import Caller, NoAnswer, result
+from glacierbase.sql.operations import CREATES_TABLE, ROWS
 from glacierbase.sql.qualified import DEFAULT_CATALOG
 
 T = TypeVar("T")
 # The time of the whole replay, from the start of the engine.
 _BUDGET_SECONDS = 1800.0
 # Operations that rewrite or remove data files of a table that has some.
-REWRITES_FILES = frozenset(
-    {"insert_overwrite", "update", "delete", "merge", "truncate", "optimize", "drop_partition", "call"}
-)
+REWRITES_FILES = (ROWS - {"insert", "insert_multi", "copy"}) | {"optimize", "drop_partition", "call"}
 _RENAMES = ("rename_table", "rename_view")
 # Operations that create a table or a name; the last ones may do anything.
-_MAKES = frozenset(
-    {
-        "create_table",
-        "create_table_as",
-        "replace_table",
-        "create_view",
-        "replace_view",
-        *_RENAMES,
-        "call",
-        "script",
-        "other",
-    }
-)
+_MAKES = CREATES_TABLE | {"create_view", "replace_view", *_RENAMES, "call", "script", "other"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,12 +17,11 @@ from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.object_names import NamedObject, named_object
+from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place, Subject
 
 _Result = TypeVar("_Result")
 _Clause = TypeVar("_Clause", bound=Part)
-# The operations that create a table.
-CREATES = frozenset({"create_table", "create_table_as", "replace_table"})
 # The operations after which a view of the table may fail.
 BREAKS_READERS = frozenset({"drop_table", "drop_view", "rename_table", "rename_view", "drop_column", "rename_column"})
 # Of these, `TablesBefore.readers` is known.
@@ -275,7 +274,7 @@ class File:
     @cached_property
     def _created(self) -> Mapping[tuple[str, ...], Step]:
         """The first statement that creates each table."""
-        creating = (step for step in reversed(self.steps) if step.parsed.operation in CREATES and step.target)
+        creating = (step for step in reversed(self.steps) if step.parsed.operation in CREATES_TABLE and step.target)
         return {step.target.key: step for step in creating if step.target}
 
 

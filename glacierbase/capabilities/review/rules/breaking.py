@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import BREAKS_READERS, CREATES, File, RuleFinding, Step, of
+from glacierbase.capabilities.review.rule import BREAKS_READERS, File, RuleFinding, Step, of
 from glacierbase.model.text import first_of
+from glacierbase.sql.operations import CREATES_TABLE, VIEWS
 from glacierbase.sql.statement import AlterColumn, ColumnClause, DropColumn, Query, RenameColumn
 
 RULES = Family(__file__)
 # Operations after which a view or a table is defined by its new statement, or is no more.
-_DEFINES = CREATES | {"create_view", "replace_view", "alter_view", "drop_view", "drop_table", "rename_view"}
+_DEFINES = CREATES_TABLE | VIEWS | {"drop_table"}
 
 
 @RULES.check("BC106", *BREAKS_READERS)

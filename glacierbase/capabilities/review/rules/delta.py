@@ -6,10 +6,11 @@ import re
 from collections.abc import Iterator, Mapping
 
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
 from glacierbase.declared.known import VIEW, known_type
 from glacierbase.model.text import first_of
 from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import (
     AlterColumn,
     ColumnClause,
@@ -49,7 +50,7 @@ RULES.clause(
 RULES.statement("DL112", "restore", "RESTORE TABLE")
 RULES.clause("DL113", "drop_constraint", Constraint, "DROP CONSTRAINT {clause.name}")
 RULES.statement(
-    "DL117", CREATES, "SHALLOW CLONE of {step.parsed.sources[0]}",
+    "DL117", CREATES_TABLE, "SHALLOW CLONE of {step.parsed.sources[0]}",
     where=lambda step: step.parsed.sources and step.parsed.options.shallow,
 )  # fmt: skip
 
@@ -99,7 +100,7 @@ _RETENTIONS = {
 }
 
 
-@RULES.check("DL107", "set_properties", *CREATES)
+@RULES.check("DL107", "set_properties", *CREATES_TABLE)
 def short_retention(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find retentions of files and log shorter than a week, and values that are no interval."""
     for part in of(step, Property):
@@ -151,7 +152,7 @@ _switch("DL118", {
 @RULES.check("DL110", "cluster_by")
 def cluster_partitioned_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CLUSTER BY of a partitioned table."""
-    if any(of(step, PartitionClause)) or (step.parsed.operation not in CREATES and file.partitioning(step)):
+    if any(of(step, PartitionClause)) or (step.parsed.operation not in CREATES_TABLE and file.partitioning(step)):
         for part in of(step, Fields, "cluster_by"):
             yield RuleFinding(f"CLUSTER BY ({', '.join(part.fields)}) of a partitioned table", step, part.place)
 
@@ -159,7 +160,7 @@ def cluster_partitioned_table(step: Step, file: File) -> Iterator[RuleFinding]:
 @RULES.check("DL111", "cluster_by")
 def cluster_existing_table(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CLUSTER BY of an existing table, unless it is partitioned."""
-    if step.parsed.operation not in CREATES and not file.partitioning(step):
+    if step.parsed.operation not in CREATES_TABLE and not file.partitioning(step):
         for part in of(step, Fields, "cluster_by"):
             yield RuleFinding(f"CLUSTER BY {', '.join(part.fields) or 'NONE'}", step, part.place)
 
@@ -167,7 +168,7 @@ def cluster_existing_table(step: Step, file: File) -> Iterator[RuleFinding]:
 _OF_FEED = frozenset({"_change_type", "_commit_version", "_commit_timestamp"})
 
 
-@RULES.check("DL114", "add_column", "rename_column", *CREATES)
+@RULES.check("DL114", "add_column", "rename_column", *CREATES_TABLE)
 def column_of_change_feed(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find columns with names that the change data feed uses."""
     for part in step.parsed.parts:

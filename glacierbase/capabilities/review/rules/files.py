@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.catalog import Management, UnmanagedTables
 from glacierbase.model.names import completed_like
@@ -14,12 +14,12 @@ from glacierbase.model.text import did_you_mean
 from glacierbase.secrets import resembles_secret
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SPARK, dialect_of
+from glacierbase.sql.operations import CREATES_TABLE, ROWS
 from glacierbase.sql.statement import Name, Place, SessionEffect
 from glacierbase.sql.tokens import Source, tokens
 
 RULES = Family(__file__)
 _SHORTEST_DESCRIPTION = 10
-_DML = frozenset({"insert", "insert_overwrite", "insert_multi", "update", "delete", "merge", "truncate", "copy"})
 # Changes of a table with rows that its readers and writers notice. Comments, properties, grants, new objects and new columns
 # belong with the rows that the file writes.
 _SCHEMA = frozenset({"alter_column_type", "replace_columns", "drop_column", "rename_column", "rename_table", "cluster_by",
@@ -82,8 +82,10 @@ def mixed_statements(file: File) -> Iterator[RuleFinding]:
     """Find the first statement that changes data in a file that also changes the schema of an existing table."""
     permanent = (step for step in file.steps if not step.parsed.options.temporary)
     existing = [step for step in permanent if not file.creates(step.target, step)]
-    data = [step for step in existing if step.parsed.operation in _DML]
-    altered = any(step.parsed.operation not in CREATES and not _SCHEMA.isdisjoint(step.operations) for step in existing)
+    data = [step for step in existing if step.parsed.operation in ROWS]
+    altered = any(
+        step.parsed.operation not in CREATES_TABLE and not _SCHEMA.isdisjoint(step.operations) for step in existing
+    )
     if data and altered:
         yield RuleFinding("this statement changes data, others of the file change the schema", data[0])
 
@@ -120,7 +122,7 @@ def _names(file: File) -> Iterator[tuple[Step, Name]]:
             yield step, name
 
 
-@RULES.check("FL112", *CREATES)
+@RULES.check("FL112", *CREATES_TABLE)
 def create_if_not_exists(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find CREATE TABLE IF NOT EXISTS of a table that an earlier statement creates. A repeatable runs again."""
     if step.parsed.options.if_not_exists and not file.migration.is_repeatable:

@@ -6,7 +6,8 @@ import re
 from collections.abc import Iterator
 
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
+from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import AlterColumn, Call, ColumnClause, Property
 
 RULES = Family(__file__)
@@ -74,7 +75,7 @@ _ORDERS = (
 )  # fmt: skip
 
 
-@RULES.check("HU104", *CREATES)
+@RULES.check("HU104", *CREATES_TABLE)
 def key_is_no_column(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find key and order fields of a new table that are not among its columns."""
     columns = {column.key[0].lower() for column in of(step, ColumnClause)}

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from itertools import pairwise, takewhile
 
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step
 from glacierbase.capabilities.review.rules.properties import properties_set, set_from
 from glacierbase.declared.known import KnownTable, altered, created
 from glacierbase.layout.columns import function_and_width, is_number
@@ -38,14 +38,14 @@ from glacierbase.model.catalog import LayoutOptions, Peak
 from glacierbase.model.differences import partition_text
 from glacierbase.model.finding import Severity
 from glacierbase.model.names import completed_like, name_of
+from glacierbase.sql.operations import CREATES_TABLE, PARTITION_FIELDS
 from glacierbase.sql.statement import AlterColumn, ColumnClause, Name, PartitionClause, Place, Property
 from glacierbase.sql.tokens import words
 
 RULES = Family(__file__)
 # The operations after which new files may have other keys.
 _MAKES = (
-    *CREATES, "add_partition_field", "drop_partition_field", "replace_partition_field", "set_properties", "unset_properties",
-    "drop_table",
+    *CREATES_TABLE, *PARTITION_FIELDS, "set_properties", "unset_properties", "drop_table",
 )  # fmt: skip
 _OF_KEYS = frozenset(
     {OBJECT_STORAGE, PARTITIONED_PATHS, DATA_PATH, *FORMER_PATHS, RANDOM_PREFIXES, PREFIX_LENGTH, COLUMN_MAPPING}
@@ -90,7 +90,7 @@ def _of_keys(code: str, find: _Find, *, by_rate: bool = True) -> None:
         old, new = (template and find(template, file.format_of(step)) for template in (before, after))
         if not new and (old or not before):  # What is not known any more is not objected to.
             yield RuleFinding("", step)
-        elif new and step.target and (not old or step.parsed.operation in CREATES):
+        elif new and step.target and (not old or step.parsed.operation in CREATES_TABLE):
             peak = _peak(step.target, file)
             severity = _severity_of(peak) if by_rate else Severity.NOTE
             message = f"{new.message}; {_when(peak, _qualified(step.target, file))}" if by_rate else new.message
@@ -102,7 +102,7 @@ def _templates(file: File) -> dict[int, tuple[KeyTemplate | None, KeyTemplate | 
     """Return the templates before and after each statement that makes the keys of a table; None where one is not known."""
     templates = {}
     for step in filter(_makes_keys, file.steps):
-        before, is_created = file.known(step), step.parsed.operation in CREATES
+        before, is_created = file.known(step), step.parsed.operation in CREATES_TABLE
         if not (is_created and step.parsed.options.if_not_exists and before):
             after = created(step.parsed, before) if is_created else before and altered(before, step.parsed)
             templates[step.number] = (_template(step, before, file), _template(step, after, file))
@@ -112,7 +112,7 @@ def _templates(file: File) -> dict[int, tuple[KeyTemplate | None, KeyTemplate | 
 def _makes_keys(step: Step) -> bool:
     """Return whether a statement creates or drops a table, or changes its partition fields or a property of its keys."""
     return step.target is not None and (
-        step.parsed.operation in (*CREATES, "drop_table")
+        step.parsed.operation in (*CREATES_TABLE, "drop_table")
         or any(
             part.key in _OF_KEYS if isinstance(part, Property) else isinstance(part, PartitionClause)
             for part in step.parsed.parts
@@ -246,7 +246,7 @@ _of_keys("KL103", _skewed_buckets)
 _of_keys("KL106", _name_after_hash, by_rate=False)
 
 
-@RULES.check("KL104", "set_properties", *CREATES)
+@RULES.check("KL104", "set_properties", *CREATES_TABLE)
 def property_without_effect(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find properties of key layouts that writers of the declared version refuse or ignore, or that lack another property."""
     properties = [property for property in properties_set(step) if property.key in _OF_KEYS]
@@ -266,7 +266,7 @@ def _declared(step: Step, file: File) -> Mapping[str, str] | None:
     """Return the properties of the table before a statement; None where they are not known."""
     known = file.known(step)
     if known is None:
-        return {} if step.parsed.operation in CREATES else None
+        return {} if step.parsed.operation in CREATES_TABLE else None
     return known.properties
 
 
@@ -305,7 +305,7 @@ _REVERSED_NAMES = re.compile(
 )
 
 
-@RULES.check("KL105", *CREATES, "add_column", "alter_column_type")
+@RULES.check("KL105", *CREATES_TABLE, "add_column", "alter_column_type")
 def reversed_id_is_a_number(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns for reversed ids with the type of a number, and queries that convert a reversed text to a number."""
     typed = [part for part in step.parsed.parts if isinstance(part, (ColumnClause, AlterColumn))]

@@ -6,8 +6,9 @@ import re
 from collections.abc import Iterator
 
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
 from glacierbase.declared.known import field_of, is_named, starts_with
+from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import ColumnClause, DropColumn, PartitionClause
 
 RULES = Family(__file__)
@@ -26,7 +27,7 @@ RULES.clause(
 )  # fmt: skip
 
 
-@RULES.check("PA106", *CREATES, "add_partition_field", "replace_partition_field")
+@RULES.check("PA106", *CREATES_TABLE, "add_partition_field", "replace_partition_field")
 def partition_per_value(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find partitions by a column whose type or name suggests very many values."""
     types = _types(step, file)
@@ -34,7 +35,7 @@ def partition_per_value(step: Step, file: File) -> Iterator[RuleFinding]:
         if not part.transform.function:
             column = part.transform.arguments[0].lower()
             if _FINE_TYPES.fullmatch(types.get(column, "")) or _FINE_NAMES.fullmatch(column):
-                words = "PARTITIONED BY" if part.operation in CREATES else "PARTITION FIELD"
+                words = "PARTITIONED BY" if part.operation in CREATES_TABLE else "PARTITION FIELD"
                 yield RuleFinding(f"{words} ({column})", step, part.place)
 
 
@@ -45,7 +46,7 @@ def _added(step: Step) -> Iterator[PartitionClause]:
 
 def _types(step: Step, file: File) -> dict[str, str]:
     """Return the types of the columns that the statement, or the ones before it, declare."""
-    known = None if step.parsed.operation in CREATES else file.known(step)
+    known = None if step.parsed.operation in CREATES_TABLE else file.known(step)
     before = {name: (column.text or "").lower() for name, column in ((known and known.columns) or {}).items()}
     declared = {part.key[0]: (part.type or "").lower() for part in of(step, ColumnClause) if len(part.path) == 1}
     return {**before, **declared}
@@ -71,7 +72,7 @@ _ALIASES = {
 _KNOWN_TRANSFORMS = {*_ACCEPTED, "date", "date_hour", "identity", "void"}
 
 
-@RULES.check("PA107", *CREATES, "add_partition_field", "replace_partition_field")
+@RULES.check("PA107", *CREATES_TABLE, "add_partition_field", "replace_partition_field")
 def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find transforms that Iceberg lacks, or refuses with this width or for this type."""
     types, units = _types(step, file), dict[str, str]()
@@ -88,7 +89,7 @@ def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{transform.text} has no width above 0", step, part.place)
         elif kind and kind not in _ACCEPTED.get(function, (kind,)):
             yield RuleFinding(f"{transform.text}: {column} is of type {kind}", step, part.place)
-        elif part.operation in CREATES:
+        elif part.operation in CREATES_TABLE:
             family = "time" if function in _UNITS else function
             if f"{family} {column}" in units:
                 yield RuleFinding(f"{transform.text} beside {units[f'{family} {column}']}", step, part.place)
@@ -98,10 +99,10 @@ def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
 _MOST_BUCKETS, _MOST_FIELDS, _MOST_BUCKETS_AN_HOUR = 1024, 3, 64
 
 
-@RULES.check("PA108", *CREATES, "add_partition_field", "replace_partition_field")
+@RULES.check("PA108", *CREATES_TABLE, "add_partition_field", "replace_partition_field")
 def too_many_partitions(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find buckets in a number that helps no query, and combinations of fields that make very many partitions."""
-    fields = () if step.parsed.operation in CREATES else file.partitioning(step)
+    fields = () if step.parsed.operation in CREATES_TABLE else file.partitioning(step)
     added = list(_added(step))
     replaced = [field for part in added if part.replaces and (field := field_of(part.replaces))]
     before = [field.transform for field in fields if not any(is_named(field, old) for old in replaced)]

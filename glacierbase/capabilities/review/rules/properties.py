@@ -7,14 +7,15 @@ from collections.abc import Iterator
 
 from glacierbase.capabilities.review import table_properties
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
 from glacierbase.declared.known import KnownTable, field_of
 from glacierbase.layout.iceberg import FORMER_PATHS, refuses_former_paths
 from glacierbase.model.text import first_of
+from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import ColumnClause, PartitionClause, Property
 
 RULES = Family(__file__)
-_SETS = ("set_properties", *CREATES)
+_SETS = ("set_properties", *CREATES_TABLE)
 _COUNT = re.compile(r"[0-9]{1,9}")
 _METRICS = "write.metadata.metrics."
 # Properties that other writers of the same files read.
@@ -99,7 +100,7 @@ def bad_value(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(message, step, place, f"write {expected}")
 
 
-@RULES.check("PR104", "add_column", *CREATES)
+@RULES.check("PR104", "add_column", *CREATES_TABLE)
 def columns_without_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns beyond the number of columns for which Iceberg keeps metrics."""
     # A table that is replaced keeps its properties.
@@ -149,7 +150,7 @@ def merge_on_read_in_version_1(step: Step, file: File) -> Iterator[RuleFinding]:
 @RULES.check("PR114", *_SETS)
 def rows_are_not_distributed(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find `write.distribution-mode` none of a partitioned or sorted table."""
-    known = None if step.parsed.operation in CREATES else file.known(step)
+    known = None if step.parsed.operation in CREATES_TABLE else file.known(step)
     if any(of(step, PartitionClause)) or (known and (known.partitioning or known.ordering)):
         for property in properties_set(step):
             if property.key == "write.distribution-mode" and property.word == "none":

@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from glacierbase.capabilities.review.rule import File, RuleFinding, Step
 from glacierbase.capabilities.review.rules.snowflake import SnowflakeFamily, finding_about, is_described
 from glacierbase.sql.dialects import SNOWFLAKE
+from glacierbase.sql.operations import ROWS
 from glacierbase.sql.statement import Name, Subject
 from glacierbase.sql.tokens import words
 
@@ -62,9 +63,7 @@ def full_refresh_often(subject: Subject, step: Step, file: File) -> Iterator[Rul
 
 
 # Operations that move the offset of a stream that they read. https://docs.snowflake.com/en/user-guide/streams-intro
-_CONSUMES = frozenset(
-    {"insert", "insert_overwrite", "insert_multi", "merge", "update", "delete", "create_table_as", "copy"}
-)
+_CONSUMES = (ROWS - {"truncate"}) | {"create_table_as"}
 
 
 @RULES.check_subject("SF143")

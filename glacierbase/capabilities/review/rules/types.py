@@ -7,11 +7,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 from glacierbase.capabilities.review.family import Family
-from glacierbase.capabilities.review.rule import CREATES, File, RuleFinding, Step, of
+from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
 from glacierbase.declared.known import KnownColumn, KnownTable, Path, altered, created, known_type
 from glacierbase.model.text import counted
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import (
     AlterColumn,
     ColumnClause,
@@ -145,7 +146,7 @@ _UNITS = re.compile(
 )
 
 
-@RULES.check("TY120", "add_column", *CREATES)
+@RULES.check("TY120", "add_column", *CREATES_TABLE)
 def amount_without_scale(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find new columns whose name says that they hold money or a rate, and whose type has no scale."""
     whole = "(10, 0)" if step.parsed.subject is None else "(38, 0)"
@@ -180,7 +181,7 @@ def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
             yield RuleFinding("ADD COLUMN IF NOT EXISTS", step)
 
 
-@RULES.check("TY110", "add_column", "alter_column_type", *CREATES)
+@RULES.check("TY110", "add_column", "alter_column_type", *CREATES_TABLE)
 def unknown_type(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types that Spark does not have, or not in this form."""
     for part in step.parsed.parts if file.facts.engine == SPARK.name else ():
@@ -223,7 +224,7 @@ def _wrong_width(word: str, width: str | None) -> tuple[str, str] | None:
     return None
 
 
-@RULES.check("TY111", "add_column", *CREATES)
+@RULES.check("TY111", "add_column", *CREATES_TABLE)
 def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types that tables of format versions 1 and 2 cannot have."""
     known, key = file.known(step), "format-version"
@@ -238,7 +239,7 @@ def type_of_version_3(step: Step, file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{part.column}: {word[0]} in format version {version}", step, part.place)
 
 
-@RULES.check("TY112", "add_constraint", "alter_column_default", "cluster_by", *CREATES)
+@RULES.check("TY112", "add_constraint", "alter_column_default", "cluster_by", *CREATES_TABLE)
 def clause_that_tables_lack(step: Step, _file: File) -> Iterator[RuleFinding]:
     """Find defaults, generated columns, constraints and clustering, which Spark refuses for Iceberg."""
     for part in step.parsed.parts:
@@ -254,7 +255,7 @@ def clause_that_tables_lack(step: Step, _file: File) -> Iterator[RuleFinding]:
             yield RuleFinding(f"{clause} of a table of Iceberg", step, part.place)
 
 
-@RULES.check("TY113", "add_column", "rename_column", *CREATES)
+@RULES.check("TY113", "add_column", "rename_column", *CREATES_TABLE)
 def reserved_column_name(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns with the name of a column of metadata."""
     table_format, declared = file.format_of(step), file.properties(step)
@@ -278,7 +279,7 @@ _OF_COLUMNS = (
 _OF_COLUMN = re.compile(r"\Awrite\.(?:metadata\.metrics|parquet\.bloom-filter-enabled)\.column\.(.+)\Z")
 
 
-@RULES.check("TY114", *_OF_COLUMNS, *CREATES)
+@RULES.check("TY114", *_OF_COLUMNS, *CREATES_TABLE)
 def unknown_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns that the table does not have, where earlier statements declare all of its columns."""
     for part, table in _with_table(step, file):
@@ -297,7 +298,7 @@ def unknown_column(step: Step, file: File) -> Iterator[RuleFinding]:
 def _with_table(step: Step, file: File) -> Iterator[tuple[Part, KnownTable]]:
     """Yield each clause with the table before it, as far as its columns are declared; of CREATE, the new table."""
     parsed = step.parsed
-    if parsed.operation in CREATES:
+    if parsed.operation in CREATES_TABLE:
         table = created(parsed, None) if any(of(step, ColumnClause)) else None
         if table and table.columns and not parsed.sources:
             yield from ((part, table) for part in parsed.parts)
@@ -339,7 +340,7 @@ def _columns_of(table: KnownTable) -> str:
 @RULES.check("TY115", "add_column", "rename_column", "create_table", "replace_table")
 def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find new columns with the name of another one; names that differ in case only are the same."""
-    if step.parsed.operation in CREATES:
+    if step.parsed.operation in CREATES_TABLE:
         keys = [part.key for part in of(step, ColumnClause)]
         for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
             yield RuleFinding(f"the column {key[-1]} is declared twice", step)
@@ -369,7 +370,12 @@ def table_is_dropped(file: File) -> Iterator[RuleFinding]:
     """Find changes of a table that an earlier statement drops."""
     for step in file.steps if file.facts.engine == SPARK.name else ():
         parsed = step.parsed
-        if not step.target or parsed.operation in CREATES or parsed.options.if_exists or "view" in parsed.operation:
+        if (
+            not step.target
+            or parsed.operation in CREATES_TABLE
+            or parsed.options.if_exists
+            or "view" in parsed.operation
+        ):
             continue
         if not parsed.options.temporary and (table := file.tables.before(step)) and table.is_dropped:
             yield RuleFinding("an earlier statement drops this table", step)
@@ -396,6 +402,6 @@ def clause_of_iceberg(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find clauses of Iceberg, and partition transforms, for tables of Delta and Hudi."""
     for part in step.parsed.parts:
         is_transform = isinstance(part, PartitionClause) and bool(part.transform.function)
-        if part.operation in _OF_ICEBERG or (step.parsed.operation in CREATES and is_transform):
+        if part.operation in _OF_ICEBERG or (step.parsed.operation in CREATES_TABLE and is_transform):
             what = part.verb if part.operation in _OF_ICEBERG else "partition transform"
             yield RuleFinding(f"{file.format_of(step)} has no {what}", step, part.place)
