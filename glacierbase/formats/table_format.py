@@ -1,4 +1,4 @@
-"""What is known of one table format. Functions that differ by format stand in dictionaries by its name, in the rooms above."""
+"""What is known of one table format. Functions that differ by format are in dictionaries by its name, in the rooms above."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class TableFormat:
         name: after USING, and in shapes.
         title: in messages.
         catalogs: the classes of Spark catalogs whose tables with commits are of this format; the first one is its own class.
-        in_place: whether the first class stands in place of Spark's own catalog.
+        in_place: whether the first class replaces Spark's own catalog.
         words: parts of names of classes by which catalogs of other vendors are recognised, in lower case.
         package: the start of the names of its classes for Spark.
         extension: the class of its SQL extension.

@@ -107,8 +107,8 @@ class Shop:
         """Check that each effect is there once: what ran, and its events without a gap."""
         assert self.migrate()["ok"]
         events = self.store.read_history()
-        assert [each.sequence for each in events] == list(range(1, len(events) + 1))
-        assert [each.version for each in events if each.state == "applied"] == ["1", "2"]
+        assert [event.sequence for event in events] == list(range(1, len(events) + 1))
+        assert [event.version for event in events if event.state == "applied"] == ["1", "2"]
         assert run_here(self.project, "pending").stdout.endswith("nothing is pending\n")
 
 
@@ -552,7 +552,7 @@ def test_a_lock_restored_alone_gets_a_fence_above_the_history(shop: Shop) -> Non
     done = run_here(shop.project, "migrate")
     assert done.code == 0
     assert "is older than its history" in done.stdout
-    fences = [each.fence for each in shop.store.read_history()]
+    fences = [event.fence for event in shop.store.read_history()]
     assert fences == sorted(fences)
     assert fences[-1] > 1000
 

@@ -129,7 +129,7 @@ def test_without_a_reason_the_consumed_capacity_decides(
                 {"Timestamp": asked["EndTime"] - 60 * (minute + 1), "Sum": each}
                 for minute, each in zip(minutes, consumed, strict=True)
             ]
-            return {"Datapoints": [each for each in reversed(sums) if each["Timestamp"] >= asked["StartTime"]]}
+            return {"Datapoints": [point for point in reversed(sums) if point["Timestamp"] >= asked["StartTime"]]}
 
     made = client(proxy.address)
     made.delete_table(TableName="events")
@@ -265,7 +265,7 @@ def test_a_key_with_the_most_shards_grows_no_further(proxy: ThrottlingProxy) -> 
 
 def test_a_long_history_keeps_each_number_of_shards(proxy: ThrottlingProxy) -> None:
     """An item of DynamoDB has at most 400 KB; the last change to each number stays."""
-    entries = [f"{10**12 + each}:{each % 9 + 1}" for each in range(1500)]
+    entries = [f"{10**12 + number}:{number % 9 + 1}" for number in range(1500)]
     set_metadata(proxy, number_of_shards={"N": "9"}, last_updated={"N": "1"}, shard_history={"SS": entries})
     sharded = table(proxy)
     sharded.shrink("d", 4)

@@ -43,7 +43,7 @@ _JAR = re.compile(
 _FEW_TASKS = {"spark.sql.shuffle.partitions": "2"}
 
 
-# By the class that stands in place of Spark's own catalog.
+# By the class that replaces Spark's own catalog.
 _IN_PLACE = {known.catalogs[0]: known for known in FORMATS.values() if known.in_place}
 # Tables and data are in the JVM's memory, whatever their location: its FileIO is InMemoryFileIO, and opens no file or address.
 _IN_MEMORY = {

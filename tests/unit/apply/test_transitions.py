@@ -178,7 +178,7 @@ def state_of(world: World) -> str:
     """Return the state of version 2, after a check that `pending` agrees with it."""
     history = world.state.history
     state = next(
-        (str(each.state) for each in version_items(world.target().migrations, history) if each.version == "2"), "none"
+        (str(item.state) for item in version_items(world.target().migrations, history) if item.version == "2"), "none"
     )
     if state in REFUSED:
         with pytest.raises(GlacierbaseError) as caught:
