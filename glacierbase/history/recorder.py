@@ -258,11 +258,12 @@ def _not_written(batch: Sequence[Event], error: EngineError, *, was_read: bool) 
     """
     event = next((event for event in reversed(batch) if _is_outcome(event)), batch[-1])
     lacks = "lacks" if was_read else "may lack"
+    statement = f", statement {event.statement_index} of {event.statement_total}" if event.statement_index else ""
     query = f", query id {event.query_id}" if event.query_id else ""
     return NeedsRepair(
         "HISTORY_NOT_WRITTEN",
         f"the history of {event.catalog} could not be written: {error.message}; it {lacks} the event {event.event!r} of"
-        f" {event.path or 'the run'}, statement {event.statement_index} of {event.statement_total}, run {event.run_id}{query}",
+        f" {event.path or 'the run'}{statement}, run {event.run_id}{query}",
         f"restore access to the history table, then {_next_step(event, was_read)}",
         event=event.event,
         version=event.version,

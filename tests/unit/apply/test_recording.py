@@ -141,6 +141,7 @@ def test_an_append_that_fails_while_it_is_interrupted_is_reported_as_such(world:
     with pytest.raises(NeedsRepair) as caught:
         change()
     assert caught.value.code == "HISTORY_NOT_WRITTEN"
+    assert "None" not in caught.value.message  # The event is about a version, not about a statement.
 
 
 def test_an_interrupted_unlock_says_that_the_lock_is_free(world: World) -> None:
