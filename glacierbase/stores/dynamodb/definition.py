@@ -34,7 +34,7 @@ def policy(options: StoreOptions) -> Mapping[str, Any]:
     region = (options.aws and options.aws.region) or "*"
 
     def allowed(table: str, *actions: str) -> dict[str, Any]:
-        resource = f"arn:aws:dynamodb:{region}:*:table/{table}"
+        resource = f"arn:{_partition(region)}:dynamodb:{region}:*:table/{table}"
         return {"Effect": "Allow", "Action": [f"dynamodb:{action}" for action in actions], "Resource": resource}
 
     statements = [
@@ -42,6 +42,12 @@ def policy(options: StoreOptions) -> Mapping[str, Any]:
         allowed(_SCRATCH, *_ROWS, *_OF_SCRATCH),
     ]
     return {"Version": "2012-10-17", "Statement": statements}
+
+
+def _partition(region: str) -> str:
+    """Return the part of AWS that a region belongs to. https://docs.aws.amazon.com/IAM/latest/UserGuide/reference-arns.html"""
+    named = {"cn-": "aws-cn", "us-gov-": "aws-us-gov"}
+    return next((partition for start, partition in named.items() if region.startswith(start)), "aws")
 
 
 def commands(options: StoreOptions) -> str:

@@ -20,6 +20,7 @@ from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
 from glacierbase.stores.choice import ddl, described, opens_without_engine, store_warnings
 from glacierbase.stores.dynamodb import items, open_store
+from glacierbase.stores.dynamodb.definition import policy
 from glacierbase.stores.dynamodb.items import ENTRY, Item
 from tests.support.catalog_files import LAKE
 from tests.support.project_folder import ProjectFolder, only_catalog
@@ -101,6 +102,16 @@ def test_the_keys_of_the_store_are_read(project: ProjectFolder) -> None:
         "store.namespace": "locks.prod",
     }
     assert "arn:aws:dynamodb:eu-west-1:*:table/locks.prod" in ddl(catalog, free_row(LockTerms("shop", "dev", 60)))
+
+
+@pytest.mark.parametrize(("region", "partition"), [("cn-north-1", "aws-cn"), ("us-gov-west-1", "aws-us-gov")])
+def test_the_policy_names_the_part_of_aws_that_the_region_is_in(
+    region: str, partition: str, project: ProjectFolder
+) -> None:
+    """A policy with another partition allows nothing there."""
+    catalog = configured(project, f"{{type: dynamodb, table: locks, region: {region}}}")
+    statements = policy(catalog.store)["Statement"]
+    assert [statement["Resource"].split(":dynamodb:")[0] for statement in statements] == [f"arn:{partition}"] * 2
 
 
 @pytest.mark.parametrize(
