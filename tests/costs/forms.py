@@ -31,6 +31,7 @@ LINT: tuple[str, ...] = (
     "tests/costs/",
     "tests/docs/",
     "tests/oracle/test_oracle.py::test_the_direct_engine_does_in_chains_of_clauses_what_spark_did",
+    "tests/oracle/test_model.py",
     "tests/test_architecture.py",
     "tests/test_growth.py",
     "tests/test_reader_growth.py",

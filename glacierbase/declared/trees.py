@@ -1,0 +1,150 @@
+"""The columns of a shape as trees, in which fields are found, added, moved and renamed; and columns from declared types."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TypeAlias
+
+from glacierbase.model.changes import Path
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.shape import Column
+from glacierbase.sql.cursor import UnsupportedClause
+from glacierbase.sql.types import TypeTree, type_tree
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnTree:
+    """A column with the fields inside.
+
+    Attributes:
+        column: its facts; the name and the type may be those before an edit.
+        name: the last part of its name.
+    """
+
+    column: Column
+    name: str
+    inside: tuple[ColumnTree, ...] = ()
+
+    @property
+    def kind(self) -> str:
+        """`struct`, `array`, `map`, or a type without fields."""
+        return self.column.type.partition("<")[0].lower()
+
+    @property
+    def is_clear(self) -> bool:
+        """Whether the fields inside are known: a type that is not understood lists none."""
+        return bool(self.inside) or "<" not in self.column.type.removesuffix("<>")
+
+    @property
+    def type(self) -> str:
+        if not self.inside:
+            return self.column.type
+        is_struct = self.kind == "struct"
+        inside = (f"{name_of((field.name,))}:{field.type}" if is_struct else field.type for field in self.inside)
+        return f"{self.kind}<{','.join(inside)}>"
+
+    def columns(self, above: Path = ()) -> Iterator[Column]:
+        """Yield the column, and after it the fields inside."""
+        path = (*above, self.name)
+        yield replace(self.column, name=name_of(path), type=self.type)
+        for field in self.inside:
+            yield from field.columns(path)
+
+
+Trees: TypeAlias = tuple[ColumnTree, ...]
+# Returns the fields of a struct after an edit of the one at a position.
+_Edit: TypeAlias = Callable[[Trees, int], Sequence[ColumnTree]]
+
+
+def trees_of(columns: Iterable[Column]) -> Trees:
+    """Return the columns of a shape as trees."""
+    inside: dict[Path, list[tuple[Path, Column]]] = {}
+    for column in columns:
+        path = tuple(name_parts(column.name))
+        inside.setdefault(path[:-1], []).append((path, column))
+
+    def made(above: Path) -> Trees:
+        return tuple(ColumnTree(column, path[-1], made(path)) for path, column in inside.get(above, ()))
+
+    shortest = min(inside, key=len, default=())
+    return made(shortest)
+
+
+def columns_of(trees: Iterable[ColumnTree], above: Path = ()) -> tuple[Column, ...]:
+    """Return trees as the columns of a shape."""
+    return tuple(column for tree in trees for column in tree.columns(above))
+
+
+def edited(trees: Trees, path: Path, edit: _Edit) -> Trees:
+    """Return trees after an edit of the field with a path, which exists."""
+    at = next(number for number, tree in enumerate(trees) if tree.name == path[0])
+    if len(path) == 1:
+        return tuple(edit(trees, at))
+    return (*trees[:at], with_inside(trees[at], edited(trees[at].inside, path[1:], edit)), *trees[at + 1 :])
+
+
+def with_inside(tree: ColumnTree, inside: Trees) -> ColumnTree:
+    """Return a column with other fields inside, perhaps with none."""
+    return replace(tree, column=tree.column if inside else replace(tree.column, type=f"{tree.kind}<>"), inside=inside)
+
+
+def dotted_names(trees: Iterable[ColumnTree]) -> Mapping[str, Path]:
+    """Return the paths of all columns by the names by which Iceberg finds them: those of structs in elements and values twice."""
+    names: dict[str, Path] = {}
+
+    def add(tree: ColumnTree, above: Path, short: Path, parent: str) -> None:
+        path = (*above, tree.name)
+        brief = (
+            short
+            if parent in ("array", "map") and tree.name != "key" and tree.kind == "struct"
+            else (*short, tree.name)
+        )
+        names[".".join(path)] = path
+        names.setdefault(".".join(brief), path)
+        for field in tree.inside:
+            add(field, path, brief, tree.kind)
+
+    for tree in trees:
+        add(tree, (), (), "")
+    return names
+
+
+def dotted(name: str) -> str:
+    """Return the name of a column as Iceberg finds it: its parts without quotes."""
+    return ".".join(name_parts(name))
+
+
+def declared(path: Path, text: str, facts: Column, dialect: str) -> tuple[Column, ...]:
+    """Return a column of a declared type, with the fields inside.
+
+    Raises:
+        UnsupportedClause: the type is not supported.
+    """
+    return columns_of((_tree(path[-1], type_tree(text, dialect), facts),), path[:-1])
+
+
+def _tree(name: str, type_: TypeTree, facts: Column) -> ColumnTree:
+    inside = tuple(_tree(field.name, field.type, _fact(field.required, field.comment)) for field in type_.fields)
+    return ColumnTree(replace(facts, type=type_.spelling()), name, inside)
+
+
+def _fact(required: bool, comment: str | None) -> Column:
+    return Column(None, "", "", required, comment)
+
+
+def stored(type_: str) -> str:
+    """Return the type without fields as which Iceberg stores a declared one."""
+    try:
+        return type_tree(type_).spelling(stored=True)
+    except UnsupportedClause:
+        return type_
+
+
+def stored_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
+    """Return declared columns with the types as which Iceberg stores them."""
+    trees = trees_of(
+        [column if "<" in column.type else replace(column, type=stored(column.type)) for column in columns]
+    )
+    first = next(iter(columns), None)
+    return columns_of(trees, tuple(name_parts(first.name))[:-1] if first else ())
