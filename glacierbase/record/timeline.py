@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import compress
 
@@ -116,10 +116,14 @@ class _TimelineBuilder:
             self.moments.append(moment)
 
     @property
+    def shape(self) -> Shape | None:
+        """The shape of the table; None where it was dropped."""
+        return self.moments[-1].shape if self.moments else None
+
+    @property
     def name(self) -> str:
         """The qualified name of the table; empty where it was dropped."""
-        shape = self.moments[-1].shape if self.moments else None
-        return shape.table if shape else ""
+        return self.shape.table if self.shape else ""
 
     def reappear(self) -> None:
         """Undo the drop of a table that a later record shows under a new name."""
@@ -131,14 +135,18 @@ class _TimelineBuilder:
 
 
 class _TablesBuilder:
-    """Builds the timelines of all tables from events in order."""
+    """Builds the timelines of all tables from events in order.
+
+    A table is its UUID; one without a UUID is its qualified name.
+    """
 
     def __init__(self) -> None:
         self.all: list[_TimelineBuilder] = []
         self._by_uuid: dict[str, _TimelineBuilder] = {}
+        # The tables that exist, by qualified name, for each last part: files may leave out the first parts.
+        self._holders: dict[str, dict[str, _TimelineBuilder]] = {}
+        # The table that was recorded last under a name of a file.
         self._by_name: dict[str, _TimelineBuilder] = {}
-        # By the last part of their names: files may leave out the first parts.
-        self._by_last: dict[str, list[_TimelineBuilder]] = {}
         # By key: the tables that the file changes; None where it may change any.
         self._changed_by: dict[Key, frozenset[str] | None] = {}
         # By version number: the event that recorded it as a baseline.
@@ -168,9 +176,9 @@ class _TablesBuilder:
         )
         for name in {*(changed or ()), *(record.table for record in records)} - {record.table for record in read}:
             self._add_gap(name, event)
-        renamed = {record.after.uuid: record.table for record in read if record.after and record.after.uuid}
+        present = frozenset(record.after.uuid for record in read if record.after and record.after.uuid)
         for record in read:
-            self._add_record(record, event, renamed)
+            self._add_record(record, event, present)
         self._doubts += changed is None
         for record in read:
             self._doubts_at[record.table] = self._doubts
@@ -184,18 +192,23 @@ class _TablesBuilder:
 
     def _add_gap(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)
-        candidates = [timeline for timeline in self._by_last.get(_last(name), ()) if _may_mean(name, timeline.name)]
+        candidates = [timeline for whole, timeline in self._with_last(name).items() if _may_mean(name, whole)]
         if name in self._by_name and self._by_name[name] not in candidates:
             candidates.append(self._by_name[name])
         for timeline in candidates:
             timeline.unrecorded.append(event)
 
-    def _add_record(self, record: TableRecord, event: Event, renamed: Mapping[str, str]) -> None:
+    def _add_record(self, record: TableRecord, event: Event, present: Collection[str]) -> None:
+        """Add a record of an event.
+
+        Args:
+            present: the UUIDs of the tables that exist after the event, by its records.
+        """
         is_lost = self.is_lost(record) or event.event == EventType.REPAIRED
         for name in self._gaps_of(record):
             del self._gaps[name]
         for step in record.changes():
-            self._enter(record.table, self._moment(step, event, is_lost=is_lost), renamed)
+            self._enter(record.table, self._moment(step, event, is_lost=is_lost), present)
         if record.table in self._by_name:
             self._by_name[record.table].unrecorded.clear()
 
@@ -222,46 +235,42 @@ class _TablesBuilder:
         ids = {shape.uuid for shape in (record.before, record.after) if shape and shape.uuid}
         return any(self._by_uuid[uuid].unrecorded for uuid in ids if uuid in self._by_uuid)
 
-    def _enter(self, name: str, moment: Moment, renamed: Mapping[str, str]) -> None:
-        """Add a moment to the timeline of its table."""
+    def _enter(self, name: str, moment: Moment, present: Collection[str]) -> None:
+        """Add a moment to the timeline of its table. Another table that had the name is renamed or dropped."""
         shape = moment.shape
-        known = self._named(name, shape.table if shape else name)
-        uuid = known.moments[-1].shape.uuid if known and known.moments[-1].shape else None
-        if shape is not None:
-            if known is not None and shape.uuid is not None and uuid not in (None, shape.uuid) and uuid not in renamed:
-                known.add(replace(moment, shape=None))  # Another table has its name.
-            self._of(name, shape).add(moment)
-        elif known is not None:
-            names = (
-                [name]
-                if name in self._by_name
-                else [key for key, timeline in self._by_name.items() if timeline is known]
-            )
-            for key in names:
-                del self._by_name[key]
-            if renamed.get(uuid or "", name) == name:
-                known.add(moment)
+        holder = self._holder(shape.table if shape else name)
+        known = holder and holder.shape
+        timeline = self._of(shape, holder) if shape else None
+        if holder is not None and holder is not timeline:
+            del self._with_last(holder.name)[holder.name]
+            if known and known.uuid not in present:
+                holder.add(replace(moment, shape=None))
+        if timeline is not None and shape is not None:
+            if self._with_last(timeline.name).get(timeline.name) is timeline:
+                del self._with_last(timeline.name)[timeline.name]
+            timeline.add(moment)
+            self._with_last(shape.table)[shape.table] = self._by_name[name] = timeline
 
-    def _named(self, name: str, whole: str) -> _TimelineBuilder | None:
-        """Return the table that has a recorded name so far. A file may have renamed it without the first parts of its name."""
-        candidates = self._by_last.get(_last(whole), ())
-        return self._by_name.get(name) or next((timeline for timeline in candidates if timeline.name == whole), None)
+    def _holder(self, name: str) -> _TimelineBuilder | None:
+        """Return the table that has a name: a qualified one, or one as a file wrote it, which may lack the first parts."""
+        same_last = self._with_last(name)
+        return same_last.get(name) or next((same_last[whole] for whole in same_last if _may_mean(name, whole)), None)
 
-    def _of(self, name: str, shape: Shape) -> _TimelineBuilder:
-        known = self._by_name.get(name)
-        timeline = self._by_uuid.get(shape.uuid) if shape.uuid else known
-        if timeline is None and known and (last := known.moments[-1].shape) and last.uuid is None:
-            timeline = known  # It was recorded without an id.
+    def _with_last(self, name: str) -> dict[str, _TimelineBuilder]:
+        """Return the tables whose names have the same last part as this one."""
+        return self._holders.setdefault(name.rpartition(".")[2].casefold(), {})
+
+    def _of(self, shape: Shape, holder: _TimelineBuilder | None) -> _TimelineBuilder:
+        """Return the timeline of a table, a new one for one that is not known yet."""
+        timeline = self._by_uuid.get(shape.uuid) if shape.uuid else holder
+        if timeline is None and holder is not None and holder.shape and holder.shape.uuid is None:
+            timeline = holder  # It was recorded without an id.
         if timeline is None:
             timeline = _TimelineBuilder()
             self.all.append(timeline)
         if shape.uuid:
             self._by_uuid[shape.uuid] = timeline
             timeline.reappear()
-        self._by_name[name] = timeline
-        same_last = self._by_last.setdefault(_last(shape.table), [])
-        if timeline not in same_last:
-            same_last.append(timeline)
         return timeline
 
 
@@ -276,10 +285,6 @@ def differ(before: Shape | None, after: Shape | None) -> bool:
 def _may_mean(name: str, whole: str) -> bool:
     """Return whether a name as a file wrote it may be that of a table: its first parts may be left out."""
     return f".{whole}".casefold().endswith(f".{name}".casefold())
-
-
-def _last(name: str) -> str:
-    return name.rpartition(".")[2].casefold()
 
 
 def _ids(shape: Shape) -> list[int | None]:

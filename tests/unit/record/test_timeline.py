@@ -116,6 +116,24 @@ def test_a_renamed_table_keeps_its_timeline() -> None:
         assert found.table == "lake.a.u"
 
 
+def test_a_table_that_was_published_by_a_rename_lives_on_under_its_later_names() -> None:
+    """Files rename a new table to `events` twice, by short names. The former one is `events_old` until a statement drops it."""
+    first, second = (replace(SHAPE, table="lake.a.events_new", uuid=uuid) for uuid in ("u-1", "u-2"))
+    files = (
+        (TableRecord("lake.a.events_new", first),),
+        (TableRecord("lake.a.events_new"), TableRecord("events", replace(first, table="lake.a.events"))),
+        (TableRecord("lake.a.events_new", second),),
+        (TableRecord("lake.a.events"), TableRecord("events_old", replace(first, table="lake.a.events_old"))),
+        (TableRecord("lake.a.events_new"), TableRecord("events", replace(second, table="lake.a.events"))),
+    )
+    old, new = history(*files)
+    assert (old.table, old.shape is not None, new.table, new.shape is not None) == (
+        "lake.a.events_old", True, "lake.a.events", True,
+    )  # fmt: skip
+    old, new = history(*files, (TableRecord("lake.a.events_old"),))
+    assert (old.shape, old.moments[-1].event.version, new.table) == (None, "6", "lake.a.events")
+
+
 def test_a_table_renamed_by_a_part_of_a_name_is_dropped_by_the_whole_one() -> None:
     """`RENAME TO a.u` leaves out the catalog, `DROP TABLE lake.a.u` does not."""
     new = replace(SHAPE, table="lake.a.u")
