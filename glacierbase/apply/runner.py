@@ -7,6 +7,7 @@ import time
 from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
+from functools import partial
 
 from glacierbase.apply import recover
 from glacierbase.apply.evidence import statement_of
@@ -204,7 +205,8 @@ class Runner:
                 opened.callback(session.close)
                 context = FileSession(session, planned, compiled)
                 context.restore()
-                tables = self._tables.of_file(compiled, planned.resumes_at, session)
+                tag = partial(statement_tag, self._held.target.run.id, compiled.migration.label)
+                tables = self._tables.of_file(compiled, planned.resumes_at, session, tag if engine.is_direct else None)
             except BaseException:
                 self._flush()  # The previous file is applied, and nothing of this one is in flight.
                 raise

@@ -342,7 +342,9 @@ def written(mentioned: Mention) -> tuple[str, ...]:
 def _mentioned(document: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     if isinstance(name := document.get("table"), str):
         yield "written", name
-    for shape in (document.get("before"), document.get("after")):
+    steps = document.get("steps")
+    within = [step.get("shape") for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
+    for shape in (document.get("before"), *within, document.get("after")):
         if isinstance(shape, Mapping):
             yield "table", str(shape.get("table"))
             if "uuid" in shape:

@@ -62,6 +62,7 @@ class StatementChanges:
 
     Attributes:
         are_any: whether there is a statement.
+        count: the number of statements.
         may_be_all: whether a statement may have changed any part, as one that is not understood.
         creates, ends: whether a statement creates the table, or drops or renames it, or may.
     """
@@ -85,6 +86,7 @@ class StatementChanges:
             if _folded(new) != root:
                 self._same[_folded(new)] = root
         self.are_any = bool(self._statements)
+        self.count = len(self._statements)
         self.may_be_all = any(_may_be_all(statement) for statement in self._statements)
         operations = {statement.operation for statement in self._statements}
         self.creates = self.may_be_all or not operations.isdisjoint(CREATES_TABLE)

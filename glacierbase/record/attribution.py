@@ -6,7 +6,8 @@ table lists its commits, each commit is attributed as a whole, and dates the cha
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import re
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
 
@@ -22,6 +23,7 @@ _F = TypeVar("_F", PartitionField, SortField)
 
 # One record keeps at most this many commits of other clients; older ones are merged.
 _MOST = 16
+_NUMBER = re.compile(r"(?:^|/)(\d+)-[^/]*$")
 _WHO = {ChangeOrigin.OUTSIDE: "not from a migration", ChangeOrigin.DURING: "during {}, not by it"}
 
 
@@ -49,33 +51,49 @@ def made_outside(known: Shape | None, versions: Sequence[Version] | None) -> tup
     return _newest(steps)
 
 
-def is_explained(before: Shape | None, after: Shape | None, claims: StatementChanges) -> bool:
-    """Return whether the statements that ran explain every difference."""
-    if after is None:
-        return before is None or claims.ends
-    before = _same_table(before, after)
+def is_explained(
+    before: Shape | None, after: Shape, claims: StatementChanges, proofs: Collection[str] | None = None
+) -> bool:
+    """Return whether the statements that ran explain every difference of a table, and as many commits.
+
+    Args:
+        proofs: the UUIDs in the names of the metadata files that the statements wrote; None where the names prove nothing.
+    """
     if before is None and not claims.creates:
         return False
-    return all(claims.fit(difference, before, after) is Explanation.SAME for difference in _differences(before, after))
+    if any(claims.fit(difference, before, after) is not Explanation.SAME for difference in _differences(before, after)):
+        return False
+    location, made = after.metadata_location, _number(after) - (_number(before) if before else -1)
+    is_same = before is not None and before.metadata_location == location
+    return (proofs is None or is_same or _is_proven(after, proofs)) and made <= claims.count
 
 
-def _same_table(before: Shape | None, after: Shape) -> Shape | None:
-    """Return the earlier shape of a table; None if another table has its name now."""
-    is_other = before and before.uuid and after.uuid and before.uuid != after.uuid
-    return None if is_other else before
+def _number(shape: Shape) -> int:
+    """Return the number of a table's version that begins the name of its metadata file; 0 where it has none."""
+    number = _NUMBER.search(shape.metadata_location or "")
+    return int(number[1]) if number else 0
+
+
+def _is_proven(shape: Shape, proofs: Iterable[str]) -> bool:
+    """Return whether a statement wrote the metadata file of a shape."""
+    return any(proof in (shape.metadata_location or "") for proof in proofs)
 
 
 def made_meanwhile(
-    before: Shape | None, after: Shape | None, claims: StatementChanges, versions: Sequence[Version] | None
+    before: Shape | None,
+    after: Shape,
+    claims: StatementChanges,
+    versions: Sequence[Version] | None,
+    proofs: Collection[str] | None = None,
 ) -> tuple[RecordedChange, ...]:
     """Return the changes of other clients while statements ran, with the statements' changes before them.
 
     Args:
         versions: the commits meanwhile; None where they are not known.
+        proofs: as for `is_explained`.
     """
-    if after is None:
-        return (RecordedChange(None, ChangeOrigin.DURING),)
-    before = _same_table(before, after)
+    if versions is not None and proofs is not None:
+        return _newest(_proven(before, versions, proofs))
     if versions is not None:
         return _newest(_by_commit(before, claims, versions))
     if before is None and not claims.creates:
@@ -115,19 +133,32 @@ def has_others(record: TableRecord) -> bool:
     return any(change.origin in _WHO for change in record.changes())
 
 
-def lines_of_others(record: TableRecord, before: Shape | None, version: str, *, is_certain: bool) -> Iterator[str]:
+def lines_of_others(
+    record: TableRecord,
+    before: Shape | None,
+    last: Callable[[str], Shape | None],
+    version: str,
+    *,
+    is_certain: bool,
+) -> Iterator[str]:
     """Yield a line for each change in a record that its file did not make.
 
     Args:
-        before: the table by the record before.
+        before: the table of that name by its last record.
+        last: returns a table by its UUID, as it was recorded last.
         is_certain: whether every earlier file has left its record.
     """
     for step in record.changes():
+        shape = step.shape
+        if shape and before and None not in (shape.uuid, before.uuid) and shape.uuid != before.uuid:
+            before = None
+        if before is None and shape and shape.uuid:
+            before = last(shape.uuid)
         if step.origin in _WHO:
             who = _WHO[step.origin].format(version) if is_certain else "not recorded who changed it"
             when = f", {time_of(step.at)}" if step.at else ""
-            yield from (f"{line}: {who}{when}" for line in _lines(before, step.shape))
-        before = step.shape
+            yield from (f"{line}: {who}{when}" for line in _lines(before, shape))
+        before = shape
 
 
 def _lines(before: Shape | None, after: Shape | None) -> Iterator[str]:
@@ -215,6 +246,18 @@ def _key(column: Column) -> int | str:
 
 def _named(fields: tuple[_F, ...], names: Mapping[str, str]) -> tuple[_F, ...]:
     return tuple(replace(field, source=names.get(field.source, field.source)) for field in fields)
+
+
+def _proven(before: Shape | None, versions: Sequence[Version], proofs: Collection[str]) -> list[RecordedChange]:
+    """Attribute each commit by the name of its metadata file."""
+    steps = []
+    for version in versions:
+        if differ(before, version.shape):
+            is_own = _is_proven(version.shape, proofs)
+            made = (ChangeOrigin.MIGRATION, None) if is_own else (ChangeOrigin.DURING, version.at)
+            steps.append(RecordedChange(version.shape, *made))
+        before = version.shape
+    return steps if any(step.origin is ChangeOrigin.DURING for step in steps) else []
 
 
 def _by_commit(before: Shape | None, claims: StatementChanges, versions: Sequence[Version]) -> list[RecordedChange]:

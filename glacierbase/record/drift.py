@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
@@ -13,7 +13,6 @@ from glacierbase.history.records import History
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, compare
-from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted, quoted
 from glacierbase.record.live import LiveTables, TableRead
@@ -90,7 +89,7 @@ def compare_tables(timelines: Iterable[Timeline], tables: LiveTables, files: Fil
     recorded = {timeline.shape.table: timeline for timeline in timelines if timeline.shape}
     readings = tables.read(recorded)
     missing = [timeline.shape for name, timeline in recorded.items() if readings[name] == TableRead()]
-    renamed = _renamed(missing, recorded, tables)
+    renamed = tables.renamed(filter(None, missing), recorded)
     drifts = (
         drift_of(
             timeline.shape,
@@ -102,20 +101,6 @@ def compare_tables(timelines: Iterable[Timeline], tables: LiveTables, files: Fil
     )
     unread = tuple((name, reading.unread) for name, reading in readings.items() if reading.unread is not None)
     return ComparedTables(len(recorded) - len(unread), tuple(filter(None, drifts)), unread)
-
-
-def _renamed(
-    missing: Iterable[Shape | None], recorded: Collection[str], tables: LiveTables
-) -> Mapping[str | None, Shape]:
-    """Return the tables that have new names in the namespaces of recorded tables, by their ids."""
-    wanted = {shape.uuid for shape in missing if shape and shape.uuid}
-    if not wanted:
-        return {}
-    neighbours = tables.names_beside({tuple(name_parts(name)[:-1]): name for name in recorded}.values())
-    known = {name.casefold() for name in recorded}
-    others = [name for names in neighbours.values() for name in names if name.casefold() not in known]
-    shapes = (reading.shape for reading in tables.read(others).values())
-    return {shape.uuid: shape for shape in shapes if shape and shape.uuid in wanted}
 
 
 def drift_of(recorded: Shape, actual: Shape | None, *, is_certain: bool) -> TableDrift | None:

@@ -58,7 +58,7 @@ class LastChange:
         """
         event = moment.event
         if moment.origin is not ChangeOrigin.MIGRATION:
-            at_most = not moment.is_exact
+            at_most, is_first = not moment.is_exact, is_first and not moment.has_predecessor
             return cls(None, event.recorded_at, None, None, moment.origin, at_most, event.label or None, is_first)
         is_late = event.event == EventType.BASELINED
         return cls(event.label or None, event.recorded_at, event.author, event.description, moment.origin, is_late)

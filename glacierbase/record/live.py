@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import Future
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -114,6 +114,22 @@ class LiveTables:
             return type_of(self._catalog).logged_statements(self._opened_session(self._engine), far)
         except GlacierbaseError:
             return None
+
+    def renamed(self, tables: Iterable[Shape], known: Collection[str]) -> Mapping[str | None, Shape]:
+        """Return the shapes of tables that have other names now, by UUID.
+
+        Args:
+            tables: those that do not exist under their names.
+            known: the names of tables in the namespaces where they may be. Tables with these names are others.
+        """
+        wanted = {shape.uuid for shape in tables if shape.uuid}
+        if not wanted:
+            return {}
+        neighbours = self.names_beside({tuple(name_parts(name)[:-1]): name for name in known}.values())
+        folded = {name.casefold() for name in known}
+        others = [name for names in neighbours.values() for name in names if name.casefold() not in folded]
+        shapes = (reading.shape for reading in self.read(others).values())
+        return {shape.uuid: shape for shape in shapes if shape and shape.uuid in wanted}
 
     def names_beside(self, tables: Iterable[str]) -> Mapping[str, tuple[str, ...]]:
         """Return the names of all tables in the namespace of each table; namespaces that cannot be read are left out."""
@@ -372,6 +388,16 @@ class TableShapes:
             ConfigurationError, EngineError: as for `read`.
         """
         return () if self.needs_engine(table) else self._reads().names_beside(qualified(self._catalog, table))
+
+    def renamed(self, table: Shape) -> Shape | None:
+        """Return the shape of a table that has another name in its namespace now; None where none there has its UUID.
+
+        Raises:
+            ConfigurationError, EngineError: as for `read`.
+        """
+        others = (name for name in self.names_beside(table.table) if name != table.table)
+        shapes = map(self.read, others)
+        return next((shape for shape in shapes if shape and shape.uuid == table.uuid), None)
 
     def why_not_direct(self, table: str) -> str | None:
         """Return why PyIceberg does not change a table; None where it does. Raises as `read` does without a session."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import Enum
@@ -127,6 +128,18 @@ def read_records(event: Event, documents: Iterable[Mapping[str, object]]) -> tup
 def as_recorded(shape: Shape) -> Shape:
     """Return a shape as a history holds it: without secrets."""
     return _without_secrets(from_stored(Shape, masked(to_stored(shape))))
+
+
+def last_shape(history: History, uuid: str) -> Shape | None:
+    """Return the shape of the table with a UUID by its last record, under whichever name; None where there is none."""
+    for event in reversed(history.events):
+        mentions = history.mentions.get((event.fence, event.sequence), ())  # Late events have none.
+        if not any(("uuid", uuid) in mention for mention in mentions):
+            continue
+        with suppress(NeedsRepair):  # The next command that reads it reports it.
+            shapes = [change.shape for record in table_records(event) for change in record.changes()]
+            return next((shape for shape in reversed(shapes) if shape and shape.uuid == uuid), None)
+    return None
 
 
 def last_shapes(history: History, tables: Mapping[str, str | None]) -> dict[str, Shape | None]:

@@ -127,6 +127,18 @@ class TableReader:
         """Wait until no read uses the session any more."""
         self.snapshots({table: snapshot for table, snapshot in pending.items() if snapshot.needs_session})
 
+    def renamed(self, table: Shape) -> Shape | None:
+        """Return the shape of a table that another client has renamed in its namespace; None where none there has its UUID."""
+        if self._hangs or not self._threads or table.uuid is None:
+            return None
+        caller, shapes = self._threads[0]
+        try:
+            shape = self._result(caller.submit(lambda: _guarded(lambda: shapes.renamed(table))), READ_SECONDS)
+        except Exception as error:
+            logger.debug("the tables beside %s could not be read: %s", table.table, mask(str(error)))
+            return None
+        return as_recorded(shape) if shape else None
+
     def commits(self, table: str, since: str | None, session: Session | None) -> Past | None:
         """Return the commits of a table that its metadata lists; None where it lists none, or could not be read.
 

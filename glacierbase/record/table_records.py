@@ -31,9 +31,10 @@ from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Past, Shape, TableVersion
 from glacierbase.record import attribution
 from glacierbase.record.about import StatementChanges
-from glacierbase.record.shapes import RecordedChange, TableRecord, last_shapes, to_document
+from glacierbase.record.shapes import ChangeOrigin, RecordedChange, TableRecord, last_shape, last_shapes, to_document
 from glacierbase.record.table_reader import PendingSnapshot, PendingSnapshots, Snapshots, TableReader
 from glacierbase.record.timeline import differ, is_lost
+from glacierbase.run.run import tag_uuid
 from glacierbase.secrets import mask
 from glacierbase.sql.file import FileStatement
 from glacierbase.sql.statement import DroppedNamespace, ParsedStatement, not_understood
@@ -71,18 +72,23 @@ class TableRecords:
         # The qualified names, by names as the history records them; the shapes of the last records, by qualified names.
         self._wholes: dict[str, str | None] = {}
         self._known: dict[str, Shape | None] = {}
+        self._by_uuid: dict[str, Shape | None] = {}
         # Tables that this run has recorded although it ran no statement, and those of which a file of it has left no record.
         self._settled: set[str] = set()
         self._gaps: set[str] = set()
 
-    def of_file(self, compiled: Compiled, first: int, session: Session | None) -> FileRecord:
+    def of_file(
+        self, compiled: Compiled, first: int, session: Session | None, tag: Callable[[int], str] | None = None
+    ) -> FileRecord:
         """Return the record of a file, for which nothing is read yet.
 
         Args:
             first: the index of the first statement that runs.
             session: the one in which the file runs; without one, only tables that PyIceberg reads are read.
+            tag: returns the tag of a statement, by which the names of the metadata files prove who wrote them; None where these
+                prove nothing.
         """
-        return FileRecord(self, compiled, self._names(compiled.named), first, session)
+        return FileRecord(self, compiled, self._names(compiled.named), first, session, tag)
 
     def before(self, names: Names, session: Session | None, version: TableVersion | None) -> PendingSnapshots:
         """Begin the snapshots before a file, of the tables that were not read just now.
@@ -123,7 +129,7 @@ class TableRecords:
         """
 
         def records(names: Names, after: Snapshots) -> list[TableRecord]:
-            return list(baseline_records(names, self.known(names), after, files, self.dialect))
+            return list(baseline_records(names, self.known(names).by_name, after, files, self.dialect))
 
         return self._now(self._names(files[-1].named), records)
 
@@ -167,39 +173,38 @@ class TableRecords:
         """
         needed = [change for change in changes if isinstance(change, ObservedTable) and change.needs_commits]
         with self._session() if needed else nullcontext() as session:
-            pasts = {change.table: self.reader.commits(change.table, change.since, session) for change in needed}
+            pasts = {change.table: self.reader.commits(change.after.table, change.since, session) for change in needed}
         records = []
         for change in changes:
             if isinstance(change, ObservedTable):
-                record = change.record(pasts.get(change.table))
-                self._warn(record, change.known or change.origin, version, is_late=is_late)
-            else:
-                record = change
-            records.append(record)
+                change = change.record(pasts.get(change.table))
+            self._warn(change, version, is_late=is_late)
+            records.append(change)
         return records
 
-    def _warn(self, record: TableRecord, before: Shape | None, version: str, *, is_late: bool) -> None:
-        """Add a warning for each change in a record that its file did not make.
-
-        Args:
-            before: the table by its last record.
-        """
+    def _warn(self, record: TableRecord, version: str, *, is_late: bool) -> None:
+        """Add a warning for each change in a record that its file did not make."""
         if attribution.has_others(record):
             may_be_lost = is_late or record.table in self._gaps
             is_certain = not may_be_lost and not is_lost(self._history, record)
-            self.warnings += attribution.lines_of_others(record, before, version, is_certain=is_certain)
+            before = self._known.get(self._wholes.get(record.table) or record.table)
+            lines = attribution.lines_of_others(record, before, self._last_of, version, is_certain=is_certain)
+            self.warnings += lines
 
-    def known(self, names: Names) -> Mapping[str, Shape | None]:
-        """Return the shape of each table by its last record; None if there is no record, or the table did not exist.
-
-        The key is the qualified name where that is known.
-        """
+    def known(self, names: Names) -> LastRecords:
+        """Return the tables by their last records."""
         tables = {whole or name: (name, whole) for name, whole in names.items()}
         unknown = dict(tables[table] for table in tables.keys() - self._known.keys())
         if unknown:
             shapes = last_shapes(self._history, unknown)
             self._known |= {whole or name: shapes[name] for name, whole in unknown.items()}
-        return {table: self._known[table] for table in tables}
+        return LastRecords({table: self._known[table] for table in tables}, self._last_of)
+
+    def _last_of(self, uuid: str) -> Shape | None:
+        """Return the shape of a table by its last record, under whichever name; None where there is none."""
+        if uuid not in self._by_uuid:
+            self._by_uuid[uuid] = last_shape(self._history, uuid)
+        return self._by_uuid[uuid]
 
     def _add(self, records: Iterable[TableRecord]) -> None:
         """Add records that are appended now to what is known."""
@@ -207,6 +212,8 @@ class TableRecords:
             if record.unread is None:
                 table = self._wholes.get(record.table) or record.table
                 self._known |= dict.fromkeys((table, *record.names), record.after)
+                shapes = (change.shape for change in record.changes())
+                self._by_uuid |= {shape.uuid: shape for shape in shapes if shape and shape.uuid}
             else:
                 self._gaps.add(record.table)
 
@@ -226,11 +233,31 @@ class TableRecords:
         mentions = (mention for mentions in self._history.mentions.values() for mention in mentions)
         recorded = {name for mention in mentions for name in written(mention)} | self._known.keys()
         names = {name: self._wholes.get(name) for name in recorded}
-        known = self.known(names)
+        known = self.known(names).by_name
         tables = {name: shape.table for name, whole in names.items() if (shape := known[whole or name])}
         if self._last:  # Its tables may not be recorded yet.
             tables |= {name: table for name, table in self._last.names.items() if table}
         return {name: table for name, table in sorted(tables.items()) if may_be_within(table, namespaces)}
+
+
+@dataclass(frozen=True, slots=True)
+class LastRecords:
+    """Tables by their last records.
+
+    Attributes:
+        by_name: by qualified name where that is known, else as files wrote it; None if there is no record, or was no such table.
+        by_uuid: returns a table by its UUID, under whichever name it was recorded last.
+    """
+
+    by_name: Mapping[str, Shape | None]
+    by_uuid: Callable[[str], Shape | None] = lambda _: None
+
+    def of(self, shape: Shape) -> Shape | None:
+        """Return the table of a shape by its last record; of one without an id, the table of its name."""
+        if shape.uuid and (known := self.by_uuid(shape.uuid)):
+            return known
+        named = self.by_name.get(shape.table)
+        return named if named and None in (named.uuid, shape.uuid) else None
 
 
 class FileRecord:
@@ -242,7 +269,8 @@ class FileRecord:
     """
 
     def __init__(
-        self, run: TableRecords, compiled: Compiled, names: Names, first: int, session: Session | None
+        self, run: TableRecords, compiled: Compiled, names: Names, first: int, session: Session | None,
+        tag: Callable[[int], str] | None,
     ) -> None:  # fmt: skip
         self.names = names
         self.pending_after: PendingSnapshots = {}
@@ -250,6 +278,7 @@ class FileRecord:
         self._label = compiled.migration.label
         self._statements = [named for named in compiled.named if named.statement.index >= first]
         self._session = session
+        self._tag = tag
         self._pending_before: PendingSnapshots | None = None
         self._before: Snapshots | None = None
 
@@ -294,9 +323,11 @@ class FileRecord:
         before = after if self._pending_before is None else self._before
         if before is None:
             before = run.reader.snapshots(self._pending_before or {})
-        sources = {table: table for table in origins(self._statements).values() if table}
-        known = run.known({**sources, **self.names})
-        changes = observed(self.names, known, before, after, self._statements, run.dialect)
+        proofs = None
+        if self._tag is not None:
+            proofs = frozenset(tag_uuid(self._tag(named.statement.index)) for named in self._statements)
+        known, find = run.known(self.names), run.reader.renamed
+        changes = observed(self.names, known, before, after, self._statements, run.dialect, proofs, find)
         return run.attributed(changes, self._label, is_late=False)
 
 
@@ -307,19 +338,24 @@ class ObservedTable:
     Attributes:
         name: as the history records it.
         table: its qualified name.
-        known: its shape by its last record; None where there is none, or was no table.
-        before, after: its shape before and after the statements; None where there was no table of this name.
-        origin: the shape before the statements of the table that has the name after them.
+        ended: what became of other tables that had the name, in order.
+        known: the table by its last record; None where there is none, or was no table.
+        before: the table before the statements, under the name that it had then; None where there was none.
+        after: its shape after them.
+        is_named: whether it has its name by the statements, or had it before.
         claims: what the statements declare about it.
+        proofs: the UUIDs in the names of the metadata files that the statements wrote; None where the names prove nothing.
     """
 
     name: str
     table: str
+    ended: tuple[RecordedChange, ...]
     known: Shape | None
     before: Shape | None
-    after: Shape | None
-    origin: Shape | None
+    after: Shape
+    is_named: bool
     claims: StatementChanges
+    proofs: frozenset[str] | None
 
     @property
     def is_changed_before(self) -> bool:
@@ -328,18 +364,23 @@ class ObservedTable:
 
     @property
     def is_explained(self) -> bool:
-        """Whether the statements explain every difference."""
-        return attribution.is_explained(self.origin, self.after, self.claims)
+        """Whether the statements explain every difference, and as many commits."""
+        return attribution.is_explained(self.before, self._unrenamed, self.claims, self.proofs)
+
+    @property
+    def _unrenamed(self) -> Shape:
+        """The table after the statements without the rename by another client."""
+        return self.after if self.is_named or self.before is None else replace(self.after, table=self.before.table)
 
     @property
     def needs_commits(self) -> bool:
         """Whether the commits of the table may show more than its shapes."""
-        return self.after is not None and not (self.is_explained and self._known_before is None)
+        return not (self.is_explained and self._known_before is None)
 
     @property
     def since(self) -> str | None:
         """The location of the metadata after which commits are needed."""
-        start = self._known_before or self.origin
+        start = self._known_before or self.before
         return start.metadata_location if start else None
 
     @property
@@ -354,53 +395,95 @@ class ObservedTable:
             past: the commits of the table since `since`, where they are needed and known.
         """
         before = (self.before, True) if self.is_changed_before else (None, False)
-        return TableRecord(self.name, self.after, *before, steps=(*self._outside(past), *self._meanwhile(past)))
+        steps = (*self._outside(past), *self.ended, *self._meanwhile(past))
+        return TableRecord(self.name, self.after, *before, steps=steps)
 
     def _outside(self, past: Past | None) -> tuple[RecordedChange, ...]:
-        if self._known_before is None or self.origin is None:
+        if self._known_before is None or self.before is None:
             return ()
-        commits = attribution.commits(past, self._known_before, self.origin)
+        commits = attribution.commits(past, self._known_before, self.before)
         return attribution.made_outside(self._known_before, commits)
 
     def _meanwhile(self, past: Past | None) -> tuple[RecordedChange, ...]:
-        if self.is_explained:
-            return ()
-        commits = attribution.commits(past, self.origin, self.after) if self.after else None
-        return attribution.made_meanwhile(self.origin, self.after, self.claims, commits)
+        steps: tuple[RecordedChange, ...] = ()
+        if not self.is_explained:
+            commits = attribution.commits(past, self.before, self.after)
+            steps = attribution.made_meanwhile(self.before, self._unrenamed, self.claims, commits, self.proofs)
+        if self.is_named:
+            return steps
+        own = RecordedChange(self._unrenamed, ChangeOrigin.MIGRATION)
+        return (*steps, own, RecordedChange(self.after, ChangeOrigin.DURING))
 
 
 def observed(
     names: Names,
-    known: Mapping[str, Shape | None],
+    known: LastRecords,
     before: Snapshots,
     after: Snapshots,
     statements: Sequence[FileStatement],
     dialect: str,
+    proofs: frozenset[str] | None = None,
+    find: Callable[[Shape], Shape | None] = lambda _: None,
 ) -> list[ObservedTable | TableRecord]:
     """Return what snapshots show of each table; a record where there is nothing to attribute.
 
     Args:
-        known: the last records, by qualified name.
+        known: the last records.
         statements: those that ran between the snapshots.
+        proofs: as for `ObservedTable`.
+        find: returns the shape that a table has now that another client may have renamed; None where it was dropped.
     """
-    ids = TableIds(known, origins(statements))
+    sources = origins(statements)
+    ids = TableIds(known.by_name, sources)
     were = {table: ids.before(table, snapshot.shape) for table, snapshot in before.items()}
     are = {table: ids.after(table, snapshot.shape) for table, snapshot in after.items()}
+    present = _ids(were) | _ids(are)
+    renames = [named.names for named in statements if named.parsed.operation == "rename_table"]
+    renamed, moved = {names[-1][1] for names in renames}, {names[0][1] for names in renames}
     changes: dict[str, ObservedTable | TableRecord] = {}
     for name, table in names.items():
         if table is None:
             changes[name] = TableRecord(name, unread=_DEPENDS)
-        elif unread := after[table].unread or before[table].unread:
+            continue
+        recorded, was, now = known.by_name[table], were[table], are[table]
+        claims = claims_on(table, statements, dialect)
+        ended: list[RecordedChange] = []
+        if recorded and _ends(recorded, was, present):
+            ended.append(RecordedChange(find(recorded), ChangeOrigin.OUTSIDE))
+        elsewhere = None
+        if was and _ends(was, now, _ids(are)):
+            elsewhere = None if now or (claims.ends and table not in moved) else find(was)
+            if elsewhere is None:
+                ended += [RecordedChange(was, ChangeOrigin.OUTSIDE)] if differ(known.of(was), was) else []
+                ended.append(RecordedChange(None, ChangeOrigin.MIGRATION if claims.ends else ChangeOrigin.DURING))
+        if unread := after[table].unread or before[table].unread:
             changes[name] = TableRecord(name, unread=unread)
-        elif _shows_less(known[table], were[table], are[table]):
+        elif _shows_less(recorded, was, now):
             changes[name] = TableRecord(name, unread=_LESS)
         elif any(names[other] == table for other in changes):
-            changes[name] = TableRecord(name, are[table])  # The file has written another name of it before.
+            changes[name] = TableRecord(name, now)  # The file has written another name of it before.
+        elif present_now := now or elsewhere:
+            last = known.of(present_now)
+            # Another client may have renamed a table to this name, or this one to another name.
+            origin = _same_table(present_now, were.values()) or (last if present_now.uuid else was)
+            is_named = origin is None or origin.table == present_now.table or table in renamed or claims.may_be_all
+            changes[name] = ObservedTable(
+                name, table, tuple(ended), last, origin, present_now, is_named, claims, proofs
+            )
         else:
-            origin = _same_table(are[table], were.values()) or were[table]
-            claims = claims_on(table, statements, dialect)
-            changes[name] = ObservedTable(name, table, known[table], were[table], are[table], origin, claims)
+            changes[name] = TableRecord(name, steps=tuple(ended))
     return list(changes.values())
+
+
+def _ids(shapes: Mapping[str, Shape | None]) -> frozenset[str]:
+    return frozenset(shape.uuid for shape in shapes.values() if shape and shape.uuid)
+
+
+def _ends(shape: Shape, later: Shape | None, present: frozenset[str]) -> bool:
+    """Return whether a table has lost its name to another one, or to none, and no name of the file has it."""
+    if shape.uuid in present:
+        return False
+    return later is None or (None not in (shape.uuid, later.uuid) and shape.uuid != later.uuid)
 
 
 def baseline_records(

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field, replace
 from itertools import compress
 
 from glacierbase.history.details import details_of
-from glacierbase.history.records import History, may_be_about
+from glacierbase.history.records import History, may_be_about, written
 from glacierbase.model.differences import compare
 from glacierbase.model.migration import Event, EventType, Key
 from glacierbase.model.shape import Shape
@@ -31,12 +31,14 @@ class Moment:
         shape: None where the table was dropped.
         event: the one that recorded it. A change from outside is older than the first event that recorded it.
         is_exact: whether the time of the event is that of the change, by the metadata of the table.
+        has_predecessor: whether another table had its name when that was recorded last.
     """
 
     shape: Shape | None
     event: Event
     origin: ChangeOrigin
     is_exact: bool = False
+    has_predecessor: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +82,10 @@ def timelines(history: History, names: Collection[str] | None = None) -> tuple[T
 
 def is_lost(history: History, record: TableRecord) -> bool:
     """Return whether a file of a history that left no record may have made what the next record of a table shows."""
-    return _tables(history, [record.table]).is_lost(record)
+    ids = {("uuid", shape.uuid) for shape in (record.before, record.after) if shape and shape.uuid}
+    known = ids | {("table", name) for name in record.names}
+    about = (mention for mentions in history.mentions.values() for mention in mentions if mention & known)
+    return _tables(history, {record.table, *(name for mention in about for name in written(mention))}).is_lost(record)
 
 
 def _tables(history: History, names: Collection[str] | None) -> _TablesBuilder:
@@ -145,6 +150,8 @@ class _TablesBuilder:
         self._by_uuid: dict[str, _TimelineBuilder] = {}
         # The tables that exist, by qualified name, for each last part: files may leave out the first parts.
         self._holders: dict[str, dict[str, _TimelineBuilder]] = {}
+        # The names that tables have had.
+        self._had: set[str] = set()
         # The table that was recorded last under a name of a file.
         self._by_name: dict[str, _TimelineBuilder] = {}
         # By key: the tables that the file changes; None where it may change any.
@@ -174,7 +181,9 @@ class _TablesBuilder:
             self._changed_by.get(key, frozenset()),
             [record for record in records if record.unread is None],
         )
-        for name in {*(changed or ()), *(record.table for record in records)} - {record.table for record in read}:
+        documents = details_of(event).tables  # Also those of other tables than the requested ones.
+        recorded = {str(document.get("table")) for document in documents if "unread" not in document}
+        for name in {*(changed or ()), *(record.table for record in records)} - recorded:
             self._add_gap(name, event)
         present = frozenset(record.after.uuid for record in read if record.after and record.after.uuid)
         for record in read:
@@ -248,7 +257,9 @@ class _TablesBuilder:
         if timeline is not None and shape is not None:
             if self._with_last(timeline.name).get(timeline.name) is timeline:
                 del self._with_last(timeline.name)[timeline.name]
-            timeline.add(moment)
+            is_new = not timeline.moments and shape.table in self._had
+            timeline.add(replace(moment, has_predecessor=True) if is_new else moment)
+            self._had.add(shape.table)
             self._with_last(shape.table)[shape.table] = self._by_name[name] = timeline
 
     def _holder(self, name: str) -> _TimelineBuilder | None:

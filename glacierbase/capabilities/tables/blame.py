@@ -222,7 +222,7 @@ def _moments(versions: Sequence[Version], first: Moment, recorded: Shape) -> Ite
     for version in versions[: files.index(recorded.metadata_location) + 1]:
         shape = as_recorded(version.shape)
         if shape.uuid == recorded.uuid and differ(before, shape):
-            yield Moment(shape, replace(first.event, recorded_at=version.at), first.origin)
+            yield replace(first, shape=shape, event=replace(first.event, recorded_at=version.at))
             before = shape
 
 
@@ -243,10 +243,13 @@ def with_changes_since(
     now = tables.read([last.shape.table])[last.shape.table]
     if now.unread is not None:
         return moments, f"{last.shape.table} was not read, so what follows is its record: {now.unread}"
+    if now.shape is None:  # Another client may have renamed it.
+        now = replace(now, shape=tables.renamed([last.shape], [last.shape.table]).get(last.shape.uuid))
     recorded, current = as_recorded(last.shape), now.shape and as_recorded(now.shape)
     if not differ(recorded, current):
         return moments, ""
-    past = tables.past({last.shape.table: last.shape.metadata_location}).get(last.shape.table)
+    name = current.table if current else last.shape.table
+    past = tables.past({name: last.shape.metadata_location}).get(name)
     origin = ChangeOrigin.OUTSIDE if is_whole else ChangeOrigin.NOT_RECORDED
     nobody = replace(last.event, version=None, path=None, author=None, description=None)
     return (

@@ -1,0 +1,161 @@
+"""Whose change each part of a table is, on a real catalog, where another client changes tables between and inside statements."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.schema import Schema
+from pyiceberg.types import IntegerType, LongType, NestedField
+
+from tests.histories.stage import Stage
+
+Act = Callable[[SqlCatalog], object]
+T = "ALTER TABLE lake.a.t"
+
+
+def added(column: str, table: str = "a.t") -> Act:
+    def act(client: SqlCatalog) -> None:
+        with client.load_table(table).update_schema() as update:
+            update.add_column(column, IntegerType())
+
+    return act
+
+
+def dropped(column: str) -> Act:
+    def act(client: SqlCatalog) -> None:
+        with client.load_table("a.t").update_schema(allow_incompatible_changes=True) as update:
+            update.delete_column(column)
+
+    return act
+
+
+class Scene(Stage):
+    """A stage on which files run, one after the other, and another client acts before or after a statement."""
+
+    def __init__(self, folder: Path) -> None:
+        super().__init__(folder)
+        self.catalog_file()
+        self.client.create_namespace("a")
+        self._number = 0
+
+    def run(self, *statements: str, acts: Mapping[tuple[int, bool], Act] = {}) -> tuple[str, ...]:
+        """Run a file; return the warnings, without times.
+
+        Args:
+            acts: by the index of a statement, and whether it has run.
+        """
+        self._number += 1
+        self.project.file(f"{self._number}_change.sql", ";\n".join(statements))
+        left = dict(acts)
+        self.watch = lambda _, index, is_done: left.pop((index, is_done), lambda _: None)(self.client)
+        with self.running() as project:
+            [result] = project.migrate()
+        assert not left
+        return tuple(warning.partition(", 2")[0] for warning in result.warnings)
+
+    def blamed(self, table: str = "lake.a.t") -> dict[str, str]:
+        """Return the version, or the origin, of each part other than what each table has."""
+        with self.running() as project:
+            [result] = project.blame(table)
+        assert result.dropped is None
+        return {
+            line.name or line.kind: line.version or line.since.why
+            for line in result.lines_
+            if line.kind != "format" and not line.name.startswith("write.")
+        }
+
+
+def test_names_that_a_file_reuses_are_read_as_of_each_statement(tmp_path: Path) -> None:
+    """A swap of the columns by which a table is partitioned, sorted and identified is the file's, and no other client's."""
+    scene = Scene(tmp_path)
+    scene.run(
+        "CREATE TABLE lake.a.t (a INT NOT NULL, b INT NOT NULL) PARTITIONED BY (bucket(4, a))", f"{T} WRITE ORDERED BY a",
+        f"{T} SET IDENTIFIER FIELDS a",
+    )  # fmt: skip
+    assert scene.run(f"{T} RENAME COLUMN a TO x", f"{T} RENAME COLUMN b TO a", f"{T} RENAME COLUMN x TO b") == ()
+    assert scene.blamed() == {
+        "b": "2", "a": "2", "a_bucket": "1", "sort order": "1", "identifiers": "1", "lake.a.t": "1",
+    }  # fmt: skip
+
+
+def test_what_follows_a_replacement_is_by_the_file_and_what_another_client_adds_is_not(tmp_path: Path) -> None:
+    """The metadata files that direct statements commit name their statements."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT, b INT)")
+    statements = (
+        "CREATE OR REPLACE TABLE lake.a.t (a INT, c INT)",
+        f"{T} SET TBLPROPERTIES ('k' = '1')",
+        f"{T} ADD PARTITION FIELD bucket(4, c)",
+    )
+    assert scene.run(*statements, acts={(1, True): added("hand"), (2, True): added("d")}) == (
+        "lake.a.t: + column hand: int: during 2, not by it", "lake.a.t: + column d: int: during 2, not by it",
+    )  # fmt: skip
+    during = "during 2, not by it"
+    assert scene.blamed() == {
+        "a": "1",
+        "c": "2",
+        "hand": during,
+        "d": during,
+        "c_bucket_4": "2",
+        "k": "2",
+        "lake.a.t": "1",
+    }
+
+
+def test_a_table_that_a_file_drops_and_creates_is_its_own_beside_another_clients_column(tmp_path: Path) -> None:
+    """What the other client did to the dropped table is gone with it."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    acts = {(1, False): added("lost"), (2, True): added("hand")}
+    warnings = scene.run("DROP TABLE lake.a.t", "CREATE TABLE lake.a.t (a INT)", f"{T} ADD COLUMN b INT", acts=acts)
+    assert warnings == ("lake.a.t: + column hand: int: during 2, not by it",)
+    assert scene.blamed() == {"a": "2", "hand": "during 2, not by it", "b": "2", "lake.a.t": "2"}
+
+
+def test_a_change_that_another_client_undoes_while_a_file_runs_is_a_warning(tmp_path: Path) -> None:
+    """The shapes before and after do not show it; the metadata of the table does."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    acts = {(1, False): added("x"), (1, True): dropped("x")}
+    assert scene.run(f"{T} ADD COLUMN b INT", acts=acts) == (
+        "lake.a.t: + column x: int: during 2, not by it", "lake.a.t: - column x: int: during 2, not by it",
+    )  # fmt: skip
+    assert scene.blamed() == {"a": "1", "b": "2", "lake.a.t": "1"}
+
+
+def test_a_change_before_a_rename_is_not_by_the_file_that_renames(tmp_path: Path) -> None:
+    """The table is compared with its last record, under whichever name."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    added("hand")(scene.client)
+    warnings = scene.run("CREATE TABLE lake.a.u (a INT)", "DROP TABLE lake.a.u", f"{T} RENAME TO u")
+    assert warnings == ("lake.a.t: + column hand: int: not from a migration",)
+    assert scene.blamed("lake.a.u") == {"a": "1", "hand": "not from a migration, first observed by 2", "lake.a.u": "2"}
+
+
+def test_a_table_that_another_client_renames_is_the_same_table(tmp_path: Path) -> None:
+    """A table is followed by its UUID: now, between two files, and while a file runs."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    scene.client.rename_table("a.t", "a.u")
+    assert scene.blamed() == {"a": "1", "lake.a.u": "not from a migration"}
+    scene.run("ALTER TABLE lake.a.u ADD COLUMN b INT")
+    assert scene.blamed("lake.a.u") == {"a": "1", "b": "2", "lake.a.u": "not from a migration, first observed by 2"}
+    acts = {(1, True): lambda client: client.rename_table("a.u", "a.v")}
+    assert scene.run("ALTER TABLE lake.a.u ADD COLUMN c INT", acts=acts) == (
+        "lake.a.v: ~ table: lake.a.u -> lake.a.v: during 3, not by it",
+    )
+    assert scene.blamed("lake.a.v") == {"a": "1", "b": "2", "c": "3", "lake.a.v": "during 3, not by it"}
+
+
+def test_a_table_that_another_client_makes_anew_is_not_before_the_first_record(tmp_path: Path) -> None:
+    """The files have recorded a table of that name before."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    scene.client.drop_table("a.t")
+    scene.client.create_table("a.t", Schema(NestedField(1, "a", LongType())))
+    scene.run(f"{T} ADD COLUMN b INT")
+    outside = "not from a migration, first observed by 2"
+    assert scene.blamed() == {"a": outside, "b": "2", "lake.a.t": outside}
