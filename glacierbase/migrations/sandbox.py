@@ -23,6 +23,7 @@ from glacierbase.model.command import scope_in_use
 from glacierbase.model.migration import Migration
 from glacierbase.run.pythons import with_this_path
 
+S = TypeVar("S")
 T = TypeVar("T")
 
 # For one file in one environment: processor time, and elapsed time, which is longer on a busy machine.
@@ -56,6 +57,7 @@ class Sandbox:
         self._began = time.thread_time()
         self._spent = 0.0  # Seconds of workers that have ended.
         self._held = 0
+        self._walks = 0
         self._texts: dict[str, str] = {}
         self._worker: _Worker | None = None
         self._refused: dict[str, MigrationFileError] = {}
@@ -85,35 +87,38 @@ class Sandbox:
 
         return self._run_each(migrations, compile_)
 
-    def examine_all(
-        self,
-        migrations: Iterable[Migration],
-        catalog: TemplateNames,
-        dialect: str,
-        examiner: Callable[[Migration], Examiner],
+    def walk(
+        self, files: Sequence[tuple[Migration, Examiner]], catalog: TemplateNames, dialect: str, *, alone: bool = False
     ) -> Iterator[tuple[Migration, Any]]:
-        """Compile files, and yield what the examiner of each returns, one after the other.
+        """Compile files in their order, and yield each one for which its examiner returns a value, with the value.
+
+        Args:
+            alone: whether no file is examined with what the files before it left.
 
         Raises:
             MigrationFileError, SeveralErrors: as `compile_all`.
         """
+        self._walks += 1
 
-        def examine(migration: Migration) -> tuple[Migration, Any]:
-            result = self._answer(migration, catalog, dialect, examiner(migration))["examined"]
+        def examine(number: int) -> tuple[Migration, Any] | None:
+            migration, examiner = files[number]
+            # After a missing first file, nothing is left to a file.
+            place = (-number, 1) if alone else (self._walks, number)
+            result = self._answer(migration, catalog, dialect, replace(examiner, place=place))["examined"]
             self._hold(len(str(result)), migration.location)
-            return migration, result
+            return None if result is None else (migration, result)
 
-        return self._run_each(migrations, examine)
+        return self._run_each(range(len(files)), examine)
 
-    def _run_each(self, migrations: Iterable[Migration], run: Callable[[Migration], T | None]) -> Iterator[T]:
+    def _run_each(self, files: Iterable[S], run: Callable[[S], T | None]) -> Iterator[T]:
         """Yield what `run` returns for each file. Raise all errors after the last one."""
         errors: list[GlacierbaseError] = []
-        for migration in migrations:
+        for file in files:
             if self.is_spent:
                 break
             result = None
             with collected(errors):
-                result = run(migration)
+                result = run(file)
             if result is not None:
                 yield result
         raise_all(errors)

@@ -14,18 +14,21 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, astuple, dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, astuple, dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from glacierbase.errors import GlacierbaseError, collected
-from glacierbase.migrations.compiled import Compiled, MisreadText, compile_migration, secrets_of
+from glacierbase.migrations.compiled import Compiled, MisreadText, compile_migration, secrets_of, split_file
 from glacierbase.model.command import Scope
 from glacierbase.model.migration import Migration, Statement
 
 NO_MEMORY = 3
+# Compiled files that are kept for another function.
+_MOST_KEPT = 1_000
+_Left = TypeVar("_Left")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,16 +45,102 @@ def to_line(value: Any) -> bytes:
 
 @dataclass(frozen=True, slots=True)
 class Examiner:
-    """A function that the worker calls with each compiled file, so that the same limits apply to its work.
+    """A function that the worker calls with a compiled file, so that the same limits apply to its work.
 
     Attributes:
-        function: its name, as `package.module:function`. Its arguments are the compiled file, `facts`, and a dictionary in which
-            the functions of its module can keep values for later files in the same process; it returns a value of JSON types.
+        function: its name, as `package.module:function`. Its arguments are the compiled file, `facts`, and the `Chain` of the file;
+            it returns a value of JSON types.
         facts: values of JSON types.
+        is_template: whether the file is rendered.
+        is_read_again: whether another function gets the file, as the same environment renders it.
+        place: the number of the walk and that of the file in it, which the sandbox gives.
     """
 
     function: str
-    facts: Mapping[str, Any]
+    facts: Mapping[str, Any] = field(default_factory=dict)
+    is_template: bool = True
+    is_read_again: bool = False
+    place: tuple[int, int] = (0, 0)
+
+
+class Chain:
+    """The files of a walk up to a file, of which each function leaves a value to the next one."""
+
+    def __init__(self, walk: int = 0, number: int = 0) -> None:
+        """Args:
+        number: of the first file; the files before it are missing.
+        """
+        self._is_complete = number == 0
+        self._next = (walk, number)
+        self._left: Any = None
+
+    def left(self, start: Callable[[bool], _Left]) -> _Left:
+        """Return the value that the file before left, or the first one.
+
+        Args:
+            start: returns the first value; its argument is whether no file is missing.
+        """
+        if self._left is None:
+            self._left = start(self._is_complete)
+        value: _Left = self._left
+        return value
+
+    def ends_before(self, place: Sequence[int]) -> bool:
+        """Return whether a file follows the last one directly."""
+        return self._next == tuple(place)
+
+    def add(self) -> None:
+        """Count a file whose function has returned."""
+        self._next = (self._next[0], self._next[1] + 1)
+
+
+class Compiler:
+    """Compile files for one environment after the other, and call functions with them."""
+
+    def __init__(self) -> None:
+        self._names: _Names | None = None
+        self._chain = Chain()
+        # By location, checksum, and whether the file is rendered.
+        self._kept: dict[tuple[str, str, bool], Compiled] = {}
+
+    def answer(self, request: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the answer to a request for a compiled file."""
+        if "names" in request:
+            self._names = _Names(**request["names"])
+            self._kept.clear()
+        migration = Migration(**{**request["migration"], "path": Path(request["migration"]["path"])})
+        examiner = Examiner(**request["examiner"]) if "examiner" in request else None
+        compiled = self._compiled(migration, request["dialect"], examiner)
+        secrets = {"secrets": secrets_of(compiled)}
+        if examiner:
+            return {**secrets, "examined": self._examined(compiled, examiner)}
+        marks = [astuple(mark) for mark in compiled.misread]
+        return {
+            **secrets,
+            "text": compiled.text,
+            "checksum": compiled.checksum,
+            "steps": [[astuple(statement) for statement in step] for step in compiled.steps],
+            "misread": marks,
+        }
+
+    def _compiled(self, migration: Migration, dialect: str, examiner: Examiner | None) -> Compiled:
+        assert self._names
+        is_template = examiner is None or examiner.is_template
+        key = (migration.location, migration.checksum, is_template)
+        compiled = self._kept.get(key)
+        if compiled is None:
+            names = self._names
+            compiled = compile_migration(migration, names, dialect) if is_template else split_file(migration, dialect)
+            if examiner and examiner.is_read_again and len(self._kept) < _MOST_KEPT:
+                self._kept[key] = compiled
+        return compiled
+
+    def _examined(self, compiled: Compiled, examiner: Examiner) -> Any:
+        if not self._chain.ends_before(examiner.place):
+            self._chain = Chain(*examiner.place)
+        examined = _function(examiner.function)(compiled, examiner.facts, self._chain)
+        self._chain.add()
+        return examined
 
 
 def to_request(migration: Migration) -> dict[str, Any]:
@@ -71,8 +160,7 @@ def main() -> None:
     _restore_signals()
     enough = _limit_memory(memory)
     _write({"ready": True})
-    names: _Names | None = None
-    kept: dict[str, Any] = {}
+    compiler = Compiler()
     while True:
         signal.setitimer(signal.ITIMER_PROF, seconds)
         line = sys.stdin.buffer.readline()
@@ -80,39 +168,11 @@ def main() -> None:
             return
         try:
             request = json.loads(line)
-            if "names" in request:
-                names = _Names(**request["names"])
-            answer = _answer(
-                partial(_called, request) if "called" in request else partial(_compiled, request, names, kept)
-            )
+            answer = _answer(partial(_called if "called" in request else compiler.answer, request))
             # The sandbox replaces a worker whose memory is half full, so that the next file has enough.
             _write({**answer, "seconds": time.process_time(), "full": _memory() > enough})
         except MemoryError:
             os._exit(NO_MEMORY)
-
-
-def _compiled(request: Mapping[str, Any], names: _Names | None, kept: dict[str, Any]) -> dict[str, Any]:
-    """Return the answer to a request for a compiled file.
-
-    Args:
-        kept: what examiners keep from one file to the next, by their module.
-    """
-    assert names
-    migration = Migration(**{**request["migration"], "path": Path(request["migration"]["path"])})
-    compiled = compile_migration(migration, names, request["dialect"])
-    secrets = {"secrets": secrets_of(compiled)}
-    if examiner := request.get("examiner"):
-        examine = _function(examiner["function"])
-        own = kept.setdefault(examine.__module__, {})
-        return {**secrets, "examined": examine(compiled, examiner["facts"], own)}
-    marks = [astuple(mark) for mark in compiled.misread]
-    return {
-        **secrets,
-        "text": compiled.text,
-        "checksum": compiled.checksum,
-        "steps": [[astuple(statement) for statement in step] for step in compiled.steps],
-        "misread": marks,
-    }
 
 
 def _called(request: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,13 +6,12 @@ from typing import Any
 
 import pytest
 
-from glacierbase.capabilities.review.cost import Context, effect_of
-from glacierbase.declared.known import KnownTables
-from glacierbase.sql import read
+from glacierbase.capabilities.review.cost import effects_of
 from tests.support.beds import LakeBed
+from tests.support.rules import file_of
 
 CREATE = "CREATE TABLE lake.undone.t (id BIGINT, kind STRING) USING iceberg TBLPROPERTIES ('k'='1')"
-CONTEXT = Context("spark", {"lake": "iceberg"}, {}, "lake")
+FACTS = {"formats": {"lake": "iceberg"}, "default_catalog": "lake"}
 
 
 @pytest.fixture
@@ -46,10 +45,8 @@ def test_what_review_names_undoes_the_statement(sql: str, undone: LakeBed) -> No
     """Rows, columns, properties and refs are those before; a dropped column is read, and not brought back."""
     before, [snapshot] = state(undone), snapshots(undone)
     undone.spark.sql(sql)
-    tables = KnownTables()
-    tables.follow(read(CREATE, "spark"))
-    parsed = read(sql, "spark")
-    undo = effect_of(sql, parsed, tables.before(parsed.targets[0]), CONTEXT).undo
+    *_, effect = effects_of(file_of(f"{CREATE};\n{sql}", "spark", FACTS)).values()
+    undo = effect.undo
     assert undo is not None
     assert undo.sql is not None
     for statement in undo.sql.replace("<snapshot before>", snapshot).replace("<its snapshot>", snapshot).split("; "):

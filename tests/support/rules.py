@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
@@ -10,10 +10,12 @@ from typing import Any
 from glacierbase.capabilities.review.catalogue import all_rules
 from glacierbase.capabilities.review.examine import examine
 from glacierbase.capabilities.review.lint import Examined, judge
-from glacierbase.capabilities.review.rule import Facts, Rule
+from glacierbase.capabilities.review.rule import Facts, File, Rule
+from glacierbase.capabilities.review.walk import read_file
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.headers import read_headers
 from glacierbase.migrations.statements import split_statements, steps
+from glacierbase.migrations.worker import Chain
 from glacierbase.model.catalog import LintOptions
 from glacierbase.model.finding import Finding
 from glacierbase.model.migration import Migration
@@ -44,6 +46,11 @@ def compiled(sql: str, engine: str = "spark", path: str = "migrations/lake/0001_
     return Compiled(migration, text, "v1:sha256:0", steps(split_statements(text, engine), engine), engine)
 
 
+def file_of(sql: str, engine: str, facts: Mapping[str, Any]) -> File:
+    """Return the only file of a catalog."""
+    return read_file(compiled(sql, engine), facts, Chain())
+
+
 def findings(
     *files: str, facts: Facts = FACTS, options: LintOptions | None = None, spares_new: bool = False
 ) -> list[Finding]:
@@ -51,10 +58,10 @@ def findings(
     values = asdict(facts)
     engine = values.pop("engine")
     examined = []
-    kept: dict[str, Any] = {}
+    chain = Chain()
     for number, sql in enumerate(files, start=1):
         path = f"migrations/lake/{number:04}_a.sql"
-        answer = examine(compiled(sql, engine, path), {**values, "place": [["lake", "dev"], number - 1]}, kept)
+        answer = examine(compiled(sql, engine, path), values, chain)
         examined.append(Examined("dev", path, options or LintOptions(), answer))
     return list(judge(examined, {rule.code: rule for rule in all_rules()}, spares_new=spares_new).findings)
 

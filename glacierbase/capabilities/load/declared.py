@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,7 +16,7 @@ from glacierbase.layout.facts import layout_format, of_known
 from glacierbase.layout.templates import key_template
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.sandbox import Sandbox
-from glacierbase.migrations.worker import Examiner
+from glacierbase.migrations.worker import Chain, Examiner
 from glacierbase.model.catalog import Catalog, StoreOptions
 from glacierbase.model.codec import from_stored, to_stored
 from glacierbase.model.migration import Migration
@@ -30,15 +30,6 @@ _NEEDED = re.compile(
     r"spark\.sql\.(?:defaultCatalog|catalog\.[^.]+(?:\.default-namespace|\.table-(?:default|override)\..+)?)"
     r"|spark\.databricks\.delta\.properties\.defaults\..+"
 )
-
-
-@dataclass(slots=True)
-class _Chain:
-    """What the files of a catalog in one environment declare, up to the file of this number."""
-
-    name: list[str]
-    number: int
-    follower: TableTracker
 
 
 def declared_keys(
@@ -56,40 +47,29 @@ def declared_keys(
     facts = {
         "conf": {key: value for key, value in catalog.spark_conf.items() if _NEEDED.fullmatch(key)},
         "dependencies": catalog.dependencies,
-        "chain": [catalog.name, catalog.environment],
+        "name": catalog.name,
+        "environment": catalog.environment,
         "every_table": every_table,
     }
-
-    numbers = {migration.location: number for number, migration in enumerate(files)}
-
-    def examiner(migration: Migration) -> Examiner:
-        number = numbers[migration.location]
-        return Examiner(_FUNCTION, {**facts, "number": number, "is_last": migration is last})
-
-    answers = list(sandbox.examine_all(files, catalog, catalog.dialect, examiner))
-    return tuple(from_stored(ExplainedKeys, keys) for _, answer in answers if answer for keys in answer)
+    examining = [(file, Examiner(_FUNCTION, {**facts, "is_last": file is last})) for file in files]
+    answers = sandbox.walk(examining, catalog, catalog.dialect)
+    return tuple(from_stored(ExplainedKeys, keys) for _, answer in answers for keys in answer)
 
 
-def examine(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> list[Any] | None:
+def examine(compiled: Compiled, facts: Mapping[str, Any], chain: Chain) -> list[Any] | None:
     """Return the keys of tables after the last file; None for the files before it.
 
     Args:
         facts: the values of `declared_keys`.
-        kept: holds what the files before declare. The process examines the files of a catalog in their order.
     """
     catalog = _catalog(facts, compiled.dialect)
-    chain: _Chain | None = kept.get("layout")
-    if chain is None or (chain.name, chain.number) != (facts["chain"], facts["number"] - 1):
-        # A file of the chain is missing if a file before it ended the process.
-        is_first = facts["number"] == 0
-        follower = TableTracker(compiled.dialect, partial(whole_names, catalog), is_complete=is_first)
-        chain = kept["layout"] = _Chain(facts["chain"], facts["number"], follower)
-    chain.number = facts["number"]
+    names_of = partial(whole_names, catalog)
+    tracker = chain.left(lambda is_complete: TableTracker(compiled.dialect, names_of, is_complete=is_complete))
     statements = named(compiled.statements, compiled.dialect)
-    chain.follower.follow_file(compiled.migration.label, statements)
+    tracker.follow_file(compiled.migration.label, statements)
     if not facts["is_last"]:
         return None
-    tables = chain.follower.declared.tables
+    tables = tracker.declared.tables
     names = [table.whole for table in tables.values()] if facts["every_table"] else _changed(catalog, statements)
     shown = ((name, tables.get(name.key)) for name in names)
     return [to_stored(_keys(catalog, name, table)) for name, table in shown if not (table and table.is_view)]
@@ -146,7 +126,7 @@ def _format(of_catalog: str | None, using: str | None) -> str:
 
 def _catalog(facts: Mapping[str, Any], dialect: str) -> Catalog:
     """Return a catalog with what is needed of its file."""
-    name, environment = facts["chain"]
+    name, environment = facts["name"], facts["environment"]
     return Catalog(
         name, Path(), name, environment, False, "", dialect, facts["conf"], tuple(facts["dependencies"]), {}, {}, False,
         StoreOptions("", "", 0),

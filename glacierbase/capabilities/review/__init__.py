@@ -5,6 +5,7 @@ No catalog is contacted. `lint` reads the statements; `review` also runs them, o
 - `lint`: the command: apply the rules in every environment, and rate the findings.
 - `written`: the check of the files that other commands are about to write.
 - `examine`: apply the rules to one file after another, in the worker process of a sandbox.
+- `walk`: the statements of each file in its order, and what the files before it declare; for the rules and for the summaries.
 - `rule`: the definition of a rule, and its arguments.
 - `family`: the rules of a module: their descriptions from the Markdown file beside it, and rows for the simple ones.
 - `catalogue`: all rules: those of `rules/`, a module and a Markdown file for each family, and those of installed packages.

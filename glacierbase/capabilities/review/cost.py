@@ -6,9 +6,10 @@ Where the answer depends on facts that files do not state, such as the settings 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import Enum
 
+from glacierbase.capabilities.review.rule import File, Step
 from glacierbase.capabilities.review.rules.snowflake import LOST_STATE
 from glacierbase.declared.known import KnownTable
 from glacierbase.declared.render import literal
@@ -74,47 +75,33 @@ class StatementEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class Context:
-    """The facts that the effect of a statement depends on.
-
-    Attributes:
-        engine: the dialect.
-        formats: of the tables, by the name of the Spark catalog; empty if its class implies none.
-        kinds: the kind of the catalog, such as `hadoop`, by its name in Spark.
-        default_catalog: the default catalog of Spark.
-    """
-
-    engine: str
-    formats: Mapping[str, str] = field(default_factory=dict)
-    kinds: Mapping[str, str] = field(default_factory=dict)
-    default_catalog: str = ""
-
-
-@dataclass(frozen=True, slots=True)
 class _Changed:
-    """A statement, the table that it changes, and what is declared of the table."""
+    """A statement and its file."""
 
-    sql: str
-    parsed: ParsedStatement
-    known: KnownTable | None
-    context: Context
+    step: Step
+    file: File
+
+    @property
+    def sql(self) -> str:
+        return self.step.statement.text
+
+    @property
+    def parsed(self) -> ParsedStatement:
+        return self.step.parsed
+
+    @property
+    def known(self) -> KnownTable | None:
+        """What is declared of the table before the statement."""
+        table = self.file.tables.before(self.step)
+        return None if table is None or table.is_dropped else table
 
     @property
     def table(self) -> str:
-        return ".".join(self.parsed.targets[0].written) if self.parsed.targets else ""
-
-    @property
-    def catalog(self) -> str:
-        """The catalog that the statement names, or the default one."""
-        named = self.parsed.targets[0].parts[0] if self.parsed.targets else ""
-        return named if named in self.context.formats else self.context.default_catalog
+        return ".".join(self.step.target.written) if self.step.target else ""
 
     @property
     def format(self) -> str:
-        if self.context.engine != SPARK.name:
-            return self.context.engine
-        using = self.parsed.options.using or (self.known and self.known.using)
-        return using or self.context.formats.get(self.catalog, "") or "iceberg"
+        return self.file.format_of(self.step)
 
     @property
     def operations(self) -> tuple[str, ...]:
@@ -128,7 +115,7 @@ class _Changed:
         """Return the call of one of Iceberg's procedures on the table."""
         target = self.parsed.targets[0]
         called = [part.procedure[0] for part in self.parsed.parts if isinstance(part, Call) and len(part.procedure) > 2]
-        catalog = target.written[0] if target.parts[0] in self.context.formats else ""
+        catalog = target.written[0] if target.parts[0] in self.file.facts.formats else ""
         name = ".".join(target.written[1:] if catalog else target.written)
         procedure = ".".join(filter(None, (catalog or "".join(called), "system", procedure)))
         return f"CALL {procedure}({', '.join((literal(name), *arguments))})"
@@ -165,18 +152,18 @@ _BREAKS: Mapping[str, tuple[Affected, ...]] = {
 _COPIED_RESULTS = frozenset({"materialized view", "dynamic table"})
 
 
-def effect_of(sql: str, parsed: ParsedStatement, known: KnownTable | None, context: Context) -> StatementEffect:
-    """Return what a statement costs.
+def effects_of(file: File) -> Mapping[int, StatementEffect]:
+    """Return what each statement of a file costs, by its index."""
+    effects: dict[int, list[StatementEffect]] = {}
+    for step in file.steps:
+        effects.setdefault(step.statement.index, []).append(_effect(_Changed(step, file)))
+    return {index: combined(of_statement) for index, of_statement in effects.items()}
 
-    Args:
-        known: what earlier statements declare of the first table that it changes.
-    """
-    changed = _Changed(sql, parsed, known, context)
+
+def _effect(changed: _Changed) -> StatementEffect:
     if lost := _lost_state(changed):
         return StatementEffect(Cost.STATE, Undo(None, lost))
-    effects = [effect_of(inner.text, inner.parsed, None, context) for inner in parsed.inner]
-    effects.append(StatementEffect(_cost(changed), _undo(changed), _breaks(changed)))
-    return combined(effects)
+    return StatementEffect(_cost(changed), _undo(changed), _breaks(changed))
 
 
 def combined(effects: Iterable[StatementEffect]) -> StatementEffect:
@@ -211,7 +198,7 @@ def _cost(changed: _Changed) -> Cost:
         costs.append(Cost.EXPENSIVE)
     if changed.parsed.options.kind in _COPIED_RESULTS:
         return Cost.EXPENSIVE  # It is computed again from its tables.
-    if changed.context.engine == SNOWFLAKE.name and "cluster_by" in changed.operations:
+    if changed.file.facts.engine == SNOWFLAKE.name and "cluster_by" in changed.operations:
         costs.append(Cost.EXPENSIVE)
     return max(costs, key=list(Cost).index)
 
@@ -233,10 +220,10 @@ def _undo(changed: _Changed) -> Undo | None:
         return properties[0]
     if changed.parsed.targets and operation in _UNDO:
         return _UNDO[operation](changed)
-    if operation == "drop_namespace" and changed.context.engine == SNOWFLAKE.name:
+    if operation == "drop_namespace" and changed.file.facts.engine == SNOWFLAKE.name:
         dropped = " ".join(changed.sql.split()[1:2]).upper()
         return Undo(f"UNDROP {dropped} {_name_of_namespace(changed)}", _TIME_TRAVEL)
-    if options.kind in ("table", "") and (inverse := inverse_of(changed.sql, changed.context.engine)):
+    if options.kind in ("table", "") and (inverse := inverse_of(changed.sql, changed.file.facts.engine)):
         return Undo(inverse)
     return None
 
@@ -316,7 +303,7 @@ def _dropped_table(changed: _Changed) -> Undo | None:
     if changed.format == SNOWFLAKE.name:
         return _while_kept(changed, {"snowflake": f"UNDROP TABLE {changed.table}"})
     if changed.format == "iceberg":
-        if changed.context.kinds.get(changed.catalog) == "hadoop":
+        if changed.file.facts.kinds.get(changed.file.catalog_of(changed.step)) == "hadoop":
             return Undo(None, "the Hadoop catalog deletes the files")
         call = changed.call("register_table", "'<last metadata file>'")
         return Undo(call, "while the files exist: note the metadata file first; some REST catalogs delete them")
@@ -414,7 +401,7 @@ def _properties(changed: _Changed) -> Iterator[Undo]:
 
 
 def _setting(changed: _Changed, former: Mapping[str, str | None]) -> Iterator[str]:
-    is_spark = changed.context.engine == SPARK.name
+    is_spark = changed.file.facts.engine == SPARK.name
     set_, unset = (
         {key: text for key, text in former.items() if text is not None},
         [k for k, v in former.items() if v is None],

@@ -86,7 +86,7 @@ class Linting:
 
         Raises:
             ConfigurationError: the catalog file sets the severity of an unknown rule.
-            MigrationFileError, SeveralErrors: as `Sandbox.examine_all`.
+            MigrationFileError, SeveralErrors: as `Sandbox.walk`.
         """
         _check_codes(catalog, self.rules)
         if not dialect_of(catalog.dialect).has_rules:
@@ -126,8 +126,7 @@ def _check_codes(catalog: Catalog, rules: Mapping[str, Rule]) -> None:
 def _facts(catalog: Catalog) -> dict[str, object]:
     """Return the attributes of `Facts` that follow from the catalog file."""
     return {
-        "formats": formats(catalog),
-        "default_catalog": default_catalog(catalog),
+        **context_facts(catalog),
         "versions": versions(catalog),
         "given_parts": type_of(catalog).given_parts(catalog),
         "overwrites_partitions": catalog.spark_conf.get(_OVERWRITE_MODE, "").lower() == "dynamic",
@@ -140,7 +139,7 @@ def _facts(catalog: Catalog) -> dict[str, object]:
 
 
 def context_facts(catalog: Catalog) -> dict[str, object]:
-    """Return the attributes of `cost.Context` that follow from the catalog file."""
+    """Return the attributes of `Facts` from which the effect of a statement follows."""
     kinds = ((match[1], value) for key, value in catalog.spark_conf.items() if (match := _KIND.fullmatch(key)))
     return {"formats": formats(catalog), "default_catalog": default_catalog(catalog), "kinds": dict(kinds)}
 

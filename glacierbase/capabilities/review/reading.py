@@ -9,13 +9,14 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from importlib.metadata import version
 from typing import Any
 
 from glacierbase import __version__
 from glacierbase.capabilities.review.lint import context_facts
-from glacierbase.capabilities.review.statements import DECLARE, SUMMARIZE, FileSummary, ReadFile
+from glacierbase.capabilities.review.statements import SUMMARIZE, FileSummary, ReadFile
+from glacierbase.capabilities.review.walk import DECLARE
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.worker import Examiner
@@ -51,7 +52,7 @@ def read_files(sandbox: Sandbox, catalog: Catalog, files: Sequence[FileToRead]) 
     """Yield files in their order, each with `is_new`. Earlier files of the catalog declare the tables of later ones.
 
     Raises:
-        MigrationFileError, SeveralErrors: as `Sandbox.examine_all`, after the last file.
+        MigrationFileError, SeveralErrors: as `Sandbox.walk`, after the last file.
     """
     kept = _KeptAnswers(catalog)
     summaries = {number: known for number, file in enumerate(files) if (known := kept.summary(file))}
@@ -82,23 +83,16 @@ def _answers(
     """Yield the worker's answers for the files of these numbers, after reading the declarations of others.
 
     Raises:
-        MigrationFileError, SeveralErrors: as `Sandbox.examine_all`.
+        MigrationFileError, SeveralErrors: as `Sandbox.walk`.
     """
-    facts = {"chain": [catalog.name, catalog.environment, bool(declaring)], "context": context_facts(catalog)}
-    wanted = set(numbers)
-    to_examine: dict[int, tuple[int, Examiner]] = {}
-    migrations: list[Migration] = []
-    for number in sorted(wanted.union(declaring)):
-        file = files[number]
-        own = {} if file.is_template else {"text": file.migration.text}
-        migrations.append(file.migration if file.is_template else replace(file.migration, text=""))
-        function = SUMMARIZE if number in wanted else DECLARE
-        to_examine[id(migrations[-1])] = number, Examiner(function, {**facts, **own})
-    for migration, answer in sandbox.examine_all(
-        migrations, catalog, catalog.dialect, lambda migration: to_examine[id(migration)][1]
-    ):
-        if answer is not None:
-            yield to_examine[id(migration)][0], answer
+    facts = context_facts(catalog)
+    chosen = [(number, SUMMARIZE if number in numbers else DECLARE) for number in sorted({*numbers, *declaring})]
+    to_read = [
+        (files[number].migration, Examiner(function, facts, files[number].is_template)) for number, function in chosen
+    ]
+    numbered = {id(files[number].migration): number for number, _ in chosen}
+    for migration, answer in sandbox.walk(to_read, catalog, catalog.dialect):
+        yield numbered[id(migration)], answer
 
 
 def _declaring(files: Sequence[FileToRead], summaries: Mapping[int, FileSummary]) -> list[int]:

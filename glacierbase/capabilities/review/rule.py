@@ -12,7 +12,7 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
 
-from glacierbase.declared.known import KnownColumn, KnownField, KnownTable
+from glacierbase.declared.known import VIEW, KnownColumn, KnownField, KnownTable
 from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
@@ -101,6 +101,7 @@ class Facts:
         engine: the dialect of its SQL.
         formats: of the tables, by the name of the Spark catalog: `iceberg`, `delta`, `hudi`; empty if its class implies none.
         default_catalog: the default catalog of Spark; empty if none is set.
+        kinds: the kind of the catalog, such as `hadoop`, by its name in Spark.
         given_parts: how many parts of a table's name the catalog file supplies.
         versions: the versions of the formats whose jars the catalog file names.
         varying: texts that a variable has in other environments only, with the variable's path.
@@ -116,6 +117,7 @@ class Facts:
     engine: str = SPARK.name
     formats: Mapping[str, str] = field(default_factory=dict)
     default_catalog: str = ""
+    kinds: Mapping[str, str] = field(default_factory=dict)
     given_parts: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     varying: Mapping[str, str] = field(default_factory=dict)
@@ -187,6 +189,11 @@ class TablesBefore:
             self.missing.add(step.target.key[-1].lower())
         return table
 
+    def using(self, step: Step) -> str | None:
+        """Return the format that a declaration before a statement names for the table that it changes; None if none does."""
+        table = self._by_number.get(step.number)
+        return table.using if table and table.using != VIEW else None
+
     def source(self, step: Step, key: tuple[str, ...]) -> KnownTable | None:
         """Return what is declared, before a statement, of a table that the statement only reads; None if nothing is."""
         table = self._sources.get(step.number, {}).get(key)
@@ -242,9 +249,13 @@ class File:
         """Return the format of the table that a statement changes; Iceberg if it is not known."""
         if self.facts.engine != SPARK.name:
             return self.facts.engine
-        catalog = step.catalog if step.catalog in self.facts.formats else self.facts.default_catalog
-        declared = self._created.get(step.target.key) if step.target else None
-        return (declared and declared.parsed.options.using) or self.facts.formats.get(catalog, "") or "iceberg"
+        created = self._created.get(step.target.key) if step.target else None
+        using = (created and created.parsed.options.using) or self.tables.using(step)
+        return using or self.facts.formats.get(self.catalog_of(step), "") or "iceberg"
+
+    def catalog_of(self, step: Step) -> str:
+        """Return the catalog that a statement names, or the default one."""
+        return step.catalog if step.catalog in self.facts.formats else self.facts.default_catalog
 
     def creates(self, name: Name | None, before: Step) -> bool:
         """Return whether an earlier statement of this file surely creates the table."""

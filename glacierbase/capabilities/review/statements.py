@@ -9,25 +9,27 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import asdict, dataclass, field
 from itertools import chain, pairwise
 from typing import Any
 
 from glacierbase.capabilities.review.copy import may_be_set
-from glacierbase.capabilities.review.cost import Context, StatementEffect, effect_of
-from glacierbase.declared.known import KnownTables, forgets_all
+from glacierbase.capabilities.review.cost import StatementEffect, effects_of
+from glacierbase.capabilities.review.walk import read_file
+from glacierbase.declared.known import forgets_all
 from glacierbase.errors import MigrationFileError
 from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.formats import FILE_FORMATS, FORMATS
 from glacierbase.migrations.allows import allows_of
-from glacierbase.migrations.compiled import Compiled, split_file
-from glacierbase.model.migration import Migration, Statement
+from glacierbase.migrations.compiled import Compiled
+from glacierbase.migrations.worker import Chain
+from glacierbase.model.migration import Migration
 from glacierbase.model.names import name_of
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.statement import Call, DropColumn, ParsedStatement, Property, RenameColumn, SessionEffect
 from glacierbase.sql.tokens import words
 
-SUMMARIZE, DECLARE = f"{__name__}:summarize", f"{__name__}:declare"
+SUMMARIZE = f"{__name__}:summarize"
 Parts = tuple[str, ...]
 # Formats that Spark supports without further jars, and table formats. Any other word is the name of a class.
 _FORMATS = FILE_FORMATS | FORMATS.keys()
@@ -151,15 +153,14 @@ class ReplayProblem:
     step: ReplayStep
 
 
-def summarize(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> dict[str, Any]:
+def summarize(compiled: Compiled, facts: Mapping[str, Any], chain: Chain) -> dict[str, Any]:
     """Return a `ReadFile`, in JSON's types.
 
     Args:
-        facts: `chain`, which names files that are read one after the other; the attributes of `Context`; the `text` of a file that
-            is not a template.
-        kept: holds the declarations of the files before, of the same chain.
+        facts: attributes of `Facts`.
     """
-    compiled, effects = _read(compiled, facts, kept)
+    file = read_file(compiled, facts, chain)
+    effects = effects_of(file)
     allowed: dict[int, dict[str, str]] = {}
     for allow in allows_of(compiled.statements):
         if allow.reason:
@@ -167,38 +168,12 @@ def summarize(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]
     steps = (
         ReplayStep(
             *(statement.index, statement.line, statement.column, statement.text),
-            _summary(statement.text, parsed, allowed.get(statement.index, {}), effect),
+            _summary(statement.text, named.parsed, allowed.get(statement.index, {}), effects[statement.index]),
         )
-        for statement, parsed, effect in effects
+        for named in compiled.named
+        for statement in (named.statement,)
     )
     return asdict(ReadFile(compiled.checksum, tuple(steps)))
-
-
-def declare(compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]) -> None:
-    """Read a file so that its declarations are known for the files after it; the arguments are those of `summarize`."""
-    _read(compiled, facts, kept)
-
-
-def _read(
-    compiled: Compiled, facts: Mapping[str, Any], kept: dict[str, Any]
-) -> tuple[Compiled, list[tuple[Statement, ParsedStatement, StatementEffect]]]:
-    if "text" in facts:
-        compiled = split_file(replace(compiled.migration, text=facts["text"]), compiled.dialect)
-    if kept.get("chain") != facts["chain"]:
-        kept.update(chain=facts["chain"], tables=KnownTables())
-    return compiled, list(_effects(compiled, Context(compiled.dialect, **facts["context"]), kept["tables"]))
-
-
-def _effects(
-    compiled: Compiled, context: Context, tables: KnownTables
-) -> Iterator[tuple[Statement, ParsedStatement, StatementEffect]]:
-    """Yield the effect of each statement, and add its declarations to the tables."""
-    tables.start_file()
-    for named in compiled.named:
-        parsed = named.parsed
-        known = tables.before(parsed.targets[0]) if parsed.targets else None
-        yield named.statement, parsed, effect_of(named.statement.text, parsed, known, context)
-        tables.follow(parsed)
 
 
 def _summary(

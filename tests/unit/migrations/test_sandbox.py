@@ -10,17 +10,18 @@ import sys
 import time
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from glacierbase.cli import main
-from glacierbase.errors import GlacierbaseError, SeveralErrors
-from glacierbase.migrations import sandbox
-from glacierbase.migrations.compiled import Compiled, compile_all
+from glacierbase.errors import GlacierbaseError, SeveralErrors, collected
+from glacierbase.migrations import sandbox, worker
+from glacierbase.migrations.compiled import Compiled, compile_all, compile_migration
 from glacierbase.migrations.sandbox import Sandbox
+from glacierbase.migrations.worker import Chain, Compiler, Examiner, to_request
 from glacierbase.model.migration import Migration
 from tests.support.forked import ForkedWorker
 from tests.support.project_folder import ProjectFolder
@@ -154,6 +155,56 @@ def test_a_branch_of_costly_files_ends_when_the_time_of_the_command_is_over(
     assert last["path"] == f"migrations/shop/{len(killed) + 1:02}_a.sql"
     assert "this file and those after it were not checked" in last["message"]
     assert last["hint"]
+
+
+@pytest.mark.parametrize(("again", "expected"), [(True, 1), (False, 2)])
+def test_a_file_that_two_functions_read_is_compiled_once(
+    again: bool, expected: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In another environment it is compiled again."""
+    compiled: list[str] = []
+
+    def counting(file: Migration, names: Any, dialect: str) -> Compiled:
+        compiled.append(names.environment)
+        return compile_migration(file, names, dialect)
+
+    monkeypatch.setattr(worker, "compile_migration", counting)
+    compiler, examiner = Compiler(), asdict(Examiner(f"{__name__}:length", is_read_again=again))
+    file = {"migration": to_request(migration("SELECT {{ variables.n }}")), "dialect": "spark", "examiner": examiner}
+    for environment, value in (("dev", 1), ("prod", 23)):
+        names = {"name": "shop", "environment": environment, "variables": {"n": value}}
+        answers = [compiler.answer({**file, "names": names}), compiler.answer(file)]
+        assert [answer["examined"] for answer in answers] == [len(f"SELECT {value}")] * 2
+        assert compiled.count(environment) == expected
+
+
+def length(compiled: Compiled, _facts: object, _chain: Chain) -> int:
+    return len(compiled.text)
+
+
+def before(compiled: Compiled, _facts: object, chain: Chain) -> list[Any]:
+    """Return whether the walk is complete, and the names of its files up to this one."""
+    is_complete, names = chain.left(lambda is_complete: (is_complete, list[str]()))
+    names.append(compiled.migration.location)
+    return [is_complete, list(names)]
+
+
+def test_a_function_gets_what_the_files_before_left() -> None:
+    """After a file that does not compile, nothing is left. Another walk begins anew."""
+    texts = {"1": "SELECT 1", "2": "SELECT 2", "3": "SELECT {{ missing }}", "4": "SELECT 4", "5": "SELECT 5"}
+    files = [(migration(text, path), Examiner(f"{__name__}:before")) for path, text in texts.items()]
+    names = Names()
+    with Sandbox(100) as box:
+        walked: list[Any] = []
+        errors: list[GlacierbaseError] = []
+        with collected(errors):
+            for _, left in box.walk(files, names, "spark"):
+                walked.append(left)
+        assert [error.code for error in errors] == ["UNDEFINED_VARIABLE"]
+        assert walked == [[True, ["1"]], [True, ["1", "2"]], [False, ["4"]], [False, ["4", "5"]]]
+        assert [left for _, left in box.walk(files[:2], names, "spark")] == walked[:2]
+        alone = [left for _, left in box.walk(files[:2], names, "spark", alone=True)]
+        assert alone == [[False, ["1"]], [False, ["2"]]]
 
 
 def test_what_is_to_be_printed_is_limited_in_all(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -227,3 +227,11 @@ def test_a_replaced_table_keeps_the_properties_of_earlier_files(
     commit_all(shop.root, "base")
     shop.file("4_d.sql", f"CREATE OR REPLACE TABLE lake.a.t ({columns}) USING iceberg")
     assert "PR104" not in [code for name, code, _ in found(shop, "--base", "main") if name == "4_d.sql"]
+
+
+def test_the_format_of_a_table_is_the_one_that_an_earlier_file_names() -> None:
+    """The catalog file does not say of which format its tables are, so that they were taken for Iceberg's."""
+    create = "CREATE TABLE spark_catalog.a.h (id INT) USING {} TBLPROPERTIES ('primaryKey'='id')"
+    alter = "ALTER TABLE spark_catalog.a.h SET TBLPROPERTIES ('primaryKey'='other')"
+    assert "HU103" in codes(create.format("hudi"), alter)
+    assert "HU103" not in codes(create.format("iceberg"), alter)

@@ -6,13 +6,13 @@ from collections.abc import Iterator
 
 import pytest
 
-from glacierbase.capabilities.review.cost import Context, StatementEffect, combined, effect_of
-from glacierbase.declared.known import KnownTables
-from glacierbase.sql import read
+from glacierbase.capabilities.review.cost import StatementEffect, combined, effects_of
+from tests.support.rules import file_of
 
-CONTEXTS = {
-    "spark": Context("spark", {"lake": "iceberg", "delta": "delta", "files": "iceberg"}, {"files": "hadoop"}, "lake"),
-    "snowflake": Context("snowflake"),
+FACTS = {
+    "formats": {"lake": "iceberg", "delta": "delta", "files": "iceberg"},
+    "kinds": {"files": "hadoop"},
+    "default_catalog": "lake",
 }
 SNAPSHOT = "until expire_snapshots removes the snapshot"
 DAY = "until DATA_RETENTION_TIME_IN_DAYS passes, by default 1 day"
@@ -25,11 +25,7 @@ STATE = "cannot be undone: its"
 
 def effects(dialect: str, *statements: str) -> Iterator[StatementEffect]:
     """Yield the effects of the statements of a file."""
-    tables = KnownTables()
-    for sql in statements:
-        parsed = read(sql, dialect)
-        yield effect_of(sql, parsed, tables.before(parsed.targets[0]) if parsed.targets else None, CONTEXTS[dialect])
-        tables.follow(parsed)
+    yield from effects_of(file_of(";\n".join(statements), dialect, FACTS if dialect == "spark" else {})).values()
 
 
 def last(dialect: str, *statements: str) -> tuple[str, str | None, str]:
@@ -159,6 +155,14 @@ def test_time_travel_is_as_long_as_the_table_declares() -> None:
     assert last("snowflake", *(sql.format(0) for sql in declared))[1] == (
         "cannot be undone: DATA_RETENTION_TIME_IN_DAYS is 0, so that Time Travel keeps nothing"
     )
+
+
+@pytest.mark.parametrize("script", ["BEGIN {}; END", "BEGIN IF x = 1 THEN {}; END IF; END"])
+def test_what_a_script_sets_for_certain_is_known_after_it(script: str) -> None:
+    """What it sets under a condition is not."""
+    inner = script.format("ALTER TABLE a.b.t SET DATA_RETENTION_TIME_IN_DAYS = 30")
+    undo = last("snowflake", "CREATE TABLE a.b.t (x INT)", inner, "DROP TABLE a.b.t")[1]
+    assert undo == f"UNDROP TABLE a.b.t, {DAY if 'IF' in script else 'for 30 days, as the table declares'}"
 
 
 def test_a_call_names_the_table_as_the_statement_does() -> None:
