@@ -48,7 +48,7 @@ def commands() -> str:
     """Return the options that commands share, then one section per command: help, usage and its own options."""
     # What a command that changes and one that only reads have in common.
     shared = set.intersection(
-        *({_row(option) for option in _options(cli.commands[name])} for name in ("migrate", "status"))
+        *({_row(option) for option in _options(cli.commands[name])} for name in ("migrate", "blame"))
     )
     ordered = sorted(shared, key=lambda row: row[0])
     sections = [f"## Common options\n\n{_table(_HEADER, ordered)}"]

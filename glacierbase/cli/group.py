@@ -10,7 +10,7 @@ import click
 
 import glacierbase
 from glacierbase.cli.options import take_options
-from glacierbase.project.commands import COMMANDS, Section
+from glacierbase.project.commands import COMMANDS, DAILY, Section
 
 # The exit code of a read-only command that found what its options search for.
 DIFFERENCES = 7
@@ -75,16 +75,31 @@ class _Group(click.Group):
     command_class = ListedCommand
 
     def format_commands(self, _ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the list of commands by section, with whole first sentences."""
-        width = max(map(len, self.commands))
-        for section in Section:
-            rows = [
-                (name.ljust(width), self.commands[name].get_short_help_str(formatter.width))
-                for name, command in COMMANDS.items()
-                if command.section is section
-            ]
-            with formatter.section(section.value):
-                formatter.write_dl(rows)
+        """Write the list of the daily commands, and how to see the others."""
+        self.format_sections(formatter, is_all=False)
+        formatter.write_paragraph()
+        formatter.write_text(
+            f"`glacierbase help --all` lists all {len(self.commands)} commands, `glacierbase COMMAND --help` explains one."
+        )
+
+    def format_sections(self, formatter: click.HelpFormatter, *, is_all: bool) -> None:
+        """Write lists of commands, with whole first sentences."""
+        sections = self.sections(is_all=is_all)
+        width = max(len(name) for _, rows in sections for name, _ in rows)
+        for title, rows in sections:
+            with formatter.section(title):
+                formatter.write_dl([(name.ljust(width), summary) for name, summary in rows])
+
+    def sections(self, *, is_all: bool) -> list[tuple[str, list[tuple[str, str]]]]:
+        """Return the daily commands, or every command by section: title, and names with their summaries."""
+        names = {
+            section.value: [name for name, row in COMMANDS.items() if row.section is section] for section in Section
+        }
+        chosen = names if is_all else {"Every day": DAILY}
+        return [
+            (title, [(name, self.commands[name].get_short_help_str(100)) for name in names])
+            for title, names in chosen.items()
+        ]
 
     def by_words(self) -> Mapping[str, click.Command]:
         """Return every command by the words that call it: `migrate`, `layout explain`."""

@@ -221,10 +221,10 @@ _environments = functools.partial(
     "--environment",
     "environments",
     multiple=True,
-    help="The environment; pending, plan and status take several. [env: GLACIERBASE_ENV]",
     shell_complete=complete_environment,
 )
-_ENVIRONMENT, _ENVIRONMENTS = _environments(callback=_only_one), _environments()
+_ENVIRONMENT = _environments(callback=_only_one, help="The environment. [env: GLACIERBASE_ENV]")
+_ENVIRONMENTS = _environments(help="The environment; repeat to see several. [env: GLACIERBASE_ENV]")
 
 
 class _Duration(click.ParamType):  # type: ignore[type-arg,unused-ignore]

@@ -84,12 +84,24 @@ _SCHEMA: Schema = {
     },
     "required": ["name", "describes", "json_schema"],
 }
+_LISTED: Schema = {
+    "description": "A command.",
+    "type": "object",
+    "properties": {"command": {"type": "string"}, "summary": {"type": "string"}},
+    "required": ["command", "summary"],
+}
+# One look-up: the codes of a call are errors or rules.
+_CODES: Mapping[str, Schema] = {
+    "entries": {"type": "array", "items": _ENTRY},
+    "rules": {"type": "array", "items": _RULE},
+}
 # The further properties of documents that are about no catalog. `usage` is the document of a wrong command line.
 WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
     "completion": {"script": {"type": "string"}, "install": {"type": "string"}},
-    "explain": {"entries": {"type": "array", "items": _ENTRY}},
+    "explain": _CODES,
+    "help": {"commands": {"type": "array", "items": _LISTED}},
     "layout-ls": {},  # Of a failure; its result is lines.
-    "rules": {"rules": {"type": "array", "items": _RULE}},
+    "rules": _CODES,
     "schemas": {"schemas": {"type": "array", "items": _SCHEMA}},
     "usage": {},
 }

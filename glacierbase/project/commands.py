@@ -5,7 +5,7 @@ A command's modules are imported when it is called.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from importlib import import_module
 from typing import Any, NamedTuple
@@ -18,7 +18,7 @@ class Section(Enum):
     CHECK = "Check files and connections"
     APPLY = "Apply migrations"
     READ = "Read (nothing is changed)"
-    RECOVER = "Recover"
+    RECOVER = "Recover and look up"
 
 
 class Command(NamedTuple):
@@ -86,6 +86,7 @@ COMMANDS: Mapping[str, Command] = {
         None, "capabilities.adopt.tables:import_tables", "capabilities.adopt.table_results:ImportTablesResult"
     ),
     "init": Command(Section.WRITE, "capabilities.authoring.init:init", "capabilities.authoring.init:InitResult"),
+    "check": Command(Section.CHECK, "capabilities.review.check:check", "capabilities.review.results:CheckResult"),
     "validate": Command(Section.CHECK, "inspect.validate:validate", "inspect.results:ValidateResult"),
     "render": Command(Section.CHECK, "inspect.validate:render", "inspect.results:RenderResult"),
     "doctor": Command(Section.CHECK, "inspect.doctor:doctor", "inspect.results:DoctorResult"),
@@ -155,4 +156,9 @@ COMMANDS: Mapping[str, Command] = {
     "repair": Command(Section.RECOVER, "apply.repair:repair_catalog", "apply.results:RepairResult"),
     "unlock": Command(Section.RECOVER, "apply.unlock:unlock_catalog", "apply.results:UnlockResult"),
     "explain": Command(Section.RECOVER),
+    "help": Command(Section.RECOVER),
 }
+# The commands of every day, in the order of use.
+DAILY: Sequence[str] = (
+    "init", "new", "check", "pending", "plan", "migrate", "status", "blame", "compare", "repair",
+)  # fmt: skip

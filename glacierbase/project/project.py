@@ -58,7 +58,7 @@ if TYPE_CHECKING:
     from glacierbase.capabilities.load.rates import Load
     from glacierbase.capabilities.load.simulate import SimulationInputs
     from glacierbase.capabilities.load.simulation import Simulation
-    from glacierbase.capabilities.review.results import LintResult, ReviewResult
+    from glacierbase.capabilities.review.results import CheckResult, LintResult, ReviewResult
     from glacierbase.capabilities.tables.blame import BlameResult
     from glacierbase.capabilities.tables.compare.results import CompareResult
     from glacierbase.capabilities.tables.compare.state import StateResult
@@ -240,6 +240,20 @@ class Project:
         with listing_catalogs(self.root):
             self._check_readable(catalogs)
         return self._on_files("validate", catalogs, base=base, resolve=resolve)
+
+    @_on_named_catalogs
+    def check(self, catalogs: Collection[str] = (), *, base: str | None = None) -> tuple[CheckResult, ...]:
+        """Return what `validate` and `lint` find, with a base what `validate` and `review` find. Contacts nothing.
+
+        Args:
+            base: a git ref, as for `validate`; its new migrations are replayed where an engine for that is installed.
+
+        Raises:
+            GlacierbaseError: all that is wrong with the files; else the findings that are errors. `results` has all.
+        """
+        with listing_catalogs(self.root):
+            self._check_readable(catalogs)
+        return self._on_files("check", catalogs, base=base)
 
     @_on_named_catalogs
     def review(self, base: str, catalogs: Collection[str] = ()) -> tuple[ReviewResult, ...]:

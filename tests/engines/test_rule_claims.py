@@ -455,6 +455,7 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     "FL111": _refuses("FL111"),
     "FL112": kept_schema,
     "FL118": _refuses("FL118"),
+    "FL119": _refuses("FL119"),
     "DS101": _unreadable_after("DS101", "SELECT * FROM lake.a.t"),
     "DS102": purged_table,
     "DS103": _unreadable_after("DS103", "SELECT legacy FROM lake.a.t"),

@@ -208,8 +208,5 @@ def _steps(project: str | None, catalog: str | None, *, has_packages: bool) -> I
     if project:
         yield f"cd {shlex.quote(project)}"
     with on_catalog(catalog):
-        yield command("validate")
-        if has_packages:
-            yield command("env")
-        for name in ("doctor", "migrate") if project else ("doctor", "plan", "migrate"):
+        for name in ("check", *(["env"] if has_packages else []), "plan", "migrate"):
             yield command(name)

@@ -1,7 +1,9 @@
-"""`lint` and `review`: what migrations do, before they run on a real table.
+"""`check`, `lint` and `review`: what migrations do, before they run on a real table.
 
-No catalog is contacted. `lint` reads the statements; `review` also runs them, on a throw-away copy of empty tables in memory.
+No catalog is contacted. `lint` reads the statements; `review` also runs them, on a throw-away copy of empty tables in memory;
+`check` joins both with `validate`.
 
+- `check`: the command: one answer about the form of the files, and about what their statements do.
 - `lint`: the command: apply the rules in every environment, and rate the findings.
 - `written`: the check of the files that other commands are about to write.
 - `examine`: apply the rules to one file after another, in the worker process of a sandbox.
@@ -20,5 +22,5 @@ No catalog is contacted. `lint` reads the statements; `review` also runs them, o
 - `trials`: the statements that show whether a table or a view works.
 - `breakage`: what no longer works after the new migrations, and the statement that broke it.
 - `base_states`: the states of the copy after the base, in the user's cache.
-- `results`: findings and their severity, and the results of both commands.
+- `results`: findings and their severity, and the results of the commands.
 """

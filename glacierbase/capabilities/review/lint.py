@@ -46,12 +46,17 @@ def lint(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str
     Raises:
         GlacierbaseError: a file does not render, or has an error that is not allowed. Its `results` have an entry per catalog.
     """
+    at = origin(root, "lint", catalogs, base)
+    return raise_first(Results(replace(result, origin=at) for result in linted(root, choice, catalogs, base)))
+
+
+def linted(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str | None) -> list[LintResult]:
+    """Return the results of `lint`, each with its error."""
     names = {file.name: file.stem for file in choice.files}
     compared = None if base is None else read_base(root, base, names, read_name)
     linting = Linting(root, choice.in_every_environment(catalogs), compared)
     outcomes, _ = in_environments(root, linting.chosen, False, linting.examine)
-    at = origin(root, "lint", catalogs, base)
-    return raise_first(Results(replace(result, origin=at) for result in linting.results(outcomes)))
+    return list(linting.results(outcomes))
 
 
 class Linting:

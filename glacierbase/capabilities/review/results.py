@@ -18,6 +18,8 @@ from glacierbase.model.text import Line, Mark, counted, table
 from glacierbase.run.git import work_tree
 
 PREFIX = "on the throw-away copy"
+# Other places of a note that the text names; JSON has all.
+_MOST_PLACES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +61,28 @@ class NotUnderstood:
     sql: str
 
 
+def finding_lines(
+    findings: Iterable[Finding], not_understood: Iterable[NotUnderstood], environments: Sequence[str]
+) -> list[Line]:
+    """Return findings as text. A note that many files have is shown once, with the places of the others."""
+    shown: list[Line] = []
+    notes: dict[str, list[Finding]] = {}
+    for finding in findings:
+        if finding.is_note:
+            notes.setdefault(finding.code, []).append(finding)
+        else:
+            shown += finding.lines(environments)
+    for first, *others in notes.values():
+        shown += first.lines(environments)
+        if others:
+            places = [f"{other.path}:{other.line}" for other in others[:_MOST_PLACES]]
+            more = f" and {len(others) - _MOST_PLACES} more" if len(others) > _MOST_PLACES else ""
+            shown.append(f"    also: {', '.join(places)}{more}")
+    for unread in not_understood:
+        shown.append(f"{unread.path}:{unread.line}: not understood, no rule applies: {' '.join(unread.sql.split())}")
+    return shown
+
+
 @dataclass(frozen=True, slots=True)
 class LintResult(Result):
     """What the rules object to in the migrations of a catalog.
@@ -80,11 +104,7 @@ class LintResult(Result):
     PARTIAL: ClassVar[bool] = True
 
     def lines(self) -> Sequence[Line]:
-        lines = [line for finding in self.findings for line in finding.lines(self.environments)]
-        for unread in self.not_understood:
-            lines.append(
-                f"{unread.path}:{unread.line}: not understood, no rule applies: {' '.join(unread.sql.split())}"
-            )
+        lines = finding_lines(self.findings, self.not_understood, self.environments)
         return lines if self.error and not self.files else [*lines, self.summary()]
 
     def summary(self) -> str:
@@ -231,9 +251,9 @@ class ReviewResult(Result):
         for reviewed in self.tables:
             lines += reviewed.lines()
         lines += [Mark(f"view {view.view}: {view.change}") for view in self.views]
-        for finding in self.findings:
-            if finding.environments[0] in self.environments:  # Another result shows it otherwise.
-                lines += finding.lines(self.environments)
+        # Another result shows the others.
+        shown = [finding for finding in self.findings if finding.environments[0] in self.environments]
+        lines += finding_lines(shown, (), self.environments)
         if self.replay:
             lines += [skipped.text() for skipped in self.replay.skipped]
         return lines
@@ -247,6 +267,29 @@ class ReviewResult(Result):
         parts.append(counted(sum(finding.is_error for finding in self.findings), "error"))
         parts += counts(finding for finding in self.findings if not finding.is_error)
         return f"{PREFIX}: {', '.join(parts)}; no real table was changed"
+
+
+@dataclass(frozen=True, slots=True)
+class CheckResult(ReviewResult):
+    """What is wrong with the migrations of a catalog, in the environments that render them equally.
+
+    Without a base the findings are about all migrations, and `files`, `tables` and `views` are empty.
+
+    Attributes:
+        checked: how many migrations have the right form in all environments.
+    """
+
+    checked: int = 0
+    not_understood: tuple[NotUnderstood, ...] = ()
+
+    def lines(self) -> Sequence[Line]:
+        # Rules have a finding for what is not understood.
+        lines = list(ReviewResult.lines(self) if self.files else finding_lines(self.findings, (), self.environments))
+        return [*lines, self.summary()] if self.checked or not self.error else lines
+
+    def summary(self) -> str:
+        """Return the counts in one line: `7 migrations in order, 1 warning`."""
+        return ", ".join([f"{counted(self.checked, 'migration')} in order", *counts(self.findings)])
 
 
 def _row(file: ReviewedFile) -> tuple[str, ...]:

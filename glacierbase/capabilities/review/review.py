@@ -33,6 +33,7 @@ from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.errors import (
     ConfigurationError,
+    EngineUnavailable,
     GlacierbaseError,
     MigrationFileError,
     SeveralErrors,
@@ -96,6 +97,19 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
         GlacierbaseError: a file does not render, a replay does not start, or a change is refused or destructive and not
             allowed. Its `results` have an entry per catalog and group of environments.
     """
+    results = reviewed(root, choice, catalogs, base)
+    at = origin(root, "review", catalogs, base)
+    return raise_first(Results(replace(result, origin=at) for result in results))
+
+
+def reviewed(
+    root: Path, choice: CatalogChoice, catalogs: Collection[str], base: str, *, must_replay: bool = True
+) -> list[ReviewResult]:
+    """Return the results of `review`, each with its error.
+
+    Args:
+        must_replay: whether a replay that does not start is an error; otherwise it is a warning.
+    """
     compared = read_base(root, base, {file.name: file.stem for file in choice.files}, read_name)
     configurations: dict[tuple[str, str], Catalog] = {}
     linting = Linting(root, choice.in_every_environment(catalogs), compared)
@@ -128,14 +142,13 @@ def review(root: Path, choice: CatalogChoice, catalogs: Collection[str], base: s
     outcomes, _ = in_environments(root, linting.chosen, False, read)
     for thread in importing:
         thread.join()
-    at = origin(root, "review", catalogs, base)
     groups = _grouped(outcomes, configurations)
     ruled = {result.catalog: result for result in linting.results(linted)}
     known = [error for group in groups for error in group.errors]
     with closing(Replays()) as replays:
-        reviewed = [_reviewed(group, replays) for group in groups]
-    results = [_failed(with_rules(result, ruled[result.catalog], known)) for result in reviewed]
-    return raise_first(Results(replace(result, origin=at) for result in in_all_environments(results)))
+        replayed = [_reviewed(group, replays, must_replay=must_replay) for group in groups]
+    results = [_failed(with_rules(result, ruled[result.catalog], known)) for result in replayed]
+    return list(in_all_environments(results))
 
 
 def in_all_environments(results: Sequence[ReviewResult]) -> Iterator[ReviewResult]:
@@ -221,20 +234,29 @@ def _grouped(
     return list(groups.values())
 
 
-def _reviewed(group: _Group, replays: Replays) -> ReviewResult:
+def _reviewed(group: _Group, replays: Replays, *, must_replay: bool) -> ReviewResult:
     shown = ", ".join(group.environments)
     result = ReviewResult(group.name, shown, environments=group.environments, files=tuple(_files(group, None)))
     if group.errors or not group.new:
         return replace(result, error=joined(group.errors))
     if group.copy is None or not group.copy.names or _needs_other_python(group):
-        tables = tuple(_table(group, change) for change in _changes_by_text(group))
-        return replace(result, tables=tables, warnings=(*result.warnings, _not_replayed(group)))
+        return _by_text(group, result, _not_replayed(group))
     errors: list[GlacierbaseError] = []
     with collected(errors):
         base = tuple(sorted((*group.base, *group.squashes), key=_place_of))
         new = tuple(file for file in group.new if file not in group.squashes)
         return _judged(group, result, _replay(replays, group.copy, base, new))
+    if not must_replay and all(isinstance(error, (ConfigurationError, EngineUnavailable)) for error in errors):
+        return _by_text(
+            group, result, *(f"the migrations were rendered, and not replayed: {error.message}" for error in errors)
+        )
     return replace(result, error=joined(errors))
+
+
+def _by_text(group: _Group, result: ReviewResult, *warnings: str) -> ReviewResult:
+    """Return the result of a group that is not replayed: its tables by the text of the statements."""
+    tables = tuple(_table(group, change) for change in _changes_by_text(group))
+    return replace(result, tables=tables, warnings=(*result.warnings, *warnings))
 
 
 def _replay(replays: Replays, copy: Copy, base: Sequence[FileSummary], new: Sequence[FileSummary]) -> Replay:

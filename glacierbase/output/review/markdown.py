@@ -66,6 +66,9 @@ def _verdict(document: Document, findings: Sequence[Problem]) -> str:
         return f"{summary(findings)} in {counted(sum(entry['files'] for entry in entries), 'migration')}"
     files = {(entry["catalog"], file["path"]) for entry in entries for file in entry["files"]}
     tables = {(entry["catalog"], table["table"]): table for entry in entries for table in entry["tables"]}
+    if not files and "checked" in entries[0]:  # `check`, whose findings may be about all migrations.
+        checked = {entry["catalog"]: entry["checked"] for entry in entries}
+        return f"{summary(findings)} in {counted(sum(checked.values()), 'migration')}"
     if not files:
         return f"no new migrations{f', {summary(findings)}' if findings else ''}"
     words = tables_in_words((table["change"], _loses_rows(table)) for table in tables.values())

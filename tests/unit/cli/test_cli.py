@@ -25,6 +25,7 @@ from tests.support.project_folder import Output, ProjectFolder
 COMMANDS = {
     "Write migrations": ["new", "rebase", "squash", "import", "init"],
     "Check files and connections": [
+        "check",
         "validate",
         "render",
         "doctor",
@@ -51,7 +52,7 @@ COMMANDS = {
         "drift",
         "report",
     ],
-    "Recover": ["repair", "unlock", "explain"],
+    "Recover and look up": ["repair", "unlock", "explain", "help"],
 }
 
 
@@ -66,6 +67,7 @@ TAKING_TEXT = [
             "validate": ["base"],
             "review": ["base"],
             "lint": ["base"],
+            "check": ["base"],
             "history": ["table", "column", "author", "since", "version"],
             "repair": ["as", "environment-was", "reason"],
             "unlock": ["reason"],
@@ -118,17 +120,38 @@ def test_the_version_option_prints_the_version() -> None:
     assert run("--version").stdout == f"glacierbase, version {glacierbase.__version__}\n"
 
 
-def test_the_help_lists_the_commands_by_section() -> None:
-    """Each command is in one section, in the order of use."""
-    listed: dict[str, list[str]] = {}
-    for line in run("--help").stdout.splitlines():
+def listed(text: str) -> dict[str, list[str]]:
+    """Return the commands in the lists of a help text, by their titles."""
+    lists: dict[str, list[str]] = {}
+    for line in text.splitlines():
         if line.endswith(":") and not line.startswith(" "):
-            listed[line[:-1]] = []
-        elif line.startswith("  ") and listed:
-            listed[list(listed)[-1]].append(line.split()[0])
-    del listed["Options"]
-    assert listed == COMMANDS
-    assert sorted(name for names in listed.values() for name in names) == sorted(cli.commands)
+            lists[line[:-1]] = []
+        elif line.startswith("  ") and lists:
+            lists[list(lists)[-1]].append(line.split()[0])
+    lists.pop("Options", None)
+    return lists
+
+
+def test_the_help_lists_every_command_by_section() -> None:
+    """Each command is in one section, in the order of use; in JSON too."""
+    assert listed(run("help", "--all").stdout) == COMMANDS
+    names = [name for names in COMMANDS.values() for name in names]
+    assert sorted(names) == sorted(cli.commands)
+    document = checked(json.loads(run("help", "--all", "--format", "json").stdout))
+    assert [row["command"] for row in document["commands"]] == names
+
+
+@pytest.mark.parametrize("arguments", [(), ("--help",)])
+def test_the_first_help_is_short_and_names_the_command_that_lists_all(arguments: tuple[str, ...]) -> None:
+    """The commands of every day in at most 45 lines of 80 columns."""
+    done = run(*arguments, COLUMNS="80")
+    text = done.stdout + done.stderr
+    daily = ["init", "new", "check", "pending", "plan", "migrate", "status", "blame", "compare", "repair"]
+    assert listed(text) == {"Every day": daily} == listed(run("help").stdout)
+    assert f"`glacierbase help --all` lists all {len(cli.commands)} commands" in text
+    lines = text.splitlines()
+    assert len(lines) <= 45
+    assert max(map(len, lines)) <= 80
 
 
 def test_a_command_that_the_table_lacks_cannot_be_defined() -> None:
@@ -149,8 +172,8 @@ def test_every_command_has_help_both_formats_and_colours(command: str) -> None:
 @pytest.mark.parametrize("columns", ["80", "120"])
 def test_the_list_of_commands_shows_each_first_sentence_whole(columns: str) -> None:
     """The first sentence of a help text has at most 60 characters, and is neither cut off nor broken."""
-    overview = run("--help", COLUMNS=columns).stdout
-    assert "..." not in overview.partition("Options:")[2]
+    overview = run("help", "--all", COLUMNS=columns).stdout
+    assert "..." not in overview
     width = max(map(len, cli.commands))
     for name, command in cli.commands.items():
         first = (command.help or "").split("\n")[0].partition(". ")[0].rstrip(".")

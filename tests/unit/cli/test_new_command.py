@@ -111,7 +111,7 @@ def test_a_read_only_command_is_added_in_three_rooms(package: Path, project: Pro
     }  # fmt: skip
     failed = run(package, project, "-m", "glacierbase", "count", "--env", "nope", "--format", "json")
     assert (failed.returncode, json.loads(failed.stdout)["error"]["code"]) == (2, "UNKNOWN_ENVIRONMENT")
-    listed = run(package, project, "-m", "glacierbase", "--help").stdout
+    listed = run(package, project, "-m", "glacierbase", "help", "--all").stdout
     assert re.search(r"^  count +Count the events in the history\.$", listed, re.MULTILINE)
     schema = "import json; from glacierbase.output import schemas; print(json.dumps(schemas.json_schema('count')))"
     entry = json.loads(run(package, project, "-c", schema).stdout)["$defs"]["CountResult"]

@@ -209,7 +209,7 @@ def test_a_hostile_argument_is_refused_without_obeying_it(arguments: list[str], 
 def test_without_a_command_the_help_is_shown_as_it_is(project: ProjectFolder) -> None:
     """The lines of the help text have no margin."""
     output = project.run()
-    assert "\nApply migrations:\n  migrate " in output.stdout + output.stderr
+    assert "\nEvery day:\n  init " in output.stdout + output.stderr
 
 
 def test_a_hostile_variable_of_the_environment_is_refused_without_obeying_it(project: ProjectFolder) -> None:

@@ -34,6 +34,8 @@ RESULTS = {name: command.result_type() for name, command in COMMANDS.items() if 
 CALLS = [
     ("validate", True),
     ("lint", False),
+    ("check", False),
+    ("check --base main", True),
     ("review --base main", True),
     ("review --base nope", False),
     ("render", True),
@@ -107,6 +109,7 @@ CALLS = [
     ("status --catalog nope", False),
     ("explain lock_held", True),
     ("explain", True),
+    ("help --all", True),
     ("explain nope", False),
     ("rules", True),
     ("rules ds103", True),

@@ -12,7 +12,18 @@ from glacierbase.project.commands import COMMANDS
 
 # Their rows have no function: the command line prints what the program knows of itself, or an answer about no catalog.
 ANSWERS = tuple(name for name, row in COMMANDS.items() if row.answer)
-PRINTED = ("rules", "layout", "layout-ls", "sharding", "sharding-advise", "schemas", "completion", "explain", *ANSWERS)
+PRINTED = (
+    "rules",
+    "layout",
+    "layout-ls",
+    "sharding",
+    "sharding-advise",
+    "schemas",
+    "completion",
+    "explain",
+    "help",
+    *ANSWERS,
+)
 # Commands that only write or rename files are no methods.
 WRITERS = ("new", "rebase", "init")
 

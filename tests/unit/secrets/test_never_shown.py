@@ -41,6 +41,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
     "show": ("show 2", "show r", "show 2 --format json"),
     "lint": tuple(f"lint --format {name}" for name in ("text", "json", "sarif", "github", "gitlab", "junit", "markdown")),
     "review": tuple(f"review --base HEAD~1 --format {name}" for name in ("text", "json", "sarif", "markdown")),
+    "check": tuple(f"check --base HEAD~1 --format {name}" for name in ("text", "json", "markdown")),
     "validate": ("validate", "validate --base HEAD~1"), "render": ("render", "render --format json"),
     "plan": ("plan", "plan --format json", "plan --output plan.json"), "pending": ("pending --format json",),
     "status": ("status --format json",), "migrate": ("migrate --yes",), "baseline": (f"baseline --to 2 {REASON}",),
@@ -57,7 +58,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 # These read no migration.
 OTHERS = {
-    "completion", "explain", "import", "init", "layout-ls", "layout-profile", "layout-simulate", "rules", "schemas",
+    "completion", "explain", "help", "import", "init", "layout-ls", "layout-profile", "layout-simulate", "rules", "schemas",
     "sharding-advise", "warm",
 }  # fmt: skip
 

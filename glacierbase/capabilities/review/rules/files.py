@@ -10,7 +10,7 @@ from glacierbase.capabilities.review.rule import File, RuleFinding, Step
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.catalog import Management, UnmanagedTables
 from glacierbase.model.names import completed_like
-from glacierbase.model.text import did_you_mean
+from glacierbase.model.text import did_you_mean, nearest, suggestion
 from glacierbase.secrets import resembles_secret
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SPARK, dialect_of
@@ -193,6 +193,12 @@ _SNOWFLAKE_HEADS = frozenset(
     }
 )  # fmt: skip
 _LONGEST_HEAD = 24
+# First words in which a slip of the keys is recognized, and the kinds of objects after some of them. Real words of either engine
+# are less similar to them.
+_WITH_KIND = ("ALTER", "CREATE", "DROP")
+_COMMON_HEADS = (*_WITH_KIND, "DELETE", "INSERT", "MERGE", "SELECT", "TRUNCATE", "UPDATE")
+_KINDS = ("DATABASE", "FUNCTION", "NAMESPACE", "SCHEMA", "TABLE", "VIEW")
+_LIKENESS = 0.75
 # Statements of Spark whose text is computed, or that are scripts: `FL114` is about them.
 _COMPUTED = ("EXECUTE", "BEGIN", "DECLARE")
 # Statements that Spark refuses, by their first words: some of every table, some of tables of Iceberg.
@@ -229,8 +235,31 @@ def statement_not_understood(file: File) -> Iterator[RuleFinding]:
     for step in file.steps:
         head = next(iter(_words(step, file)), "")
         is_of_engine = head in (_COMPUTED if file.facts.engine == SPARK.name else {"", *_SNOWFLAKE_HEADS})
-        if not step.parsed.understood and not is_of_engine and not _refused_by_engine(step, file):
+        if (
+            not step.parsed.understood
+            and not is_of_engine
+            and not (_refused_by_engine(step, file) or _misspelt(step, file))
+        ):
             yield RuleFinding(f"not understood: {step.parsed.why}", step)
+
+
+@RULES.check_file("FL119")
+def misspelt_statement(file: File) -> Iterator[RuleFinding]:
+    """Find statements that no rule reads, and whose first words are nearly those of a statement."""
+    for step in file.steps:
+        if misspelt := _misspelt(step, file):
+            word, meant = misspelt
+            yield RuleFinding(f"{word} is no word of a statement; {suggestion(meant)}", step)
+
+
+def _misspelt(step: Step, file: File) -> tuple[str, str] | None:
+    """Return the misspelt one of the first words of a statement, and the word that it resembles."""
+    if step.parsed.understood:
+        return None
+    head, kind, *_ = [*_words(step, file), "", ""]
+    word, known = (kind, _KINDS) if head in _WITH_KIND else (head, _COMMON_HEADS)
+    meant = nearest(word, known, _LIKENESS) if word not in known else None
+    return (word, meant) if meant else None
 
 
 @RULES.check_file("FL118")

@@ -49,8 +49,8 @@ def test_a_new_project_is_valid_before_any_variable_is_set(
     for name in VARIABLES[catalog_type]:
         monkeypatch.delenv(name, raising=False)
     written = init(str(tmp_path), "web", catalog_type)
-    results = Project.load(tmp_path).validate()
-    assert [(each.environment, each.files, each.warnings) for each in results] == [("dev", 1, ()), ("prod", 1, ())]
+    [result] = Project.load(tmp_path).check()
+    assert (result.environments, result.checked, result.warnings, result.findings) == (("dev", "prod"), 1, (), ())
     text = (tmp_path / "catalogs" / "web.yaml").read_text()
     assert written.variables == VARIABLES[catalog_type]
     in_prod = catalog_type in ("delta", "hudi")  # Dev needs none.
@@ -92,7 +92,7 @@ def test_a_format_without_a_lock_begins_with_files_of_the_project_and_has_a_data
     prod = file.for_environment("prod", tmp_path)
     assert (opening(prod).kind, opening(prod).name, prod.store.folder) == ("sql", "history", None)
     steps = [step.split()[1] for step in written.next[1:]]
-    assert steps == ["validate", *(["env"] if dev.packages else []), "doctor", "migrate"]
+    assert steps == ["check", *(["env"] if dev.packages else []), "plan", "migrate"]
     assert dev.packages == (("pyspark==3.5.*",) if catalog_type == "hudi" else ())
 
 
@@ -202,22 +202,21 @@ def test_the_next_commands_run_as_they_are_printed(tmp_path: Path) -> None:
     shell = {"cwd": tmp_path, "env": {**os.environ, **where}, "capture_output": True, "text": True, "check": True}
     printed = subprocess.run(["glacierbase", "init", "--project", "a lake's", "web"], **shell).stdout
     steps = [line.strip() for line in printed.partition("next:\n")[2].splitlines()]
-    assert steps == ["cd 'a lake'\"'\"'s'", "glacierbase validate", "glacierbase doctor", "glacierbase migrate"]
-    done = subprocess.run(["sh", "-ec", "\n".join(steps[:2])], **shell)
+    assert steps == ["cd 'a lake'\"'\"'s'", "glacierbase check", "glacierbase plan", "glacierbase migrate"]
+    done = subprocess.run(["sh", "-ec", "\n".join(steps)], **shell)
     assert "1 migration in order" in done.stdout
+    assert "applied  migrations/web/0001_create_events.sql" in done.stdout
 
 
 def test_the_steps_of_a_second_catalog_are_about_that_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the project shares is kept; the other catalog is not migrated."""
     monkeypatch.chdir(tmp_path)
     assert init(None, "web", "spark").next == tuple(
-        f"glacierbase {command}" for command in ("validate", "doctor", "plan", "migrate")
+        f"glacierbase {command}" for command in ("check", "plan", "migrate")
     )
     (tmp_path / "catalogs" / SCHEMA).write_text("mine")
     second = init(None, "shop", "rest")
-    assert second.next == tuple(
-        f"glacierbase {command} --catalog shop" for command in ("validate", "doctor", "plan", "migrate")
-    )
+    assert second.next == tuple(f"glacierbase {command} --catalog shop" for command in ("check", "plan", "migrate"))
     assert (tmp_path / "catalogs" / SCHEMA).read_text() == "mine"
     assert len(second.files) == 2
 

@@ -339,6 +339,16 @@ def test_statements_of_other_engines_are_findings(template: str, found: list[str
     )
 
 
+@pytest.mark.parametrize("facts", [FACTS, SNOWFLAKE])
+def test_a_slip_of_the_keys_is_an_error_and_names_the_word(facts: Facts) -> None:
+    """Words of statements, and words that only resemble them by their first letters, are not misspelt."""
+    slips = ["ATLER TABLE a", "ALTR TABLE a", "CREAT TABLE a", "DORP TABLE a", "INSRET INTO a", "SELET 1", "DELTE FROM a",
+             "UDPATE a", "MEREG INTO a", "TRUNCATE TABEL a", "CREATE TABEL a", "DROP VEIW a", "ALTER SCHMA a"]  # fmt: skip
+    others = ["ALTER TABLE lake.a.t ADD COLUM x int", "FROBNICATE a", "UPSERT INTO a", "IMPORT TABLE a", "LOCK TABLE a",
+              "CREATE STAGE a", "CREATE STREAM a", "ALTER SHARE a", "CREATE TYPE a", "DFS -ls"]  # fmt: skip
+    assert raising("FL119", "{}", [*slips, *others], facts=facts) == {*slips} - {"TRUNCATE TABEL a"}
+
+
 def test_a_reversed_id_is_a_text() -> None:
     """A number loses the zeros at its start. In accounting, a reversed payment is another thing."""
     names = {"reversed_id", "reversed_user_id", "user_reversed_id", "id_reversed", "id_rev", "user_id_reversed"}

@@ -1,4 +1,4 @@
--- MIGRATION_DESCRIPTION: Create the events table, partitioned by day
+-- MIGRATION_DESCRIPTION: Create the table of web events
 -- MIGRATION_AUTHOR: Data Platform Team
 
 CREATE SCHEMA IF NOT EXISTS @NAME@;
@@ -10,8 +10,7 @@ CREATE TABLE @NAME@.events (
   occurred_at timestamp NOT NULL,
   day         date
 )
-USING delta
-PARTITIONED BY (day);
+USING delta;
 
 ALTER TABLE @NAME@.events ADD COLUMNS (source string COMMENT 'The system that sent the event');
 

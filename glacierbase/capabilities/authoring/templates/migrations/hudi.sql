@@ -1,4 +1,4 @@
--- MIGRATION_DESCRIPTION: Create the events table, partitioned by day
+-- MIGRATION_DESCRIPTION: Create the table of web events
 -- MIGRATION_AUTHOR: Data Platform Team
 
 CREATE SCHEMA IF NOT EXISTS @NAME@;
@@ -11,7 +11,6 @@ CREATE TABLE @NAME@.events (
   day         date
 )
 USING hudi
-PARTITIONED BY (day)
 TBLPROPERTIES (primaryKey = 'id');
 
 ALTER TABLE @NAME@.events ADD COLUMNS (source string COMMENT 'The system that sent the event');

@@ -1,4 +1,4 @@
--- MIGRATION_DESCRIPTION: Create the events table, hidden-partitioned by day and user
+-- MIGRATION_DESCRIPTION: Create the events table, hidden-partitioned by user and day
 -- MIGRATION_AUTHOR: Data Platform Team
 
 CREATE NAMESPACE IF NOT EXISTS lake.web;
@@ -10,4 +10,4 @@ CREATE TABLE lake.web.events (
   timestamp timestamp NOT NULL
 )
 USING iceberg
-PARTITIONED BY (day(timestamp), bucket({{ variables.events.buckets }}, user_id));
+PARTITIONED BY (bucket({{ variables.events.buckets }}, user_id), day(timestamp));
