@@ -10,6 +10,7 @@ import click
 
 import glacierbase
 from glacierbase.cli.options import take_options
+from glacierbase.model.command import command
 from glacierbase.project.commands import COMMANDS, DAILY, Section
 
 # The exit code of a read-only command that found what its options search for.
@@ -79,7 +80,7 @@ class _Group(click.Group):
         self.format_sections(formatter, is_all=False)
         formatter.write_paragraph()
         formatter.write_text(
-            f"`glacierbase help --all` lists all {len(self.commands)} commands, `glacierbase COMMAND --help` explains one."
+            f"`{command('help', '--all')}` lists all {len(self.commands)} commands, `glacierbase COMMAND --help` explains one."
         )
 
     def format_sections(self, formatter: click.HelpFormatter, *, is_all: bool) -> None:

@@ -35,6 +35,8 @@ _OWNER = "owner"
 _NOT_SET = (_OWNER, "comment")
 # Keys that Spark refuses as properties, and reserved keys that Iceberg drops. Those of owner and location have words of their own.
 _REFUSED = ICEBERG.not_stored | (OF_SPARK.keys() - {_OWNER, "location"})
+# The comment above the statement that a reader would not expect.
+_UNSET_WHY = "-- Iceberg gives every new table these properties, and this table does not have them."
 
 
 def create_statements(shape: Shape) -> list[str]:
@@ -54,7 +56,7 @@ def create_statements(shape: Shape) -> list[str]:
     if shape.identifiers:
         statements.append(f"ALTER TABLE {table} SET IDENTIFIER FIELDS {', '.join(map(path, shape.identifiers))}")
     if unset := [literal(key) for key in OF_NEW_TABLES if key not in shape.properties]:
-        statements.append(f"ALTER TABLE {table} UNSET TBLPROPERTIES ({', '.join(unset)})")
+        statements.append(f"{_UNSET_WHY}\nALTER TABLE {table} UNSET TBLPROPERTIES ({', '.join(unset)})")
     return statements
 
 

@@ -198,15 +198,21 @@ class _Rendering:
             self.report("UNDEFINED_VARIABLE", line, what, hint)
 
     def _instead(self, path: str) -> str:
-        name = path.rpartition(".")[2]
-        as_filter = f"values have no methods, the filter is | {name}; " if name in jinja().filters else ""
+        of, _, name = path.rpartition(".")
+        is_filter = name in jinja().filters and of != _VARIABLES
+        as_filter = f"values have no methods, the filter is | {name}; " if is_filter else ""
         return as_filter + self._nearest(path)
 
     def _nearest(self, path: str) -> str:
         names = [name for top, value in self._values.items() for name in _paths(value, top)]
-        # A common prefix would make all names similar.
-        prefix = "variables." if path.startswith("variables.") else ""
-        candidates = {name.removeprefix(prefix): name for name in (*names, *USAGES)}
+        prefix = ""
+        if path.startswith(f"{_VARIABLES}."):
+            # What is meant is one of the project's, and a common prefix would make all names similar.
+            prefix = f"{_VARIABLES}."
+            names = [name for name in names if name.startswith(prefix)]
+            if not names:
+                return "the catalog file defines no variables: add the key `variables`"
+        candidates = {name.removeprefix(prefix): name for name in (*names, *(() if prefix else USAGES))}
         near = nearest(path.removeprefix(prefix), candidates)
         return f"defined: {listed(names)}" if near is None else suggestion(candidates[near])
 
@@ -219,6 +225,7 @@ def _paths(value: Any, path: str) -> Iterator[str]:
             yield from _paths(item, f"{path}.{key}")
 
 
+_VARIABLES = "variables"
 # How each macro is written, for hints.
 USAGES = {name: f"write {example}, with the column in quotes" for name, example in MACROS.items()}
 # What a macro returns after an error: an argument that causes no second error in another macro.

@@ -13,6 +13,7 @@ import json
 import threading
 import types
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from dataclasses import MISSING, Field, fields, is_dataclass
 from datetime import datetime, timezone
 from enum import Enum
@@ -57,12 +58,26 @@ def to_json(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     if is_dataclass(value) and not isinstance(value, type):
-        return {key_of(field): to_json(getattr(value, field.name)) for field in document_fields(type(value))}
+        return {key_of(field): to_json(_in_document(field, value)) for field in document_fields(type(value))}
     if isinstance(value, dict):
         return {mask(str(key)): to_json(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):
         return [to_json(item) for item in value]
     return value if value is None or isinstance(value, (bool, int, float)) else mask(str(value))
+
+
+def _in_document(field: Field[Any], value: Any) -> Any:
+    """Return the value of a field as a document has it: of a text in JSON its value. A damaged text stays a text."""
+    inner = getattr(value, field.name)
+    if is_embedded(field) and isinstance(inner, str):
+        with suppress(ValueError, RecursionError):
+            return json.loads(inner)
+    return inner
+
+
+def is_embedded(field: Field[Any]) -> bool:
+    """Return whether the text of a field is JSON."""
+    return bool(field.metadata.get("embedded"))
 
 
 def error_to_json(error: GlacierbaseError) -> dict[str, Any]:

@@ -28,6 +28,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "compare": ("--catalog", "--project"),
     "completion": (),
     "explain": (),
+    "help": (),
     "init": ("--project",),
     "layout ls": (),
     "rebase": ("--catalog", "--project"),

@@ -11,6 +11,8 @@ from enum import Enum
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, TypeAlias
 
+# Metadata of a field whose text is JSON: a document has its value.
+EMBEDDED: Mapping[str, object] = {"embedded": True}
 # What identifies a file in the history of its catalog: the number of its version, or the name of a repeatable.
 Key: TypeAlias = int | str
 # The folder of a catalog's repeatables, in that of its migrations.
@@ -211,7 +213,7 @@ class Event:
     statement_index: int | None = None
     statement_total: int | None = None
     statement_checksum: str | None = None
-    tables: str | None = None
+    tables: str | None = field(default=None, metadata=EMBEDDED)
     started_at: datetime | None = None
     recorded_at: datetime | None = None
     duration_ms: int | None = None
@@ -226,7 +228,7 @@ class Event:
     tool_version: str | None = None
     engine: str | None = None
     query_id: str | None = None
-    details: str | None = None
+    details: str | None = field(default=None, metadata=EMBEDDED)
 
     @property
     def name(self) -> str | None:

@@ -15,7 +15,7 @@ from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from glacierbase.catalogs.schema import catalog_file_schema
 from glacierbase.errors import GlacierbaseError
-from glacierbase.model.codec import document_fields, key_of
+from glacierbase.model.codec import document_fields, is_embedded, key_of
 from glacierbase.model.finding import Severity
 from glacierbase.project.commands import COMMANDS
 
@@ -200,7 +200,10 @@ def _reference(kind: Any, definitions: dict[str, Schema]) -> Schema:
 def _fields(kind: Any, definitions: dict[str, Schema]) -> dict[str, Schema]:
     """Return the schemas of the fields of a dataclass, by their keys."""
     hints = get_type_hints(kind)
-    return {key_of(field): _schema(hints[field.name], definitions) for field in document_fields(kind)}
+    return {
+        key_of(field): {} if is_embedded(field) else _schema(hints[field.name], definitions)
+        for field in document_fields(kind)
+    }
 
 
 def _summary(kind: type) -> str:

@@ -51,7 +51,7 @@ _MEASURED = 20
 # How many lines more than alone a cell may need in a column; beyond, a row is a record.
 _MORE_LINES = 4
 _GAP = "  "
-_MORE = " …"
+_DITTO = '"'
 # Chinese, Japanese and Korean have no blanks between words.
 _WIDE = "[\u2e80-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\U00020000-\U0003fffd]"
 # Text that is not broken: text in backticks, a command up to its end, a word. Blanks belong to the token before them.
@@ -70,7 +70,7 @@ class _Styled:
 
     Attributes:
         tokens: the parts that it can be broken into.
-        is_prose: whether it may be shortened if it repeats the cell above it. Names and times may not.
+        is_prose: whether a ditto mark may replace it below the same text. Names and times are repeated.
         is_path: whether the parts are folders and a file, which are whole.
     """
 
@@ -193,7 +193,7 @@ class Screen:
     ) -> Iterator[str]:
         broken = [_broken(cell.tokens, width, width) for cell, width in zip(row, widths, strict=True)]
         if above:
-            shorter = [_first_of(*styled) for styled in zip(broken, row, above, widths, strict=True)]
+            shorter = [_or_ditto(*styled) for styled in zip(broken, row, above, strict=True)]
             broken = min(broken, shorter, key=lambda cells: max(map(len, cells)))
         for texts in zip_longest(*broken, fillvalue=""):
             cells = zip(texts, row, widths, strict=True)
@@ -252,13 +252,11 @@ def _finer(token: str) -> list[str]:
     return _tokens(token, _FINE_TOKEN if cell_len(token) > _LEAST_WIDTH else _WORD_TOKEN)
 
 
-def _first_of(lines: list[str], cell: _Styled, above: _Styled, width: int) -> list[str]:
-    """Return the lines of a cell; only the first if it repeats the cell above it. A number and its unit stay together."""
-    if len(lines) == 1 or len(cell.tokens) < 3 or not cell.is_prose or cell.tokens != above.tokens:
-        return lines
-    room = width - cell_len(_MORE)
-    first = _broken(cell.tokens, room, room)[0]
-    return [first + _MORE if cell_len(first) <= room else _MORE.strip()]
+def _or_ditto(lines: list[str], cell: _Styled, above: _Styled) -> list[str]:
+    """Return the lines of a cell; a ditto mark where they would repeat the prose above it. A number and its unit are no prose."""
+    return (
+        [_DITTO] if len(lines) > 1 < len(cell.tokens) - 1 and cell.is_prose and cell.tokens == above.tokens else lines
+    )
 
 
 def _broken(tokens: Iterable[str], first: int, width: int) -> list[str]:

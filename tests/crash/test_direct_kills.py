@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from contextlib import closing
 from pathlib import Path
@@ -146,7 +145,7 @@ class KilledProject(ProjectFolder):
         assert done.code == 0, done.stdout + done.stderr
         assert self.state() == self.after
         [settled] = [event for event in ask_here(self, "history").entry()["events"] if event["event"] == "repaired"]
-        outcome = json.loads(settled["details"])["resolution"]
+        outcome = settled["details"]["resolution"]
         assert took_effect is None or outcome == ("done" if took_effect else "not-done"), settled
 
 

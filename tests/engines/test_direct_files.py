@@ -272,7 +272,7 @@ def test_plain_files_run_beside_those_that_need_spark(tmp_path: Path, warm_cache
         ("started", "0004", "pyiceberg"),
         ("applied", "0004", "pyiceberg"),
     ]
-    contexts = {json.dumps(json.loads(event["details"])["session"]) for event in events if event["event"] == "started"}
+    contexts = {json.dumps(event["details"]["session"]) for event in events if event["event"] == "started"}
     assert len(contexts) == 1, "a file that stops in one engine goes on in the other"
     assert {"first", "second", "third"} <= direct.properties.keys()
 

@@ -10,11 +10,12 @@ import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
-
-import pytest
+from typing import TYPE_CHECKING, Any
 
 from glacierbase.run.processes import engine_process
+
+if TYPE_CHECKING:  # The documentation, which reads the matrix, is built without pytest.
+    import pytest
 
 
 @contextmanager

@@ -103,7 +103,7 @@ def test_null_has_no_value(template: str, what: str) -> None:
         ("{{ variabels.table.size }}", "did you mean variables.table.size?"),
         ("{{ variables.shp }}", "did you mean variables.shop?"),
         ("{{ enviroment }}", "did you mean environment?"),
-        ("{{ variables.qqq }}", "defined: environment, catalog, variables, variables.table, variables.table.name"),
+        ("{{ variables.qqq }}", "defined: variables.table, variables.table.name"),
         (
             "{{ variables.table.name.upper() }}",
             "values have no methods, the filter is | upper; did you mean variables.table.name?",
@@ -120,7 +120,7 @@ def test_a_hint_names_what_is_nearest_or_what_there_is(template: str, hint: str)
 def test_a_hint_does_not_list_a_hundred_names() -> None:
     """The hint lists the first names and the count of the others."""
     [error] = errors("{{ variables.qqq }}", {str(number): number for number in range(100)})
-    assert error.hint.endswith("variables.7, variables.8 and 91 more")
+    assert error.hint.endswith("variables.10, variables.11 and 88 more")
 
 
 def test_all_missing_names_of_a_file_are_reported_at_once_each_with_its_line() -> None:

@@ -20,7 +20,8 @@ from glacierbase.model.codec import (
     to_json,
     to_stored,
 )
-from glacierbase.model.migration import Squashed, State
+from glacierbase.model.migration import Event, Squashed, State
+from glacierbase.secrets import MASK, Secrets
 
 NOON = datetime(2026, 11, 1, 12, tzinfo=timezone.utc)
 
@@ -164,3 +165,16 @@ def test_threads_may_read_the_first_document_of_a_process_together() -> None:
     for _ in range(3):
         done = subprocess.run([sys.executable, "-c", TOGETHER], capture_output=True, text=True, check=False)
         assert (done.returncode, done.stdout, done.stderr) == (0, "8 1\n", "")
+
+
+def test_a_text_that_is_json_is_a_value_of_the_document() -> None:
+    """Values inside it are masked one by one. A damaged text stays a text."""
+    event = Event(
+        1, 1, "run", "shop", "dev", "started", details='{"plan": "a \\"quoted\\" word"}', tables='["lake.a.t"'
+    )
+    document = to_json(event)
+    assert (document["details"], document["tables"]) == ({"plan": 'a "quoted" word'}, '["lake.a.t"')
+    secrets = Secrets()
+    with secrets.in_use():
+        secrets.register("quoted")
+        assert to_json(event)["details"] == {"plan": f'a "{MASK}" word'}
