@@ -6,9 +6,10 @@ From statements to tables:
 What a change does to a table (`model.changes`):
 - `clauses`: the changes that a statement makes.
 - `applied`, `column_edits`, `trees`: the table after a change, or why the engine refuses it; its columns as trees.
-- `between`, `change_sql`: the changes between two tables, the inverse of one; a change as a statement.
+- `between`, `between_columns`, `between_delta`: the changes between two tables, the inverse of one.
+- `change_sql`: a change as a statement.
 
 From tables to statements:
-- `writer`: the only writer of statements from shapes: those that create a table or change one, by its format.
-- `render`, `delta_alters`: shapes as Spark SQL: CREATE TABLE, and ALTER TABLE from one shape to another, of Iceberg and of Delta.
+- `writer`: the statements that create a table or change one, by its format, and what they leave out.
+- `render`: names, types and texts of a shape as Spark SQL.
 """

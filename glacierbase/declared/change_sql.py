@@ -71,7 +71,7 @@ def sql_of(change: Change, table: str) -> str | None:
             return f"DROP TABLE {'IF EXISTS ' if change.is_optional else ''}{table_name(table)}"
         case PropertiesSet(values=(("comment", text),)):
             return f"COMMENT ON TABLE {table_name(table)} IS {literal(text)}"
-    clause = _clause(change)
+    clause = clause_of(change)
     return None if clause is None else f"ALTER TABLE {table_name(table)} {clause}"
 
 
@@ -84,8 +84,8 @@ def _creation(shape: Shape, verb: str) -> str:
     return create_statement(shape, properties, shape.partitioning, clustered).replace("CREATE TABLE", verb, 1)
 
 
-def _clause(change: Change) -> str | None:
-    """Return the clause of ALTER TABLE that makes a change."""
+def clause_of(change: Change) -> str | None:
+    """Return the clause of ALTER TABLE that makes a change; None where there is none."""
     match change:
         case ColumnAdded():
             return f"ADD COLUMN {_added(change.columns)}{'' if change.after is None else f' {_place(change.after)}'}"

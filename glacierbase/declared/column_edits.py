@@ -48,9 +48,12 @@ def is_widening(before: str, after: str) -> bool:
 
 def folded(path: Iterable[str]) -> Path:
     """Return names in the form that Spark compares: letter by letter, in upper case and then in lower case."""
-    return tuple(
-        "".join((upper if len(upper := letter.upper()) == 1 else letter).lower()[0] for letter in name) for name in path
-    )
+    return tuple(name.lower() if name.isascii() else _folded(name) for name in path)
+
+
+def _folded(name: str) -> str:
+    upper = (letter.upper() if len(letter.upper()) == 1 else letter for letter in name)
+    return "".join(letter.lower()[0] for letter in upper)
 
 
 class ColumnEdit:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import TypeAlias
 
 from glacierbase.model.changes import Path
@@ -46,6 +47,9 @@ class ColumnTree:
 
     def columns(self, above: Path = ()) -> Iterator[Column]:
         """Yield the column, and after it the fields inside."""
+        if not above and not self.inside and self.column.name == self.name:
+            yield self.column
+            return
         path = (*above, self.name)
         yield replace(self.column, name=name_of(path), type=self.type)
         for field in self.inside:
@@ -61,7 +65,8 @@ def trees_of(columns: Iterable[Column]) -> Trees:
     """Return the columns of a shape as trees."""
     inside: dict[Path, list[tuple[Path, Column]]] = {}
     for column in columns:
-        path = tuple(name_parts(column.name))
+        is_plain = "." not in column.name and "`" not in column.name
+        path = (column.name,) if is_plain else tuple(name_parts(column.name))
         inside.setdefault(path[:-1], []).append((path, column))
 
     def made(above: Path) -> Trees:
@@ -121,7 +126,17 @@ def declared(path: Path, text: str, facts: Column, dialect: str) -> tuple[Column
     Raises:
         UnsupportedClause: the type is not supported.
     """
-    return columns_of((_tree(path[-1], type_tree(text, dialect), facts),), path[:-1])
+    tree, spelling = _parsed(text, dialect)
+    if not tree.fields:
+        return (replace(facts, type=spelling),)
+    return columns_of((_tree(path[-1], tree, facts),), path[:-1])
+
+
+@lru_cache(maxsize=1024)
+def _parsed(text: str, dialect: str) -> tuple[TypeTree, str]:
+    """Return the tree of a type, and its spelling."""
+    tree = type_tree(text, dialect)
+    return tree, tree.spelling()
 
 
 def _tree(name: str, type_: TypeTree, facts: Column) -> ColumnTree:

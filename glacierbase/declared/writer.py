@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import json
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from glacierbase.declared.delta_alters import delta_alters
+from glacierbase.declared.between import ALTERATIONS, between
+from glacierbase.declared.change_sql import expression, sql_of
 from glacierbase.declared.render import (
     Written,
-    alter_statements,
-    create_statement,
-    create_statements,
     is_place,
     nearest,
     not_creatable,
-    path,
     places,
-    table_name,
     unsupported_names,
 )
-from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, NOT_CREATED
-from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.changes import Change, PropertiesUnset, Unknown
+from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import MASK, is_secret, mask
 
@@ -32,6 +27,8 @@ _DELTA_TYPE = re.compile(
 )
 # Their expressions are not part of a shape.
 _HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": "identity columns"}
+# The comment above the statement that a reader would not expect.
+_UNSET_WHY = "-- Iceberg gives every new table these properties, and this table does not have them."
 _IDENTITY = re.compile(r"(?i)\s*(?:IDENTITY|AUTOINCREMENT)\b")
 
 
@@ -51,14 +48,25 @@ def alteration(before: Shape, after: Shape, *, elsewhere: bool = False) -> Writt
     Args:
         elsewhere: whether they run on another table than the one of `after`: its files are in another place.
     """
-    alter = ALTERATIONS.get(before.format)
-    if alter is None:
+    if before.format not in ALTERATIONS:
         return _no_writer(before)
     left = dict(_left(before.properties, after.properties, elsewhere=elsewhere))
     properties = {key: value for key, value in after.properties.items() if key not in left}
     kept = {key: before.properties[key] for key in left if key in before.properties}
-    made = alter(before, replace(after, properties={**properties, **kept}))
-    return replace(made, left=tuple(left.values()))
+    changes = between(before, replace(after, properties={**properties, **kept}), before.format)
+    impossible = tuple(change.why for change in changes if isinstance(change, Unknown))
+    return Written(_statements(changes, before.table), impossible, tuple(left.values()))
+
+
+def create_statements(shape: Shape) -> list[str]:
+    """Return the statements of Spark that create a table of this shape, which they can express. Its ids may differ."""
+    changes = between(None, shape, shape.format)
+    written = ((change, sql_of(change, shape.table)) for change in changes)
+    return [f"{_UNSET_WHY}\n{sql}" if isinstance(change, PropertiesUnset) else sql for change, sql in written if sql]
+
+
+def _statements(changes: Iterable[Change], table: str) -> tuple[str, ...]:
+    return tuple(sql for change in changes if (sql := sql_of(change, table)))
 
 
 def _left(before: Mapping[str, str], after: Mapping[str, str], *, elsewhere: bool) -> Iterator[tuple[str, str]]:
@@ -119,29 +127,7 @@ def _delta(shape: Shape) -> Written:
         for feature, what in _HIDDEN_FEATURES.items()
         if f"delta.feature.{feature}" in shape.properties
     )
-    return Written((_delta_create(shape), *_delta_alters(shape)), tuple(hidden))
-
-
-def _delta_create(shape: Shape) -> str:
-    clustered = [path(name_of(parts)) for parts in json.loads(shape.properties.get(CLUSTERED, "[]"))]
-    listed = {
-        key: value
-        for key, value in shape.properties.items()
-        if key not in NOT_CREATED and not key.startswith(CONSTRAINT)
-    }
-    return create_statement(shape, listed, shape.partitioning, clustered)
-
-
-def _delta_alters(shape: Shape) -> Iterator[str]:
-    """Yield the statements for defaults and constraints, which need a feature that CREATE TABLE turns on."""
-    table = table_name(shape.table)
-    for column in shape.columns:
-        if column.default is not None:
-            yield f"ALTER TABLE {table} ALTER COLUMN {path(column.name)} SET DEFAULT {_expression(column)}"
-    for key, condition in shape.properties.items():
-        if key.startswith(CONSTRAINT):
-            name = path(name_of((key.removeprefix(CONSTRAINT),)))
-            yield f"ALTER TABLE {table} ADD CONSTRAINT {name} CHECK ({condition})"
+    return Written(tuple(create_statements(shape)), tuple(hidden))
 
 
 def _snowflake(shape: Shape) -> Written:
@@ -160,14 +146,8 @@ def _snowflake_column(column: Column) -> str:
     return f"{column.name} {column.type}{required}{default}{comment}"
 
 
-def _expression(column: Column) -> str:
-    """Return the default of a column, whose JSON holds a plain value or the text of an expression."""
-    value = json.loads(column.default or "null")
-    return value if isinstance(value, str) else json.dumps(value)
-
-
 def _default(column: Column) -> str:
-    text = _expression(column)
+    text = expression(column.default or "null")
     return f" {text}" if _IDENTITY.match(text) else f" DEFAULT {text}"
 
 
@@ -179,4 +159,3 @@ def _snowflake_text(text: str) -> str:
 CREATIONS: Mapping[str, Callable[[Shape], Written]] = {
     "iceberg": _iceberg, "delta": _delta, "snowflake": _snowflake,
 }  # fmt: skip
-ALTERATIONS: Mapping[str, Callable[[Shape, Shape], Written]] = {"iceberg": alter_statements, "delta": delta_alters}

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 
-from glacierbase.declared.writer import ALTERATIONS
+from glacierbase.declared.between import ALTERATIONS
 from glacierbase.errors import EngineUnavailable
 from glacierbase.formats import FORMATS
 from glacierbase.history.records import History

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.declared.render import alter_statements, create_statements
+from glacierbase.declared.writer import alteration, create_statements
 from glacierbase.executors.pyiceberg.shape import ShapeReader
 from glacierbase.model.differences import compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
@@ -122,7 +122,7 @@ def test_the_statements_turn_one_shape_into_the_other(
     execute, read = start
     before = read()
     wanted = change(before)
-    alters = alter_statements(before, wanted)
+    alters = alteration(before, wanted)
     assert alters.impossible == ()
     for sql in alters.statements:
         execute(sql)

@@ -6,7 +6,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from glacierbase.capabilities.tables.blame import current_name, dropped_by, next_after, state_lines
-from glacierbase.declared.render import create_statements, not_creatable, places
+from glacierbase.declared.render import not_creatable, places
+from glacierbase.declared.writer import create_statements
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.state import current_state
 from glacierbase.history.target import CatalogRun

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.declared.delta_alters import delta_alters
+from glacierbase.declared.writer import alteration
 from glacierbase.model.shape import Column, PartitionField, Shape
 
 MAPPED = {"delta.columnMapping.mode": "name"}
@@ -26,8 +26,8 @@ A, B = column("a"), column("b")
 
 def test_without_column_mapping_a_column_is_added_and_never_dropped() -> None:
     """The reason names the property."""
-    assert delta_alters(table(A), table(A, B)).statements == (f"{ALTER}ADD COLUMN `b` int",)
-    dropped = delta_alters(table(A, B), table(A))
+    assert alteration(table(A), table(A, B)).statements == (f"{ALTER}ADD COLUMN `b` int",)
+    dropped = alteration(table(A, B), table(A))
     assert dropped.statements == ()
     assert dropped.impossible == ("DROP COLUMN `b`, which needs the property delta.columnMapping.mode = name",)
 
@@ -36,7 +36,7 @@ def test_with_column_mapping_columns_are_renamed_and_dropped() -> None:
     """Elements of arrays have no id in Delta, and follow the column around them."""
     old = table(column("a", id_=1), column("l", "array<int>", 2), column("l.element"), column("b", id_=3), **MAPPED)
     new = table(column("a", id_=1), column("m", "array<int>", 2), column("m.element"), **MAPPED)
-    alters = delta_alters(old, new)
+    alters = alteration(old, new)
     assert alters.statements == (f"{ALTER}DROP COLUMN `b`", f"{ALTER}RENAME COLUMN `l` TO `m`")
     assert alters.impossible == ()
 
@@ -44,7 +44,7 @@ def test_with_column_mapping_columns_are_renamed_and_dropped() -> None:
 def test_a_property_that_columns_need_is_set_before_them() -> None:
     """Type widening that was enabled together with a wider type."""
     after = replace(table(column("a", "bigint"), **{"delta.enableTypeWidening": "true"}), format_version=7)
-    assert delta_alters(table(A), after).statements == (
+    assert alteration(table(A), after).statements == (
         f"{ALTER}SET TBLPROPERTIES ('delta.enableTypeWidening' = 'true')", f"{ALTER}ALTER COLUMN `a` TYPE bigint",
     )  # fmt: skip
 
@@ -61,15 +61,15 @@ def test_a_property_that_columns_need_is_set_before_them() -> None:
 def test_a_type_is_widened_as_delta_allows(before: str, after: str, is_possible: bool) -> None:
     """https://docs.delta.io/latest/delta-type-widening.html has the list."""
     on = {"delta.enableTypeWidening": "true"}
-    alters = delta_alters(table(column("a", before), **on), table(column("a", after), **on))
+    alters = alteration(table(column("a", before), **on), table(column("a", after), **on))
     assert bool(alters.statements) is is_possible
     assert bool(alters.impossible) is not is_possible
 
 
 def test_without_type_widening_only_strings_become_longer() -> None:
     """A wider number rewrites the table."""
-    assert delta_alters(table(A), table(column("a", "bigint"))).impossible == ("a cannot change from int to bigint",)
-    longer = delta_alters(table(column("a", "varchar(3)")), table(column("a", "varchar(5)")))
+    assert alteration(table(A), table(column("a", "bigint"))).impossible == ("a cannot change from int to bigint",)
+    longer = alteration(table(column("a", "varchar(3)")), table(column("a", "varchar(5)")))
     assert longer.statements == (f"{ALTER}ALTER COLUMN `a` TYPE varchar(5)",)
 
 
@@ -77,7 +77,7 @@ def test_what_no_statement_changes_is_named() -> None:
     """Partitioning, the format version, features, column mapping and NOT NULL."""
     by_a = (PartitionField(None, "a", "a", "identity"),)
     old = replace(table(A, **MAPPED, **{"delta.feature.x": "supported"}), format_version=7)
-    alters = delta_alters(old, replace(table(column("a", required=True)), partitioning=by_a))
+    alters = alteration(old, replace(table(column("a", required=True)), partitioning=by_a))
     assert alters.statements == ()
     assert alters.impossible == (
         "a cannot begin to refuse nulls",
@@ -90,7 +90,7 @@ def test_what_no_statement_changes_is_named() -> None:
 
 def test_a_name_without_id_may_be_that_of_a_renamed_column() -> None:
     """Column mapping was enabled, and the only column has another name since."""
-    alters = delta_alters(table(A), table(column("b", id_=1), **MAPPED))
+    alters = alteration(table(A), table(column("b", id_=1), **MAPPED))
     assert alters.statements == ()
     assert "a renamed column cannot be told from a dropped one" in alters.impossible[0]
 
@@ -99,7 +99,7 @@ def test_clustering_constraints_comment_and_properties_have_statements_of_delta(
     """What Spark lists as a property may need another statement; what the engine sets needs none."""
     old = {"delta.constraints.old": "a > 0", "x": "1", "delta.minReaderVersion": "1"}
     new = {"delta.constraints.new": "a > 1", "clusteringColumns": '[["a"]]', "comment": "it's", "y": "2"}
-    assert delta_alters(table(A, **old), table(A, **new)).statements == (
+    assert alteration(table(A, **old), table(A, **new)).statements == (
         f"{ALTER}SET TBLPROPERTIES ('y' = '2')",
         f"{ALTER}DROP CONSTRAINT `old`",
         f"{ALTER}CLUSTER BY (`a`)",
@@ -107,4 +107,4 @@ def test_clustering_constraints_comment_and_properties_have_statements_of_delta(
         f"{ALTER}UNSET TBLPROPERTIES ('x')",
         "COMMENT ON TABLE spark_catalog.s.t IS 'it\\'s'",
     )
-    assert delta_alters(table(A, clusteringColumns='[["a"]]'), table(A)).statements == (f"{ALTER}CLUSTER BY NONE",)
+    assert alteration(table(A, clusteringColumns='[["a"]]'), table(A)).statements == (f"{ALTER}CLUSTER BY NONE",)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.declared.render import create_statements, literal, not_creatable, places
+from glacierbase.declared.render import literal, not_creatable, places
+from glacierbase.declared.writer import create_statements
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.escape import escaped
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField

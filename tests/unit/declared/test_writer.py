@@ -6,8 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.declared.render import create_statements
-from glacierbase.declared.writer import creation
+from glacierbase.declared.writer import create_statements, creation
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 
 PLAIN = Shape("lake.a.t", None, "iceberg", 2, (Column(None, "id", "bigint", required=True),))

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from glacierbase.declared.render import alter_statements
+from glacierbase.declared.writer import alteration
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 
 ID = Column(1, "id", "int", required=True)
@@ -17,7 +17,7 @@ SHAPE = Shape("lake.a.t", "u-1", "iceberg", 2, (ID, NAME, *TAGS))
 
 def change(*columns: Column) -> tuple[str, ...]:
     """Return what cannot be done to turn the columns of `SHAPE` into these."""
-    return alter_statements(SHAPE, replace(SHAPE, columns=columns)).impossible
+    return alteration(SHAPE, replace(SHAPE, columns=columns)).impossible
 
 
 @pytest.mark.parametrize(
@@ -42,17 +42,15 @@ def test_a_change_that_alter_table_cannot_make_is_named(columns: tuple[Column, .
 def test_a_format_version_does_not_go_back() -> None:
     """Forward it does."""
     older = replace(SHAPE, format_version=1)
-    assert alter_statements(SHAPE, older).impossible == ("the format version cannot go back from 2 to 1",)
-    assert alter_statements(older, SHAPE).statements == (
-        "ALTER TABLE lake.a.t SET TBLPROPERTIES ('format-version' = '2')",
-    )
+    assert alteration(SHAPE, older).impossible == ("the format version cannot go back from 2 to 1",)
+    assert alteration(older, SHAPE).statements == ("ALTER TABLE lake.a.t SET TBLPROPERTIES ('format-version' = '2')",)
 
 
 def test_the_order_of_partition_fields_is_that_of_their_adding() -> None:
     """A field before one that stays is a change that no statement makes."""
     by_id, by_name = (PartitionField(None, name, name, "identity") for name in ("id", "name"))
     before = replace(SHAPE, partitioning=(by_name,))
-    alters = alter_statements(before, replace(SHAPE, partitioning=(by_id, by_name)))
+    alters = alteration(before, replace(SHAPE, partitioning=(by_id, by_name)))
     assert alters.impossible == ("the order of the partition fields cannot change",)
 
 
@@ -61,7 +59,7 @@ def test_renames_wait_until_their_new_name_is_free() -> None:
     a, b, c = (Column(number, name, "int") for number, name in enumerate("abc", start=1))
     before = replace(SHAPE, columns=(a, b, c))
     after = replace(SHAPE, columns=(replace(a, name="b"), replace(b, name="c")))
-    assert alter_statements(before, after).statements == (
+    assert alteration(before, after).statements == (
         "ALTER TABLE lake.a.t DROP COLUMN `c`",
         "ALTER TABLE lake.a.t RENAME COLUMN `b` TO `c`",
         "ALTER TABLE lake.a.t RENAME COLUMN `a` TO `b`",
@@ -71,13 +69,13 @@ def test_renames_wait_until_their_new_name_is_free() -> None:
 def test_columns_exchange_their_names_by_one_between() -> None:
     """Spark ignores the case of letters, so that another spelling of a name needs one too."""
     swapped = replace(SHAPE, columns=(replace(ID, name="name"), replace(NAME, name="id"), *TAGS))
-    assert alter_statements(SHAPE, swapped).statements == (
+    assert alteration(SHAPE, swapped).statements == (
         "ALTER TABLE lake.a.t RENAME COLUMN `id` TO `renamed_1`",
         "ALTER TABLE lake.a.t RENAME COLUMN `name` TO `id`",
         "ALTER TABLE lake.a.t RENAME COLUMN `renamed_1` TO `name`",
     )
     other_case = replace(SHAPE, columns=(ID, replace(NAME, name="Name"), *TAGS))
-    assert alter_statements(SHAPE, other_case).statements == (
+    assert alteration(SHAPE, other_case).statements == (
         "ALTER TABLE lake.a.t RENAME COLUMN `name` TO `renamed_1`",
         "ALTER TABLE lake.a.t RENAME COLUMN `renamed_1` TO `Name`",
     )
@@ -87,7 +85,7 @@ def test_a_column_does_not_get_the_name_of_a_partition_field_of_another_one() ->
     """Iceberg checks the names of former partition fields too, so that dropping the field first does not help."""
     before = replace(SHAPE, partitioning=(PartitionField(None, "name", "name", "identity"),))
     after = replace(SHAPE, columns=(replace(ID, name="name"), replace(NAME, name="label"), *TAGS))
-    assert alter_statements(before, after).impossible == ("name cannot have the name of a partition field of label",)
+    assert alteration(before, after).impossible == ("name cannot have the name of a partition field of label",)
 
 
 def test_a_field_that_iceberg_would_take_for_another_one_is_not_added() -> None:
@@ -98,16 +96,16 @@ def test_a_field_that_iceberg_would_take_for_another_one_is_not_added() -> None:
         Column(8, "m.value.value", "struct<a:int>"), Column(9, "m.value.value.a", "int"),
     )  # fmt: skip
     before, added = replace(SHAPE, columns=(ID, column, *inside)), Column(None, "m.value.a", "int")
-    alters = alter_statements(before, replace(before, columns=(*before.columns, added)))
+    alters = alteration(before, replace(before, columns=(*before.columns, added)))
     assert alters.impossible == ("m.value.a cannot be added: Iceberg finds another column by this name",)
-    other = alter_statements(before, replace(before, columns=(*before.columns, replace(added, name="m.value.b"))))
+    other = alteration(before, replace(before, columns=(*before.columns, replace(added, name="m.value.b"))))
     assert other.statements == ("ALTER TABLE lake.a.t ADD COLUMN `m`.`value`.`b` int",)
 
 
 def test_equal_shapes_need_no_statement() -> None:
     """Equal shapes need no statement, nor do other owners and a comment of no characters."""
     same = replace(SHAPE, properties={"owner": "ann"}, columns=(replace(ID, comment=""), NAME, *TAGS))
-    assert alter_statements(SHAPE, same).statements == ()
+    assert alteration(SHAPE, same).statements == ()
 
 
 def test_a_column_is_dropped_after_the_sort_order_and_the_identifiers_that_name_it() -> None:
@@ -116,7 +114,7 @@ def test_a_column_is_dropped_after_the_sort_order_and_the_identifiers_that_name_
     other = replace(NAME, required=True)
     before = replace(SHAPE, columns=(ID, other, *TAGS), sorting=sorting, identifiers=("id", "name"))
     after = replace(SHAPE, columns=(ID, *TAGS), sorting=sorting[1:], identifiers=("id",))
-    assert alter_statements(before, after).statements == (
+    assert alteration(before, after).statements == (
         "ALTER TABLE lake.a.t DROP IDENTIFIER FIELDS `name`",
         "ALTER TABLE lake.a.t WRITE UNORDERED",
         "ALTER TABLE lake.a.t DROP COLUMN `name`",
@@ -131,7 +129,7 @@ def test_an_identifier_in_a_struct_is_dropped_before_a_rename_around_it() -> Non
     before = replace(SHAPE, columns=(*SHAPE.columns, *box), identifiers=("id", "box.a"))
     case = (replace(box[0], name="case"), replace(box[1], name="case.a"))
     after = replace(before, columns=(*SHAPE.columns, *case), identifiers=("id", "case.a"))
-    assert alter_statements(before, after).statements == (
+    assert alteration(before, after).statements == (
         "ALTER TABLE lake.a.t DROP IDENTIFIER FIELDS `box`.`a`",
         "ALTER TABLE lake.a.t RENAME COLUMN `box` TO `case`",
         "ALTER TABLE lake.a.t SET IDENTIFIER FIELDS `id`, `case`.`a`",
@@ -142,14 +140,12 @@ def test_a_partition_field_is_dropped_by_its_transform() -> None:
     """By a name that is also that of a column, Iceberg would look for the field without a transform."""
     before = replace(SHAPE, partitioning=(PartitionField(None, "name", "name", "bucket[4]"),))
     after = replace(SHAPE, partitioning=())
-    assert alter_statements(before, after).statements == (
-        "ALTER TABLE lake.a.t DROP PARTITION FIELD bucket(4, `name`)",
-    )
+    assert alteration(before, after).statements == ("ALTER TABLE lake.a.t DROP PARTITION FIELD bucket(4, `name`)",)
 
 
 def test_the_comment_of_a_table_is_removed_or_emptied() -> None:
     """A table without a comment differs from one with a comment of no characters."""
     commented = replace(SHAPE, properties={"comment": "x"})
-    assert alter_statements(commented, SHAPE).statements == ("ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('comment')",)
+    assert alteration(commented, SHAPE).statements == ("ALTER TABLE lake.a.t UNSET TBLPROPERTIES ('comment')",)
     emptied = replace(SHAPE, properties={"comment": ""})
-    assert alter_statements(commented, emptied).statements == ("COMMENT ON TABLE lake.a.t IS ''",)
+    assert alteration(commented, emptied).statements == ("COMMENT ON TABLE lake.a.t IS ''",)

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
 
-from glacierbase.declared.render import create_statements
+from glacierbase.declared.writer import create_statements
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField

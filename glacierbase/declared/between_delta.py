@@ -1,4 +1,4 @@
-"""Shapes of Delta tables as Spark SQL: the statements that turn one shape into another, and what they cannot express.
+"""The changes that create a table of Delta, and those between two of its shapes.
 
 https://docs.delta.io/latest/delta-batch.html#update-table-schema, https://docs.delta.io/latest/delta-type-widening.html
 """
@@ -10,9 +10,23 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from glacierbase.declared.render import ColumnAlters, Written, literal, path, table_name
-from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, NOT_ALTERED
-from glacierbase.model.names import name_of, name_parts
+from glacierbase.declared.between_columns import ColumnChanges, new_table, other_table
+from glacierbase.declared.change_sql import clause_of
+from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, NOT_ALTERED, NOT_CREATED
+from glacierbase.model.changes import (
+    Change,
+    ClusteringSet,
+    ColumnDropped,
+    ColumnRenamed,
+    ConstraintAdded,
+    ConstraintDropped,
+    DefaultSet,
+    PropertiesSet,
+    PropertiesUnset,
+    TableCreated,
+    Unknown,
+)
+from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Column, Shape
 
 _FEATURE = "delta.feature."
@@ -23,33 +37,49 @@ _DIGITS = {"tinyint": 10, "smallint": 10, "int": 10, "bigint": 20}
 _DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
-def delta_alters(before: Shape, after: Shape) -> Written:
-    """Return the statements that give a Delta table of the shape `before` the shape `after`.
+def creation(shape: Shape) -> Iterator[Change]:
+    kept = (key for key in shape.properties if key in ("comment", CLUSTERED) or _is_listed(key))
+    listed = {key: shape.properties[key] for key in kept}
+    yield TableCreated(new_table(replace(shape, format_version=None, properties=listed)))
+    for column in shape.columns:
+        if column.default is not None:
+            yield DefaultSet(tuple(name_parts(column.name)), column.default)
+    yield from (ConstraintAdded(name, condition) for name, condition in _constraints(shape).items())
 
-    Columns are the same if their ids are; where a table has none, if their names are. The name of the table does not change.
-    """
+
+def _is_listed(key: str) -> bool:
+    """Return whether CREATE TABLE lists a property."""
+    return key not in NOT_CREATED and not key.startswith(CONSTRAINT)
+
+
+def alteration(before: Shape, after: Shape) -> Iterator[Change]:
     old, new, unclear = _comparable(before, after)
     if unclear:
-        return Written((), (unclear,))
-    columns = ColumnAlters(old, new, _widens if _is_on(_WIDENING, before, after) else _lengthens)
-    refused = tuple(_refused(columns, before, after))
-    table = table_name(before.table)
-    settings = _settings(before, after)
-    texts = [
-        *([f"SET TBLPROPERTIES ({settings})"] if settings else []),
-        *_dropped_constraints(before, after),
-        *(clause for clause in columns.clauses if clause not in refused),
-        *_clustering(before, after),
-        *_added_constraints(before, after),
-        *_unset(before, after),
-    ]
-    statements = [f"ALTER TABLE {table} {text}" for text in texts]
+        yield Unknown(unclear)
+        return
+    columns = ColumnChanges(old, new, _widens if _is_on(_WIDENING, before, after) else _lengthens)
+    is_mapped = _is_on(_MAPPING, before, after)
+    if settings := tuple(_settings(before, after)):
+        yield PropertiesSet(settings)
+    constraints, wanted = _constraints(before), _constraints(after)
+    yield from (ConstraintDropped(name) for name in constraints if constraints[name] != wanted.get(name))
+    for change in columns.changes:
+        if is_mapped or not isinstance(change, ColumnDropped | ColumnRenamed):
+            yield change
+        else:
+            yield Unknown(f"{clause_of(change)}, which needs the property {_MAPPING} = name")
+    if after.properties.get(CLUSTERED, "[]") != before.properties.get(CLUSTERED, "[]"):
+        yield ClusteringSet(tuple(map(tuple, json.loads(after.properties.get(CLUSTERED, "[]")))))
+    for name, condition in wanted.items():
+        if constraints.get(name) != condition:
+            yield ConstraintAdded(name, condition)
+    lost = [key for key in before.properties if key not in after.properties and not NOT_ALTERED.fullmatch(key)]
+    if kept := tuple(key for key in lost if not key.startswith(_FEATURE) and key != _MAPPING):
+        yield PropertiesUnset(kept)
     comments = [shape.properties.get("comment") or "" for shape in (before, after)]
     if comments[0] != comments[1]:
-        statements.append(f"COMMENT ON TABLE {table} IS {literal(comments[1])}")
-    needs = f"which needs the property {_MAPPING} = name"
-    impossible = (*columns.impossible, *(f"{clause}, {needs}" for clause in refused), *_impossible(before, after))
-    return Written(tuple(statements), impossible)
+        yield PropertiesSet((("comment", comments[1]),))
+    yield from map(Unknown, (*columns.impossible, *_impossible(before, after)))
 
 
 def _comparable(before: Shape, after: Shape) -> tuple[Sequence[Column], Sequence[Column], str]:
@@ -111,29 +141,11 @@ def _widens(before: str, after: str) -> bool:
     return after in _INTEGERS[_INTEGERS.index(before) + 1 :] or (after == "double" and before != "bigint")
 
 
-def _refused(columns: ColumnAlters, before: Shape, after: Shape) -> Iterator[str]:
-    """Yield the clauses that Delta refuses without column mapping."""
-    if not _is_on(_MAPPING, before, after):
-        yield from (clause for clause in columns.clauses if clause.startswith(("DROP COLUMN ", "RENAME COLUMN ")))
-
-
-def _settings(before: Shape, after: Shape) -> str:
-    """Return the properties to set; they are set first, because changes of columns need some of them."""
-    old, new = before.properties, after.properties
-    pairs = ((key, new[key]) for key in new if old.get(key) != new[key] and not NOT_ALTERED.fullmatch(key))
-    return ", ".join(f"{literal(key)} = {literal(value)}" for key, value in pairs)
-
-
-def _unset(before: Shape, after: Shape) -> Iterator[str]:
-    gone = [key for key in before.properties if key not in after.properties and not NOT_ALTERED.fullmatch(key)]
-    if kept := [literal(key) for key in gone if not key.startswith(_FEATURE) and key != _MAPPING]:
-        yield f"UNSET TBLPROPERTIES ({', '.join(kept)})"
-
-
-def _clustering(before: Shape, after: Shape) -> Iterator[str]:
-    if after.properties.get(CLUSTERED, "[]") != before.properties.get(CLUSTERED, "[]"):
-        columns = json.loads(after.properties.get(CLUSTERED, "[]"))
-        yield f"CLUSTER BY ({', '.join(path(name_of(parts)) for parts in columns)})" if columns else "CLUSTER BY NONE"
+def _settings(before: Shape, after: Shape) -> Iterator[tuple[str, str]]:
+    """Yield the properties to set; they are set first, because changes of columns need some of them."""
+    for key, value in after.properties.items():
+        if before.properties.get(key) != value and not NOT_ALTERED.fullmatch(key):
+            yield key, value
 
 
 def _constraints(shape: Shape) -> Mapping[str, str]:
@@ -142,29 +154,13 @@ def _constraints(shape: Shape) -> Mapping[str, str]:
     }
 
 
-def _dropped_constraints(before: Shape, after: Shape) -> Iterator[str]:
-    wanted = _constraints(after)
-    for name, condition in _constraints(before).items():
-        if wanted.get(name) != condition:
-            yield f"DROP CONSTRAINT {path(name_of((name,)))}"
-
-
-def _added_constraints(before: Shape, after: Shape) -> Iterator[str]:
-    known = _constraints(before)
-    for name, condition in _constraints(after).items():
-        if known.get(name) != condition:
-            yield f"ADD CONSTRAINT {path(name_of((name,)))} CHECK ({condition})"
-
-
 def _impossible(before: Shape, after: Shape) -> Iterator[str]:
-    if (after.format_version or 0) < (before.format_version or 0):
-        yield f"the format version cannot go back from {before.format_version} to {after.format_version}"
-    if before.format != after.format:
-        yield f"the table cannot change from {before.format} to {after.format}"
+    yield from other_table(before, after)
     if [field.source for field in before.partitioning] != [field.source for field in after.partitioning]:
         yield "the partitioning of a Delta table cannot change"
-    gone = [key for key in before.properties if key not in after.properties]
-    for key in gone:
+    for key in before.properties:
+        if key in after.properties:
+            continue
         if key.startswith(_FEATURE):
             yield f"the table feature {key.removeprefix(_FEATURE)} stays; DROP FEATURE is written by hand"
         elif key == _MAPPING:
