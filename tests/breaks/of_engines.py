@@ -419,8 +419,8 @@ BREAKS = (
     Break(
         "several INSERTs are atomic",
         "executors/spark/errors.py",
-        'r"\\bINSERT .*\\bINSERT\\b|\\bOVERWRITE',
-        'r"\\bOVERWRITE',
+        '| {"insert", "insert_overwrite",',
+        '| {"insert", "insert_multi", "insert_overwrite",',
         "unit/executors/test_spark_atomic.py::test_what_is_several_steps_or_not_known_is_not_atomic",
     ),
     Break(

@@ -10,23 +10,21 @@ from typing import Any, Protocol
 from glacierbase.errors import (
     CommitConflict,
     EngineError,
-    MigrationFileError,
     OutcomeUnknown,
     StatementRefused,
     TableNotFound,
 )
 from glacierbase.executors import Session
 from glacierbase.executors.spark.shape import table_details
-from glacierbase.formats import FORMATS, ICEBERG
+from glacierbase.formats import DELTA, FORMATS, ICEBERG
 from glacierbase.model.logins import client_of, principal_named, subject_of
 from glacierbase.model.names import name_parts
 from glacierbase.secrets import mask
 from glacierbase.sql import read
 from glacierbase.sql.file import names_within
-from glacierbase.sql.operations import CREATES_TABLE, NAMESPACES
+from glacierbase.sql.operations import ALTERS, CREATES_TABLE, FUNCTIONS, NAMESPACES, QUERIES, REFERENCES, ROWS, VIEWS
 from glacierbase.sql.qualified import DEFAULT_CATALOG
 from glacierbase.sql.statement import Name, ParsedStatement
-from glacierbase.sql.tokens import words
 
 _CONFLICT = ("org.apache.iceberg.exceptions.CommitFailedException", "io.delta.exceptions.Concurrent")
 _NOT_FOUND = ("TABLE_OR_VIEW_NOT_FOUND", "SCHEMA_NOT_FOUND", "_LEGACY_ERROR_TEMP_1055", "DELTA_MISSING_DELTA_TABLE")
@@ -75,34 +73,15 @@ _SERVER_CLASS = re.compile(r"\(((?:[a-z]\w*\.)+[A-Z]\w*(?:\$\w+)?)\) ")
 _SCRIPTING = "org.apache.spark.sql.exceptions.SqlScriptingException"
 _SCRIPTS_OFF = re.compile(r"(?:\{LINE:\d+\} )?\[UNSUPPORTED_FEATURE\.SQL_SCRIPTING\]")
 _DYNAMIC_SQL = re.compile(r"(?i)\bEXECUTE\b")
-_NEVER = r"(?!)"
-# The first tokens of a statement, and tokens after them that make it several steps.
-_KNOWN = tuple(
-    (re.compile(rf"(?:{first})(?= |\Z)(?! :)"), re.compile(unless))
-    for first, unless in (
-        # Statements that change no table.
-        (r"SHOW|DESC|DESCRIBE|USE|SET|RESET|REFRESH|CACHE|UNCACHE|CLEAR|ADD|LIST", _NEVER),
-        (r"EXPLAIN", r" EXECUTE\b"),
-        # One commit for each INSERT; a directory has no commits.
-        (
-            r"(?:\( )*(?:SELECT|VALUES|TABLE|FROM|WITH)|INSERT|UPDATE|DELETE",
-            r"\bINSERT .*\bINSERT\b|\bOVERWRITE (?:LOCAL )?DIRECTORY\b|\bWITH SCHEMA EVOLUTION\b",
-        ),
-        # Columns are added in a commit before that of the rows.
-        (r"MERGE", r"\bWITH SCHEMA EVOLUTION\b"),
-        # Spark drops what it created when the query fails.
-        (r"CREATE (?:EXTERNAL |TEMPORARY )?TABLE", _NEVER),
-        # Other formats drop, then create.
-        (r"(?:CREATE OR )?REPLACE TABLE(?=.* USING (?:ICEBERG|DELTA)\b)", _NEVER),
-        # PARTITION FIELD is Iceberg's, one commit. Delta drops a feature in several commits.
-        (r"ALTER TABLE", r"\bPARTITION (?!FIELD\b)|\b(?:PARTITIONS|FEATURE)\b"),
-        (r"DROP TABLE", r"\bPURGE\b"),
-        (r"CREATE (?:OR REPLACE )?(?:(?:GLOBAL )?(?:TEMPORARY|TEMP) )?VIEW|ALTER VIEW|DROP VIEW", _NEVER),
-        (r"(?:CREATE|ALTER|DROP) (?:NAMESPACE|SCHEMA|DATABASE)", r"\bCASCADE\b"),
-        (r"CREATE (?:OR REPLACE )?(?:TEMPORARY )?FUNCTION|DROP (?:TEMPORARY )?FUNCTION", _NEVER),
-        (r"COMMENT ON|ANALYZE TABLE", _NEVER),
-    )
-)
+# One commit of a table, or one change of a catalog, or no change of either; `is_atomic` adds with which clauses. An ALTER with
+# several clauses is one transaction of Iceberg. Spark drops what a CREATE created when the query fails.
+_ONE_STEP = (
+    QUERIES | VIEWS | NAMESPACES | REFERENCES | FUNCTIONS | ALTERS
+    | {"insert", "insert_overwrite", "update", "delete", "merge", "create_table", "create_table_as", "drop_table", "rename_table"}
+    | {"use", "set", "reset", "add_resource", "analyze", "refresh", "cache", "uncache"}
+)  # fmt: skip
+# Without a table that is named, files in a directory are written, or all tables of a namespace.
+_NAMES_TABLE = ("insert", "insert_overwrite", "analyze")
 # Variables that Spark replaces before it parses the statement (a SELECT remains one), and properties and options that add commits.
 _HIDDEN = re.compile(r"(?is)\A(?!SELECT\b).*(?:\$\{|snapshot-id|enableRowTracking|merge-?schema)")
 _ICEBERG = ICEBERG.catalogs[0]  # All its tables are Iceberg.
@@ -346,13 +325,16 @@ def _first_paragraph(message: str) -> str:
 
 def is_atomic(sql: str) -> bool:
     """Return whether the statement is known to take effect as a whole or not at all."""
-    if _HIDDEN.match(sql):
+    statement = read(sql, "spark")
+    operation, options = statement.operation, statement.options
+    if _HIDDEN.match(sql) or not statement.understood or options.purge or options.cascade or options.evolves:
         return False
-    try:
-        text = " ".join(words(sql, "spark"))
-    except MigrationFileError:
+    if operation == "replace_table":
+        return options.using in (ICEBERG.name, DELTA.name)  # Other formats drop, then create.
+    if operation in _NAMES_TABLE and not statement.targets:
         return False
-    return any(first.match(text) and not unless.search(text) for first, unless in _KNOWN)
+    # Any other statement on a partition is one of Hive's.
+    return operation in _ONE_STEP and (operation in ROWS or not options.partition)
 
 
 def had_no_effect(session: SparkSettings | None, sql: str, *, not_found: bool) -> bool:

@@ -100,7 +100,7 @@ def test_only_plain_statements_that_change_one_table_are_proven() -> None:
     assert len(proven) > 30
     for sql, operation, tables, _ in proven:
         assert sql.startswith(
-            ("INSERT INTO", "INSERT OVERWRITE TABLE", "UPDATE", "DELETE FROM", "MERGE INTO", "ALTER TABLE")
+            ("INSERT INTO", "INSERT OVERWRITE ", "UPDATE", "DELETE FROM", "MERGE INTO", "ALTER TABLE")
         )
         assert operation not in ("rename_table", "add_partition", "drop_partition", "insert_multi", "other")
         assert proving_table(sql, sql) == tables
