@@ -48,7 +48,13 @@ VENDORS: dict[str, str | tuple[str, ...]] = {
     "pyarrow": ("executors/pyiceberg/", "executors/direct/", "executors/copies/", "stores/iceberg/"),
     "sqlalchemy": "executors/pyiceberg/",
     "click": "cli/",
-    "botocore": ("capabilities/load/objectstore.py", "capabilities/sharding/table.py", "stores/dynamodb/requests.py"),
+    "botocore": (
+        "capabilities/load/objectstore.py",
+        "capabilities/sharding/table.py",
+        "executors/pyiceberg/object_stores.py",
+        "stores/dynamodb/requests.py",
+    ),
+    "obstore": ("executors/pyiceberg/file_access.py", "executors/pyiceberg/object_stores.py"),
     "msgspec": "model/codec.py",
     "rich": ("output/", "cli/"),
     "uv": "executors/environments/installing.py",
@@ -165,7 +171,7 @@ def imported_by(*command: str) -> set[str]:
     return {line.rpartition("|")[2].strip() for line in done.stderr.splitlines()}
 
 
-LARGE = {"pyspark", "py4j", "pyiceberg", "snowflake", "pandas", "pyarrow", "sqlalchemy", "rich"}
+LARGE = {"obstore", "pyspark", "py4j", "pyiceberg", "snowflake", "pandas", "pyarrow", "sqlalchemy", "rich"}
 
 
 def test_no_engine_is_imported_before_it_is_needed() -> None:

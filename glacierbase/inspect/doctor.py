@@ -29,7 +29,7 @@ from glacierbase.record.tables import FileTables
 from glacierbase.run.waiting import in_context
 from glacierbase.sql.qualified import place_of
 from glacierbase.stores import LockRow, Store
-from glacierbase.stores.choice import ddl, described, opens_without_engine, store_warnings
+from glacierbase.stores.choice import ddl, described, files_described, opens_without_engine, store_warnings
 from glacierbase.stores.iceberg.probe import namespace_access
 
 # The race for the lock: sessions, and rounds.
@@ -69,6 +69,9 @@ def examine(target: CatalogRun, report: Callable[[NamespaceAccess], object] = la
             yield check
             if check.error:
                 return
+        files = _checked("file access", lambda: files_described(catalog))
+        if files.error or files.detail:
+            yield files
         opened = OpenCatalog(target, engine, target.open_store(catalog, engine))
         yield from _examine_store(opened)
         if unneeded is None:

@@ -11,6 +11,7 @@ from glacierbase.catalogs.safe_store import CHOICES, DYNAMODB, EMBEDDED, IN_CATA
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import OWN
 from glacierbase.executors.engine import Engine
+from glacierbase.executors.pyiceberg.opened import file_access
 from glacierbase.executors.pyiceberg.properties import extra_of, missing_package, opening
 from glacierbase.model.catalog import Catalog
 from glacierbase.run.installed import pip_install
@@ -18,6 +19,7 @@ from glacierbase.run.packages import STORES, offered
 from glacierbase.sql.dialects import DIALECTS, dialect_of
 from glacierbase.stores import Closable, LockRow, Store, StoreType, iceberg
 from glacierbase.stores.bounded import BoundedStore
+from glacierbase.stores.tables import history_name
 
 logger = logging.getLogger("glacierbase")
 
@@ -161,6 +163,19 @@ def described(catalog: Catalog) -> str:
     how = "through the engine" if chosen.needs_engine else "without the engine"
     why = _why_sql(catalog) if chosen is _OWN["sql"] else ""
     return f"{place}, {how}{f': {why}' if why else ''}"
+
+
+def files_described(catalog: Catalog) -> str:
+    """Return through what the files of history and lock are read and written; empty where PyIceberg does not access them.
+
+    Raises:
+        EngineError: the catalog does not answer.
+    """
+    if _chosen(catalog) is not _OWN["iceberg"]:
+        return ""
+    place, namespace = opening(catalog), catalog.store.namespace
+    levels = (namespace,) if place.kind == "sql" else tuple(namespace.split("."))
+    return file_access(place, (*levels, history_name(catalog.name)))
 
 
 def _why_sql(catalog: Catalog) -> str:

@@ -3,6 +3,7 @@
 Catalogs:
 - `opened`, `properties`: open a catalog; translate Spark's configuration for PyIceberg.
 - `guard`, `rest`, `sql`, `glue`, `hive`: the catalogs, which load no code that a server or a table names.
+- `file_access`, `object_stores`: the files of tables; which of them obstore reads and writes, and which PyIceberg's file IO.
 - `errors`: exceptions of PyIceberg as engine errors.
 
 Tables:

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
+from functools import cached_property, partial
 from gzip import BadGzipFile
 from typing import Any
 from zlib import error as zlib_error
@@ -20,7 +20,10 @@ from pyiceberg.typedef import IcebergBaseModel
 
 from glacierbase.errors import EngineError, OutcomeUnknown
 from glacierbase.executors.pyiceberg.errors import mapped
+from glacierbase.executors.pyiceberg.file_access import UUID, FileAccess, TableFiles
 from glacierbase.executors.pyiceberg.metadata import read_metadata
+from glacierbase.executors.pyiceberg.object_stores import LOGIN
+from glacierbase.executors.pyiceberg.opened import WAIT_SECONDS
 from glacierbase.run.run import tag_uuid
 
 # All properties whose value PyIceberg imports and calls, and the classes of PyIceberg that they may name. `auth` is a mapping, in
@@ -35,8 +38,6 @@ _IMPLEMENTATIONS: Mapping[str, tuple[str, ...]] = {
     "auth": (),
 }
 _LONGEST = 100
-# The UUID in the name of a metadata file.
-_UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*\Z)")
 
 
 def check_implementations(properties: Mapping[str, Any], source: str) -> None:
@@ -82,11 +83,13 @@ class Guarded(Catalog):  # type: ignore[misc]
         notes_changes: whether `in_doubt` is False until a change is sent.
         in_doubt: whether an error of the statement leaves open what it changed.
         server: what the server adds to the catalog's address; empty where it adds nothing, or nothing was read yet.
+        wait_seconds: the limit of the waits of one request to the catalog or the store of files.
         adds_properties: whether this catalog, not its server, adds the properties of new tables, and applies updates.
     """
 
     adds_properties = True
     server = ""
+    wait_seconds = WAIT_SECONDS
 
     commit_seconds: float | None = None
     statement: str | None = None
@@ -109,7 +112,16 @@ class Guarded(Catalog):  # type: ignore[misc]
     def _load_file_io(self, properties: Mapping[str, Any] | None = None, location: str | None = None) -> Any:
         """Check first: PyIceberg calls this with the properties of each table that it loads, and would use them all."""
         check_implementations(properties or {}, f"the table with the metadata {location}")
-        return super()._load_file_io(self._of_files(properties or {}), location)
+        answered = self._of_files(properties or {})
+        # A login that the server sends is limited to the table.
+        owner = (location or "").rpartition("/")[0] if any(key.startswith(LOGIN) for key in answered) else ""
+        fallback = partial(super()._load_file_io, answered, location)
+        return TableFiles(self.file_access, {**self.properties, **answered}, owner, self.wait_seconds, fallback)
+
+    @cached_property
+    def file_access(self) -> FileAccess:
+        """The stores and the kept files of this catalog."""
+        return FileAccess()
 
     def _of_files(self, _properties: Mapping[str, Any]) -> dict[str, Any]:
         """Return the properties of a table that decide how its files are accessed: none, unless the catalog's server sends them."""
@@ -133,10 +145,10 @@ class Guarded(Catalog):  # type: ignore[misc]
         """Return namespace and name of a table from the new name of a rename, which has no catalog."""
         return parts
 
-    @staticmethod
-    def _write_metadata(metadata: Any, io: Any, metadata_path: str) -> None:
+    def _write_metadata(self, metadata: Any, io: Any, metadata_path: str) -> None:  # noqa: ARG002 (PyIceberg's)
         """Write a metadata file without checking whether it exists: its name holds a new UUID."""
-        ToOutputFile.table_metadata(complete(metadata), io.new_output(metadata_path), overwrite=True)
+        file = self._load_file_io(metadata.properties, metadata_path).new_output(metadata_path)
+        ToOutputFile.table_metadata(complete(metadata), file, overwrite=True)
 
     def _update_and_stage_table(self, *arguments: Any) -> Any:
         """Name the new metadata file after the statement, which proves later that the commit was its own."""
@@ -146,7 +158,7 @@ class Guarded(Catalog):  # type: ignore[misc]
 
     def _named(self, location: str) -> str:
         """Return the location of a new metadata file, named after the statement."""
-        return _UUID.sub(tag_uuid(self.statement), location) if self.statement else location
+        return UUID.sub(tag_uuid(self.statement), location) if self.statement else location
 
     def commit_table(self, table: Any, requirements: Any, updates: Any) -> Any:
         """Check the answer, which becomes the table's new metadata."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import closing
 from importlib import import_module
 from typing import Any
 
@@ -22,7 +23,7 @@ def open_catalog(opening: PyIcebergSettings, wait_seconds: float = WAIT_SECONDS)
     """Open a catalog. The caller closes it.
 
     Args:
-        wait_seconds: the limit of the waits of one request. Only REST catalogs wait for a busy server.
+        wait_seconds: the limit of the waits of one request to a busy server, of a REST catalog or a store of files.
 
     Raises:
         ConfigurationError: a package that it requires is not installed.
@@ -33,9 +34,30 @@ def open_catalog(opening: PyIcebergSettings, wait_seconds: float = WAIT_SECONDS)
         try:
             catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
             waits = {"wait_seconds": wait_seconds} if module == "rest" else {}
-            return catalog_class(opening.name, **waits, **opening.properties)
+            catalog = catalog_class(opening.name, **waits, **opening.properties)
         except ImportError as error:
             raise not_installed(error) from error
+    catalog.wait_seconds = wait_seconds
+    return catalog
+
+
+def file_access(opening: PyIcebergSettings, table: tuple[str, ...]) -> str:
+    """Return through what the files of a catalog are read and written, and why.
+
+    Args:
+        table: a table of a REST catalog, whose server says with each table how its files are reached.
+    """
+    from pyiceberg.exceptions import NoSuchTableError
+
+    with closing(open_catalog(opening)) as catalog, mapped():
+        if opening.kind != "rest":
+            location = opening.properties["warehouse"]
+            return str(catalog._load_file_io(location=location).way(location))
+        try:
+            loaded = catalog.load_table(table)
+        except NoSuchTableError:
+            return "as the catalog's server says with each table"
+        return str(loaded.io.way(loaded.location()))
 
 
 def not_installed(error: ImportError) -> ConfigurationError:

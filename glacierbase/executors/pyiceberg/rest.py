@@ -78,7 +78,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         """Args:
         wait_seconds: the limit of the waits of one request.
         """
-        self._wait_seconds = wait_seconds
+        self.wait_seconds = wait_seconds
         # Read from the catalog file, because the server's answer replaces the catalog's properties.
         connect, answer = (int(properties.get(*timeout)) / 1000 or None for timeout in (_CONNECT, _ANSWER))
         self._timeouts = connect, answer
@@ -113,7 +113,7 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
     def _config_headers(self, session: Any) -> None:
         """Restrict the session: PyIceberg calls this first with every session, before it requests a token."""
         super()._config_headers(session)
-        restrict(session, self._origins, self._timeouts, self._wait_seconds, self._client_id)
+        restrict(session, self._origins, self._timeouts, self.wait_seconds, self._client_id)
         session.send = partial(self._noted, session.send)
 
     @property

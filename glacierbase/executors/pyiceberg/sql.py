@@ -21,7 +21,6 @@ from sqlalchemy.orm import Session
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.pyiceberg.errors import database_locked
 from glacierbase.executors.pyiceberg.guard import Guarded, reading_metadata
-from glacierbase.executors.pyiceberg.metadata import REFUSED
 from glacierbase.executors.pyiceberg.properties import OWN_FOLDER, STRICT
 from glacierbase.model.catalog import EMBEDDED_FOLDER
 from glacierbase.model.command import command
@@ -62,12 +61,9 @@ class SqlCatalog(Guarded, _SqlCatalog):  # type: ignore[misc]
     def _convert_orm_to_iceberg(self, orm_table: Any) -> Any:
         if folder := self.properties.get(OWN_FOLDER):
             _check_moved(Path(orm_table.metadata_location), Path(folder))
+        namespace = self.identifier_to_tuple(orm_table.table_namespace)
         with reading_metadata(orm_table.metadata_location):
-            try:
-                return super()._convert_orm_to_iceberg(orm_table)
-            except REFUSED:
-                namespace = self.identifier_to_tuple(orm_table.table_namespace)
-                return self.kept_table((*namespace, orm_table.table_name), orm_table.metadata_location)
+            return self.kept_table((*namespace, orm_table.table_name), orm_table.metadata_location)
 
     def create_tables(self) -> None:
         """Create the tables of the catalog that are missing, unless another process creates them at the same time."""

@@ -16,12 +16,12 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from pyiceberg.io.pyarrow import PyArrowFileIO
 
 from glacierbase.apply.lock import Lock
 from glacierbase.errors import LockLost, OutcomeUnknown, StatementRefused
 from glacierbase.executors.engine import Engine
 from glacierbase.executors.pyiceberg import rest
+from glacierbase.executors.pyiceberg.file_access import TableFiles
 from glacierbase.history.entries import environment_accepted
 from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.history.recorder import Recorder
@@ -255,13 +255,13 @@ def test_vended_credentials_that_expired_are_replaced_and_no_event_is_doubled(
         valid.append(next(numbers))
         return {"s3.session-token": valid[-1]}
 
-    def write(files: PyArrowFileIO, location: str, write: Any = PyArrowFileIO.new_output) -> Any:
+    def write(files: TableFiles, location: str, write: Any = TableFiles.new_output) -> Any:
         if (token := files.properties.get("s3.session-token", "")) not in valid:
             refused.append(token)
             raise OSError("AWS Error UNKNOWN (HTTP status 400) during PutObject operation: ExpiredToken")
         return write(files, location)
 
-    monkeypatch.setattr(PyArrowFileIO, "new_output", write)
+    monkeypatch.setattr(TableFiles, "new_output", write)
     proxy.vends = vend
     lock = Lock(store, TERMS, Run.here(Path()), {})
     lock.acquire(None, 0, 0, lambda: False)

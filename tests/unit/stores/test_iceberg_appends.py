@@ -9,8 +9,8 @@ from typing import Any
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.io.pyarrow import PyArrowFile
 
+from glacierbase.executors.pyiceberg.file_access import LocalFile
 from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
@@ -85,13 +85,13 @@ def test_an_append_makes_few_requests_to_the_storage(store: IcebergStore, monkey
     requests: Counter[str] = Counter()
 
     def counted(name: str) -> None:
-        call = getattr(PyArrowFile, name)
+        call = getattr(LocalFile, name)
 
-        def count(file: PyArrowFile, *arguments: Any, **options: Any) -> Any:
+        def count(file: LocalFile, *arguments: Any, **options: Any) -> Any:
             requests[f"{name} {file.location.rpartition('.')[2]}"] += 1
             return call(file, *arguments, **options)
 
-        monkeypatch.setattr(PyArrowFile, name, count)
+        monkeypatch.setattr(LocalFile, name, count)
 
     for name in ("open", "create", "exists", "__len__"):
         counted(name)

@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
-from pyiceberg.io.pyarrow import PyArrowFileIO
 from pyiceberg.table.update import AddSnapshotUpdate
 
 from glacierbase.errors import CommitConflict
+from glacierbase.executors.pyiceberg.file_access import TableFiles
 from glacierbase.model.catalog import Catalog
 from glacierbase.stores.iceberg import IcebergStore, open_store
 from tests.unit.stores.test_iceberg_store import FREE, database_of, event, held, overtaken_by, sequences
@@ -224,7 +224,7 @@ def killed_at(step: int) -> Iterator[list[int]]:
         count[0] += 1
 
     with pytest.MonkeyPatch.context() as patch:
-        for kind, verb in ((PyArrowFileIO, "new_output"), (PyArrowFileIO, "delete"), (SqlCatalog, "commit_table")):
+        for kind, verb in ((TableFiles, "new_output"), (TableFiles, "delete"), (SqlCatalog, "commit_table")):
             patch.setattr(kind, verb, counted(getattr(kind, verb)))
         with suppress(Killed):
             yield killed

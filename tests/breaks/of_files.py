@@ -1,0 +1,67 @@
+"""Breaks of the access to the files of tables."""
+
+from __future__ import annotations
+
+from tests.breaks.running import Break
+
+_FILE = "executors/pyiceberg/file_access.py"
+_TESTS = "unit/executors/test_file_access.py::"
+
+BREAKS = (
+    Break(
+        "a file that may change is kept",
+        _FILE,
+        "if UUID.search(self.location):",
+        "if True:",
+        f"{_TESTS}test_a_file_that_may_change_is_read_each_time",
+    ),
+    Break(
+        "a UUID in a folder's name makes a file immutable",
+        _FILE,
+        "(?=[^/]*\\Z)",
+        "",
+        f"{_TESTS}test_a_file_that_may_change_is_read_each_time",
+    ),
+    Break(
+        "a file is overwritten that must not exist",
+        _FILE,
+        'mode="overwrite" if overwrite else "create"',
+        'mode="overwrite"',
+        f"{_TESTS}test_no_file_is_overwritten_unless_asked",
+    ),
+    Break(
+        "the second request for a new file is a conflict",
+        _FILE,
+        "if stream.read() != content:",
+        "if True:",
+        f"{_TESTS}test_a_lost_answer_to_a_new_file_is_no_conflict",
+    ),
+    Break(
+        "a block that fails writes a part of a file",
+        _FILE,
+        "        if kind is not None:\n            super().close()",
+        "        pass",
+        f"{_TESTS}test_no_file_is_overwritten_unless_asked",
+    ),
+    Break(
+        "kept files have no bound",
+        _FILE,
+        "while self._size > self._most:",
+        "while False:",
+        f"{_TESTS}test_kept_files_have_a_bound",
+    ),
+    Break(
+        "requests are repeated without a limit of time",
+        "executors/pyiceberg/object_stores.py",
+        '{"retry_timeout": timedelta(seconds=wait_seconds)}',
+        "{}",
+        f"{_TESTS}test_a_store_that_stays_busy_is_an_error_within_the_time_limit",
+    ),
+    Break(
+        "a signed request goes to the store unsigned",
+        "executors/pyiceberg/object_stores.py",
+        '"s3.signer": "the catalog\'s server signs the requests",',
+        "",
+        f"{_TESTS}test_pyiceberg_reads_what_obstore_cannot",
+    ),
+)
