@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import timedelta
 
@@ -12,6 +12,7 @@ from glacierbase.history.records import History, check_environment, check_head, 
 from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command
+from glacierbase.model.migration import Event
 from glacierbase.stores import FORMAT_VERSION, LockRow, Store
 
 
@@ -37,7 +38,8 @@ def read_state(opened: OpenCatalog, environment: str | None = None) -> CatalogSt
         environment: the one that the history must belong to; default the catalog's.
     """
     target, store = opened.target, opened.store
-    state = read_history(target.catalog, store, store.read_lock(), environment)
+    row, events = store.read_lock_and_history()
+    state = _checked(target.catalog, store, row, events, environment)
     while state.history.fence > fence_of(state.lock):
         # The newest run took the lock after the row was read, and may still hold it: its open statement is not unknown.
         row = store.read_lock()
@@ -55,8 +57,14 @@ def read_history(catalog: Catalog, store: Store, row: LockRow | None, environmen
     Args:
         environment: the one that the history must belong to; default the catalog's.
     """
+    return _checked(catalog, store, row, store.read_history(), environment)
+
+
+def _checked(
+    catalog: Catalog, store: Store, row: LockRow | None, events: Sequence[Event], environment: str | None
+) -> CatalogState:
     _check_format(catalog, row)
-    history = fold(store.read_history(), living_fence(row, catalog.store.lease_seconds, store))
+    history = fold(events, living_fence(row, catalog.store.lease_seconds, store))
     check_environment(history, catalog.name, environment or catalog.environment)
     if row is not None:
         check_head(history, catalog.name, (row.head_fence, row.head_sequence))

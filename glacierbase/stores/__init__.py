@@ -91,6 +91,9 @@ class Store(Protocol):
             NeedsRepair: the table holds several rows, or one that lacks a value.
         """
 
+    def read_lock_and_history(self) -> tuple[LockRow | None, tuple[Event, ...]]:
+        """Return what `read_lock` and then `read_history` return: the history holds at least what the row acknowledges."""
+
     def lock_rows(self) -> tuple[LockRow, ...] | None:
         """Return the rows of the lock table, unchecked, or None if there is no lock table."""
 

@@ -55,6 +55,11 @@ class BoundedStore:
         self._clock_source = self._store  # A store that was opened again has no server time before its first read.
         return row
 
+    def read_lock_and_history(self) -> tuple[LockRow | None, tuple[Event, ...]]:
+        both: tuple[LockRow | None, tuple[Event, ...]] = self._call("read_lock_and_history")
+        self._clock_source = self._store  # As in `read_lock`.
+        return both
+
     def lock_rows(self) -> tuple[LockRow, ...] | None:
         rows: tuple[LockRow, ...] | None = self._call("lock_rows")
         return rows

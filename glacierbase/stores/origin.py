@@ -24,8 +24,8 @@ KEPT_VERSIONS = "write.metadata.previous-versions-max"
 COLLECTS_GARBAGE = "gc.enabled"
 # The end of the location of a table that was given files of its own.
 COPY = re.compile(r"-[0-9a-f]{8}\Z")
-# How many former metadata files Iceberg keeps.
-_KEPT = "20"
+# How many former metadata files Iceberg keeps. A compaction deletes most of them together.
+_KEPT = "100"
 _CATALOG, _SERVER = "glacierbase.catalog", "glacierbase.catalog-server"
 
 # The settings that decide which catalog it is, by its kind; the first is required.
@@ -80,8 +80,8 @@ class TableOrigin:
     def changes(self, properties: Mapping[str, str]) -> dict[str, str]:
         """Return the properties that a commit to a table with these properties has to set, so that it deletes no file of others."""
         wanted = {DELETES: "true" if self.may_delete(properties) else "false"}
-        if self.server and self.is_own(properties):
-            wanted[_SERVER] = self.server
+        if self.is_own(properties):
+            wanted |= {KEPT_VERSIONS: _KEPT} | ({_SERVER: self.server} if self.server else {})
         return {key: value for key, value in wanted.items() if properties.get(key) != value}
 
     def other(self, properties: Mapping[str, str]) -> str | None:

@@ -113,6 +113,9 @@ class SqlStore:
     def read_lock(self) -> LockRow | None:
         return the_row(self.lock_rows(), self._tables.lock)
 
+    def read_lock_and_history(self) -> tuple[LockRow | None, tuple[Event, ...]]:
+        return self.read_lock(), self.read_history()
+
     def lock_rows(self) -> tuple[LockRow, ...] | None:
         sent = seconds()
         rows = self._read(self._tables.lock, LockRow, *filter(None, [self._syntax.now]))

@@ -174,6 +174,9 @@ class MemoryStore:
         self._before("read_lock")
         return the_row(self._lock_rows(), f"lake.glacierbase.lock_{self._name}")
 
+    def read_lock_and_history(self) -> tuple[LockRow | None, tuple[Event, ...]]:
+        return self.read_lock(), self.read_history()
+
     def lock_rows(self) -> tuple[LockRow, ...] | None:
         self._before("lock_rows")
         return self._lock_rows()

@@ -107,6 +107,9 @@ class DynamoDbStore:
         item = self._lock()
         return the_row(() if item is None else (lock_row(item),), self._place)
 
+    def read_lock_and_history(self) -> tuple[LockRow | None, tuple[Event, ...]]:
+        return self.read_lock(), self.read_history()
+
     def lock_rows(self) -> tuple[LockRow, ...] | None:
         item = self._lock()
         if item is not None:

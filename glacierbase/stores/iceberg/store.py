@@ -5,9 +5,10 @@ from __future__ import annotations
 import logging
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from datetime import datetime, timezone
 from functools import cached_property, partial
 from typing import Any, TypeVar
@@ -40,8 +41,8 @@ T = TypeVar("T")
 # PyIceberg warns of files that another writer deleted; without a handler, Python would print the warnings.
 logging.getLogger("pyiceberg").addHandler(logging.NullHandler())
 
-# Each renewal of the lock adds two snapshots, which slow down later renewals, and a statement may run for days.
-_MANY_SNAPSHOTS = 100
+# Each renewal of the lock adds a snapshot, which slows down later renewals, and a statement may run for days.
+_MANY_SNAPSHOTS = 20
 
 
 def open_store(catalog: Catalog) -> IcebergStore:
@@ -56,7 +57,7 @@ def open_store(catalog: Catalog) -> IcebergStore:
 class IcebergStore:
     """The `Store` over a catalog of PyIceberg, which is opened at first use."""
 
-    compacts_every = 25  # The cost per event does not depend on this; fewer files make read-only commands faster.
+    compacts_every = 25  # Each event adds a snapshot to the metadata, which every commit writes and every read reads.
 
     def __init__(self, catalog: Catalog, opening: PyIcebergSettings) -> None:
         self._configured = catalog
@@ -67,9 +68,12 @@ class IcebergStore:
         self._namespace = (namespace,) if opening.kind == "sql" else tuple(namespace.split("."))
         self._history = history_name(catalog.name)
         self._lock = lock_name(catalog.name)
-        self._appended: Any = None
+        self._appended: tuple[Any, dict[str, Any]] = (
+            None,
+            {},
+        )  # The history and the rows of its file, as last committed.
         self._others: dict[str, str | None] = {}  # As the properties of both tables say that were read last.
-        self._lock_snapshot: tuple[tuple[Any, int | None], tuple[LockRow, ...]] | None = None
+        self._snapshots: dict[str, _Snapshot] = {}  # By table, as last read or committed.
 
     @property
     def proves_by_lease(self) -> bool:
@@ -85,6 +89,18 @@ class IcebergStore:
     def read_history(self) -> tuple[Event, ...]:
         return self._read_events(self._history)
 
+    def read_lock_and_history(self) -> tuple[LockRow | None, tuple[Event, ...]]:
+        def read() -> tuple[Any, tuple[Event, ...]]:
+            """Load the lock before the history, and read the files of both at the same time."""
+            table = self._load(self._lock)
+            with ThreadPoolExecutor(1) as pool:
+                lock = pool.submit(self._snapshot_of, table, self._lock, LockRow)
+                events = self.read_history()
+                return lock.result().rows, events
+
+        rows, events = self._of_table(read) or ((), self.read_history())
+        return the_row(rows, self._quoted(self._lock)), events
+
     def read_other_histories(self) -> dict[str, tuple[Event, ...]]:
         try:
             with mapped():
@@ -95,37 +111,28 @@ class IcebergStore:
         return {name: self._read_events(history_name(name)) for name in sorted(names)}
 
     def _read_events(self, name: str) -> tuple[Event, ...]:
-        table_and_rows = self._read(name, Event)
-        return in_order(Event(*values) for values in _values(table_and_rows[1], Event)) if table_and_rows else ()
+        snapshot = self._of_table(lambda: self._snapshot_of(self._load(name), name, Event))
+        return in_order(snapshot.rows) if snapshot else ()
 
     def read_lock(self) -> LockRow | None:
         return the_row(self.lock_rows(), self._quoted(self._lock))
 
     def lock_rows(self) -> tuple[LockRow, ...] | None:
-        return self._of_table(self._rows)
+        snapshot = self._lock_snapshot()
+        return None if snapshot is None else snapshot.rows
 
-    def _rows(self) -> tuple[LockRow, ...]:
-        """Load the table, and read the rows if its snapshot is new; a snapshot never changes."""
-        table = self._load(self._lock)
-        snapshot = (table.metadata.table_uuid, table.metadata.current_snapshot_id)
-        if self._lock_snapshot is None or self._lock_snapshot[0] != snapshot:
-            rows = self._scanned(table, self._lock, LockRow).to_arrow()
-            self._lock_snapshot = snapshot, tuple(LockRow(*values) for values in _values(rows, LockRow))
-        return self._lock_snapshot[1]
+    def _lock_snapshot(self) -> _Snapshot | None:
+        return self._of_table(lambda: self._snapshot_of(self._load(self._lock), self._lock, LockRow))
 
-    def _scanned(self, table: Any, name: str, row: type, columns: tuple[str, ...] | None = None) -> Any:
-        """Check the columns of a table, and return a scan of it."""
-        check_columns(self._quoted(name), row, table.schema().column_names)
-        return table.scan(selected_fields=columns or _columns(row))
-
-    def _read(self, name: str, row: type, columns: tuple[str, ...] | None = None) -> tuple[Any, Any] | None:
-        """Return the table, freshly loaded, and its rows; None if there is no such table."""
-
-        def scan() -> tuple[Any, Any]:
-            table = self._load(name)
-            return table, self._scanned(table, name, row, columns).to_arrow()
-
-        return self._of_table(scan)
+    def _snapshot_of(self, table: Any, name: str, row: type) -> _Snapshot:
+        """Return the rows of a loaded table, which are read only if its snapshot is new; a snapshot never changes."""
+        last = self._snapshots.get(name)
+        if last is None or last.version != _version(table):
+            check_columns(self._quoted(name), row, table.schema().column_names)
+            content = table.scan().to_arrow()
+            last = _Snapshot(table, _version(table), content, tuple(row(*values) for values in _values(content, row)))
+        self._snapshots[name] = last = replace(last, table=table)
+        return last
 
     def _of_table(self, read: Callable[[], T]) -> T | None:
         """Return what `read` returns; None if the table that it reads does not exist."""
@@ -179,7 +186,7 @@ class IcebergStore:
     def own_files(self) -> None:
         from glacierbase.stores.iceberg.writes import own_files  # Loads PyIceberg.
 
-        self._appended = None
+        self._appended = (None, {})
         for name in (self._history, self._lock):
             own_files(partial(self._load, name), self._origin(name), self._place(name))
         self._others.clear()
@@ -234,30 +241,23 @@ class IcebergStore:
             self._opened.close()
 
     def append(self, events: Sequence[Event]) -> None:
-        rows = _rows(map(_named, events), _schema(Event))
         # Usually unchanged since the last append, because only the lock holder writes.
-        table, self._appended = self._appended, None
+        (table, written), self._appended = self._appended, (None, {})
         if table:
             try:
-                self._add(table, rows)
+                self._appended = table, self._add(table, events, written)
+                return
             except CommitConflict:  # A maintenance job committed meanwhile. A refused commit has no effect.
-                table = None
-        if not table:
-            with mapped():
-                table = self._load(self._history)
-            self._add(table, rows)
-        self._appended = table
+                pass
+        with mapped():
+            table = self._load(self._history)
+        self._appended = table, self._add(table, events, {})
 
-    def _add(self, table: Any, rows: Any) -> None:
-        """Append as `Transaction.append` does, without its schema check, which takes a fifth of the time."""
-        from glacierbase.stores.iceberg.writes import write_rows  # Read-only commands write nothing.
+    def _add(self, table: Any, events: Sequence[Event], written: Mapping[str, Any]) -> dict[str, Any]:
+        from glacierbase.stores.iceberg.writes import append_rows  # Read-only commands write nothing.
 
         with self._committing(self._history, table) as transaction:
-            if not table.spec().is_unpartitioned():  # Partitioned by another client: each partition gets a file.
-                transaction.append(rows)
-                return
-            with transaction.update_snapshot().fast_append() as added:
-                added.append_data_file(write_rows(table, rows))
+            return append_rows(transaction, table, [_named(event) for event in events], written)
 
     def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
         return settle(lambda: self._set([expected], new), self.read_lock, expected, new)
@@ -269,40 +269,48 @@ class IcebergStore:
             return False
 
     def _set(self, expected: Sequence[LockRow], new: LockRow) -> bool:
-        """Read the rows, and commit `new` on their snapshot if their claims are the expected ones; return whether they are."""
-        current = self._read(self._lock, LockRow, ("*",))
-        claims = Counter(row.claim for row in expected)
-        if not current or Counter(LockRow(*values).claim for values in _values(current[1], LockRow)) != claims:
-            return False
-        table, rows = current
-        # Includes the columns of a later version of glacierbase, which must be kept.
-        before: dict[str, Any] = next(iter(rows.to_pylist()), {})
-        with self._committing(self._lock, table) as transaction:
-            # Both require the snapshot that was read to be the current one.
-            change = transaction.overwrite if before else transaction.append
-            change(_rows([before | _named(new)], rows.schema))
-        if len(table.snapshots()) > _MANY_SNAPSHOTS:
-            from glacierbase.stores.iceberg.writes import compact  # Loads PyIceberg.
+        """Commit `new` on the snapshot that was read, if the claims of its rows are the expected ones; return whether they are.
 
+        The snapshot may have been read before this call: the commit requires it to be the current one.
+        """
+        from glacierbase.stores.iceberg.writes import compact, replace_rows
+
+        claims = Counter(row.claim for row in expected)
+        snapshot = self._snapshots.pop(self._lock, None)
+        if snapshot is None or snapshot.claims != claims:
+            snapshot = self._lock_snapshot()
+        if snapshot is None or snapshot.claims != claims:
+            return False
+        table = snapshot.table
+        # Includes the columns of a later version of glacierbase, which must be kept.
+        before: dict[str, Any] = next(iter(snapshot.content.to_pylist()), {})
+        with self._committing(self._lock, table) as transaction:
+            content = replace_rows(transaction, table, [before | _named(new)])
+        if len(table.snapshots()) > _MANY_SNAPSHOTS:
             with suppress(EngineError), mapped():
                 compact(table, self._origin(self._lock))
+        self._snapshots[self._lock] = _Snapshot(table, _version(table), content, (new,))
         return True
 
     @contextmanager
     def _committing(self, name: str, table: Any) -> Iterator[Any]:
         """Yield a transaction on one of the two tables, and commit it at the end. The commit deletes no file of another catalog."""
-        from glacierbase.executors.direct.ddl.commit import Transaction
+        from glacierbase.stores.iceberg.writes import OneCommit, delete_all
 
-        with mapped(), Transaction(table) as transaction:
-            if changes := self._origin(name).changes(table.properties):
-                transaction.set_properties(changes)
-            yield transaction
+        origin = self._origin(name)
+        with mapped():
+            with OneCommit(table) as transaction:
+                if changes := origin.changes(table.properties):
+                    transaction.set_properties(changes)
+                yield transaction
+            if origin.may_delete(table.properties):
+                delete_all(transaction.unlisted, table.io)
 
     def compact(self) -> None:
         """Compact both tables. A table to which another writer commits meanwhile is skipped until the next time."""
         from glacierbase.stores.iceberg.writes import compact  # Loads PyIceberg.
 
-        self._appended = None
+        self._appended = (None, {})
         for name in (self._history, self._lock):
             with suppress(CommitConflict), mapped():
                 compact(self._load(name), self._origin(name))
@@ -327,8 +335,28 @@ class IcebergStore:
         return open_catalog(self._opening, self._wait_seconds)
 
 
-def _columns(row: type) -> tuple[str, ...]:
-    return tuple(field.name for field in fields(row))
+@dataclass(frozen=True, slots=True)
+class _Snapshot:
+    """The rows of one of the tables, also as Arrow with all columns.
+
+    Attributes:
+        table: as it was last loaded or committed.
+    """
+
+    table: Any
+    version: tuple[Any, ...]
+    content: Any
+    rows: tuple[Any, ...]
+
+    @property
+    def claims(self) -> Counter[tuple[str, int, int]]:
+        """The claims of the rows of the lock."""
+        return Counter(row.claim for row in self.rows)
+
+
+def _version(table: Any) -> tuple[Any, ...]:
+    """Return what identifies the rows and columns of a table."""
+    return (table.metadata.table_uuid, table.metadata.current_snapshot_id, table.metadata.current_schema_id)
 
 
 def _schema(row: type) -> Any:
@@ -337,12 +365,6 @@ def _schema(row: type) -> Any:
 
     types = {"int": pyarrow.int64(), "str": pyarrow.string(), "datetime": pyarrow.timestamp("us", "UTC")}
     return pyarrow.schema([(field.name, types[kind(field)]) for field in fields(row)])
-
-
-def _rows(values: Iterable[Mapping[str, Any]], schema: Any) -> Any:
-    import pyarrow
-
-    return pyarrow.Table.from_pylist(list(values), schema=schema)
 
 
 def _named(row: Event | LockRow) -> dict[str, Any]:

@@ -1,22 +1,41 @@
-"""Write the two tables: a data file per append, commits at constant cost, compaction, files of their own."""
+"""Write the two tables: one data file, one manifest, one manifest list and one metadata file per commit; compaction.
+
+A commit names in the summary of its snapshot the files that it added and removed, so that compaction reads no expired snapshot.
+"""
 
 from __future__ import annotations
 
+import json
 import logging
 import uuid
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from datetime import datetime, timezone
+from itertools import chain
 from typing import Any
 
-from glacierbase.errors import CommitConflict, EngineError
+from pyiceberg.manifest import ManifestContent, ManifestEntry
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update import AssertTableUUID
+from pyiceberg.table.update.snapshot import ExpireSnapshots, _SnapshotProducer
+
+from glacierbase.errors import CommitConflict, EngineError, OutcomeUnknown
 from glacierbase.executors.direct.ddl.commit import Transaction
 from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.stores.origin import COLLECTS_GARBAGE, COPY, DELETES, KEPT_VERSIONS, TableOrigin
 
 logger = logging.getLogger("glacierbase")
 
+# An append rewrites the files that hold at most so many times the rows that it writes: one of a row, those of up to 64 rows. So a
+# history of 270,000 events has at most three files.
+_GROWTH = 64
+# More data files than appends leave: other clients wrote them.
+_MOST_FILES = 4
+# How many former metadata files a compaction leaves.
+_VERSIONS = 20
+# The key in the summary of a snapshot.
+_FILES = "glacierbase.files"
 # On an object store each request takes a round trip, however small the file.
 _REQUESTS_AT_ONCE = 8
 _EVER = datetime.max.replace(tzinfo=timezone.utc)
@@ -24,25 +43,161 @@ _EVER = datetime.max.replace(tzinfo=timezone.utc)
 _ATTEMPTS = 5
 
 
-def write_rows(table: Any, rows: Any) -> Any:
-    """Write an Arrow table to a Parquet file of the loaded `table`, which is not partitioned. Return the file for an append.
+class OneCommit(Transaction):
+    """A commit that is sent once, whatever the properties of the table say, and deletes no file.
+
+    Attributes:
+        unlisted: the former metadata files that the table does not list any more.
+    """
+
+    unlisted: frozenset[str] = frozenset()
+
+    def commit_transaction(self) -> Any:
+        table = self._table
+        if self._updates:
+            required = (*self._requirements, AssertTableUUID(uuid=table.metadata.table_uuid))
+            answer = table.catalog.commit_table(table, required, self._updates)
+            table._check_uuid(table.metadata, answer.metadata)
+            self.unlisted = _listed(table.metadata) - _listed(answer.metadata)
+            table.metadata, table.metadata_location = answer.metadata, answer.metadata_location
+        return table
+
+
+def _listed(metadata: Any) -> frozenset[str]:
+    return frozenset(entry.metadata_file for entry in metadata.metadata_log)
+
+
+class _OneManifest(_SnapshotProducer["_OneManifest"]):  # type: ignore[misc]
+    """A snapshot whose data files are all in one manifest.
+
+    Args:
+        files: the entries of the snapshot before it.
+    """
+
+    def __init__(
+        self, transaction: Transaction, added: Any, removed: Sequence[Any], files: Sequence[ManifestEntry]
+    ) -> None:
+        super().__init__(Operation.OVERWRITE if removed else Operation.APPEND, transaction, transaction._table.io)
+        self._files = files
+        self.append_data_file(added)
+        for file in removed:
+            self.delete_data_file(file)
+
+    def _manifests(self) -> list[Any]:
+        with self.new_manifest_writer(self._transaction.table_metadata.spec()) as writer:
+            for added in self._added_data_files:
+                writer.add(ManifestEntry.from_args(sequence_number=None, data_file=added))
+            for entry in self._files:
+                (writer.delete if entry.data_file in self._deleted_data_files else writer.existing)(entry)
+        manifest = writer.to_manifest_file()
+        files = (file.file_path for file in (*self._added_data_files, *self._deleted_data_files))
+        self.snapshot_properties = {_FILES: json.dumps([manifest.manifest_path, *files])}
+        return [manifest]
+
+    def _deleted_entries(self) -> list[ManifestEntry]:
+        return []
+
+    def _existing_manifests(self) -> list[Any]:
+        return []
+
+
+def append_rows(
+    transaction: Transaction, table: Any, rows: Sequence[Mapping[str, Any]], written: Mapping[str, Any]
+) -> dict[str, Any]:
+    """Stage an append to the loaded `table`. It rewrites smaller files, so that a read does not grow with the appends.
+
+    Args:
+        written: the rows of files by their locations, as an earlier append returned them.
+
+    Returns:
+        the rows of the file that it wrote.
 
     Raises:
         KeyError: the table lacks a column.
+        OutcomeUnknown: not all rows of the smaller files were read.
     """
+    content, files = _content(table, rows), _files_in_one_spec(table)
+    if files is None:
+        transaction.append(content)
+        return {}
+    small, count = [], content.num_rows
+    for file in sorted((entry.data_file for entry in files), key=lambda file: file.record_count):
+        if file.record_count > _GROWTH * count:
+            break
+        small.append(file)
+        count += file.record_count
+    content = _with_rows_of(small, table, content, written)
+    if content.num_rows != count:
+        raise OutcomeUnknown("RowsNotRead", "the files of the table hold fewer or more rows than its manifest says")
+    return {_stage(transaction, table, content, small, files): content}
+
+
+def replace_rows(transaction: Transaction, table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Stage rows in place of all rows of the loaded `table`, and return them as Arrow. Raises as `append_rows` does."""
+    content, files = _content(table, rows), _files_in_one_spec(table)
+    if files is None:
+        transaction.overwrite(content)
+    else:
+        _stage(transaction, table, content, [entry.data_file for entry in files], files)
+    return content
+
+
+def _stage(transaction: Transaction, table: Any, rows: Any, removed: Sequence[Any], files: Sequence[Any]) -> str:
+    """Write rows to a file in place of others; return its location."""
+    file = _write(table, rows)
+    _OneManifest(transaction, file, removed, files).commit()
+    return str(file.file_path)
+
+
+def _files_in_one_spec(table: Any) -> list[ManifestEntry] | None:
+    """Return the data files of a table; None where another client partitioned it or deleted rows by delete files."""
+    manifests = _manifests(table.current_snapshot(), table.io)
+    spec = table.metadata.default_spec_id
+    is_plain = all((m.content, m.partition_spec_id) == (ManifestContent.DATA, spec) for m in manifests)
+    if not is_plain or not table.spec().is_unpartitioned():
+        return None
+    return [entry for manifest in manifests for entry in manifest.fetch_manifest_entry(table.io)]
+
+
+def _manifests(snapshot: Any, io: Any) -> list[Any]:
+    return snapshot.manifests(io) if snapshot else []
+
+
+def _content(table: Any, rows: Sequence[Mapping[str, Any]]) -> Any:
+    """Return rows in the columns of a table, as Arrow. Raises as `append_rows` does."""
+    import pyarrow
+    from pyiceberg.io.pyarrow import schema_to_pyarrow
+
+    schema = schema_to_pyarrow(table.schema())
+    if lacking := set().union(*rows) - set(schema.names):
+        raise KeyError(", ".join(sorted(lacking)))
+    return pyarrow.Table.from_pylist(list(rows), schema=schema)
+
+
+def _with_rows_of(files: Sequence[Any], table: Any, rows: Any, written: Mapping[str, Any]) -> Any:
+    """Return the rows of data files, and other rows after them."""
+    import pyarrow
+    from pyiceberg.expressions import AlwaysTrue
+    from pyiceberg.io.pyarrow import ArrowScan
+    from pyiceberg.table import FileScanTask
+
+    parts = [written[file.file_path] for file in files if file.file_path in written]
+    if unread := [FileScanTask(file) for file in files if file.file_path not in written]:
+        parts.append(ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table(unread))
+    return pyarrow.concat_tables([*(part.cast(rows.schema) for part in parts), rows])
+
+
+def _write(table: Any, rows: Any) -> Any:
+    """Write an Arrow table to a Parquet file of the loaded `table`, which is not partitioned. Return the file for a commit."""
     import pyarrow
     from pyarrow import parquet
-    from pyiceberg.io.pyarrow import PYARROW_PARQUET_FIELD_ID_KEY
     from pyiceberg.manifest import DataFile, DataFileContent, FileFormat
     from pyiceberg.typedef import Record
 
-    ids = {field.name: str(field.field_id) for field in table.schema().fields}
-    # Readers find a column by its id. https://iceberg.apache.org/spec/#column-projection
-    columns = [column.with_metadata({PYARROW_PARQUET_FIELD_ID_KEY: ids[column.name]}) for column in rows.schema]
     content = pyarrow.BufferOutputStream()
-    described = pyarrow.Table.from_arrays(rows.columns, schema=pyarrow.schema(columns))
-    # For one row, dictionaries and statistics per column are larger than the row. Compaction writes them.
-    parquet.write_table(described, content, use_dictionary=False, write_statistics=False)
+    # For one row, dictionaries and statistics per column are larger than the row.
+    is_large = rows.num_rows > 1
+    parquet.write_table(rows, content, compression="zstd", use_dictionary=is_large, write_statistics=is_large)
     written = content.getvalue().to_pybytes()
     path = table.location_provider().new_data_location(f"00000-0-{uuid.uuid4()}.parquet")
     with table.io.new_output(path).create(overwrite=True) as output:
@@ -59,7 +214,7 @@ def write_rows(table: Any, rows: Any) -> Any:
 
 
 def compact(table: Any, origin: TableOrigin) -> None:
-    """Rewrite the rows of the loaded `table` into one file, and expire all older snapshots in the same commit.
+    """Expire all older snapshots of the loaded `table`, and delete their files. Files of other clients are rewritten into one.
 
     A commit since the table was loaded makes this one fail without effect. Unreferenced files may remain if the process ends in
     between, and remain where the table was made in another catalog.
@@ -73,14 +228,17 @@ def compact(table: Any, origin: TableOrigin) -> None:
         _rewrite(table, origin, rewrites=False)
 
 
-def _rewrite(table: Any, origin: TableOrigin, *, rewrites: bool) -> None:
-    """Commit a snapshot alone, with all rows in one file if `rewrites`. Raises as `compact` does."""
-    from pyiceberg.exceptions import BadRequestError
-    from pyiceberg.table.update.snapshot import ExpireSnapshots
+def _rewrite(table: Any, origin: TableOrigin, *, rewrites: bool, versions: int = _VERSIONS) -> None:
+    """Commit a snapshot alone, with all rows in one file if `rewrites`. Raises as `compact` does.
 
-    transaction = Transaction(table)
-    if changes := origin.changes(table.properties):
-        transaction.set_properties(changes)
+    Args:
+        versions: how many former metadata files are left.
+    """
+    from pyiceberg.exceptions import BadRequestError
+
+    transaction = OneCommit(table)
+    # The next commit sets its usual value. So former metadata files are deleted with others, not one with each commit.
+    transaction.set_properties(origin.changes(table.properties) | {KEPT_VERSIONS: str(versions)})
     if rewrites:
         transaction.overwrite(table.scan().to_arrow())
     before = transaction.table_metadata.snapshots
@@ -91,9 +249,12 @@ def _rewrite(table: Any, origin: TableOrigin, *, rewrites: bool) -> None:
     # Another writer expired the same snapshots: ValueError of a SQL catalog, BadRequestError of a REST server.
     except (ValueError, BadRequestError) as error:
         raise CommitConflict(type(error).__name__, "its snapshots were expired meanwhile") from error
+    kept = {snapshot.snapshot_id for snapshot in table.snapshots()}
+    expired = [snapshot for snapshot in before if snapshot.snapshot_id not in kept]
     if origin.may_delete(table.properties):
-        kept = {snapshot.snapshot_id for snapshot in table.snapshots()}
-        _remove([snapshot for snapshot in before if snapshot.snapshot_id not in kept], table)
+        with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+            needed = set(_files(table.snapshots(), table.io, pool))
+            delete_all((set(_named(expired, table.io, pool)) - needed) | transaction.unlisted, table.io)
 
 
 def own_files(load: Callable[[], Any], origin: TableOrigin, place: str | None) -> None:
@@ -114,7 +275,7 @@ def own_files(load: Callable[[], Any], origin: TableOrigin, place: str | None) -
         try:
             is_moved = _is_moved(table, origin, place or COPY.sub("", table.location().rstrip("/")))
             shared = {} if is_moved else {DELETES: "false", COLLECTS_GARBAGE: "false"}
-            with mapped(), Transaction(load()) as change:
+            with mapped(), OneCommit(load()) as change:
                 change.set_properties(origin.properties | shared)
             return
         except CommitConflict:  # The heartbeat of this run renewed the lock.
@@ -127,7 +288,7 @@ def _is_moved(table: Any, origin: TableOrigin, place: str) -> bool:
     from pyiceberg.table.update import SetLocationUpdate
 
     location = f"{place}-{uuid.uuid4().hex[:8]}"
-    moving = Transaction(table)
+    moving = OneCommit(table)
     # Each commit adds the name of the last metadata file to a log, here of one name.
     moving.set_properties({DELETES: "false", KEPT_VERSIONS: "1"})
     moving.change(SetLocationUpdate(location=location))
@@ -140,36 +301,39 @@ def _is_moved(table: Any, origin: TableOrigin, place: str) -> bool:
         logger.warning("%s keeps its location: %s", ".".join(table.name()), error.message)
         return False
     with mapped():
-        _rewrite(table, origin, rewrites=True)
-    files = [entry.metadata_file for entry in table.metadata.metadata_log]
-    return len(table.snapshots()) == 1 and all(file.startswith(f"{location}/") for file in files)
+        _rewrite(table, origin, rewrites=True, versions=1)
+    return len(table.snapshots()) == 1 and all(file.startswith(f"{location}/") for file in _listed(table.metadata))
 
 
 def _is_spread(table: Any) -> bool:
-    """Return whether the rows are in more than one file, by the snapshot's summary."""
+    """Return whether other clients wrote files that an append does not rewrite, by the snapshot's summary."""
     snapshot = table.current_snapshot()
-    return snapshot is not None and (snapshot.summary or {}).get("total-data-files") != "1"
+    summary = (snapshot and snapshot.summary) or {}
+    return int(summary.get("total-data-files", 0)) > _MOST_FILES or int(summary.get("total-delete-files", 0)) > 0
 
 
-def _remove(expired: Sequence[Any], table: Any) -> None:
-    """Delete the files that only `expired` snapshots reference."""
-    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
-        kept = _files(table.snapshots(), table.io, pool)
-        list(pool.map(lambda file: _delete(file, table.io), _files(expired, table.io, pool) - kept))
+def _named(snapshots: Sequence[Any], io: Any, pool: ThreadPoolExecutor) -> Iterator[str]:
+    """Yield the files that snapshots added or removed. Only snapshots of other clients are read."""
+    noted = {snapshot.manifest_list: snapshot.summary and snapshot.summary.get(_FILES) for snapshot in snapshots}
+    yield from _files([snapshot for snapshot in snapshots if not noted[snapshot.manifest_list]], io, pool)
+    for manifest_list, files in noted.items():
+        yield from (manifest_list, *json.loads(files or "[]"))
 
 
 def _files(snapshots: Sequence[Any], io: Any, pool: ThreadPoolExecutor) -> set[str]:
     """Return all files that the snapshots reference: manifest lists, manifests and data files."""
-    manifests = {
-        manifest.manifest_path: manifest
-        for listed in pool.map(lambda s: s.manifests(io), snapshots)
-        for manifest in listed
-    }
+    manifests = {m.manifest_path: m for m in chain.from_iterable(pool.map(lambda s: s.manifests(io), snapshots))}
     entries = pool.map(lambda manifest: manifest.fetch_manifest_entry(io), manifests.values())
     data = {entry.data_file.file_path for listed in entries for entry in listed}
     return {snapshot.manifest_list for snapshot in snapshots} | manifests.keys() | data
 
 
+def delete_all(files: Iterable[str], io: Any) -> None:
+    """Delete files that nothing references."""
+    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+        list(pool.map(lambda file: _delete(file, io), files))
+
+
 def _delete(file: str, io: Any) -> None:
-    with suppress(OSError):  # It may be deleted already, or deletion may be forbidden; nothing references it.
+    with suppress(OSError):  # It may be deleted already, or deletion may be forbidden.
         io.delete(file)

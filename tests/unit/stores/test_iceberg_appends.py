@@ -5,16 +5,31 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 from datetime import datetime, timezone
+from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
+from pyarrow import parquet
 from pyiceberg.catalog.sql import SqlCatalog
+from pyiceberg.manifest import (
+    DataFile,
+    DataFileContent,
+    FileFormat,
+    ManifestContent,
+    ManifestEntry,
+    ManifestWriterV2,
+)
+from pyiceberg.table.snapshots import Operation
+from pyiceberg.table.update.snapshot import _SnapshotProducer
+from pyiceberg.typedef import Record
 
 from glacierbase.executors.pyiceberg.file_access import LocalFile
 from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores.iceberg import IcebergStore, open_store
+from tests.unit.stores.test_iceberg_compaction import killed_at
 
 URI = "spark.sql.catalog.lake.uri"
 
@@ -79,6 +94,83 @@ def test_a_history_that_another_client_partitioned_is_appended_to(store: Iceberg
     assert found["sequence"].to_pylist() == [3]
 
 
+class Deletes(_SnapshotProducer):  # type: ignore[type-arg, misc]
+    """A snapshot that deletes the first row of each file, as an engine does with `merge-on-read`."""
+
+    class Writer(ManifestWriterV2):  # type: ignore[misc]
+        def content(self) -> ManifestContent:
+            return ManifestContent.DELETES
+
+        @property
+        def _meta(self) -> dict[str, str]:
+            return {**super()._meta, "content": "deletes"}
+
+    def __init__(self, transaction: Any, table: Any) -> None:
+        super().__init__(Operation.DELETE, transaction, table.io)
+        self.table = table
+
+    def _manifests(self) -> list[Any]:
+        manifests = self.table.current_snapshot().manifests(self._io)
+        files = [entry.data_file for manifest in manifests for entry in manifest.fetch_manifest_entry(self._io)]
+        fields = [
+            pyarrow.field("file_path", pyarrow.string(), metadata={"PARQUET:field_id": "2147483546"}),
+            pyarrow.field("pos", pyarrow.int64(), metadata={"PARQUET:field_id": "2147483545"}),
+        ]
+        rows = [{"file_path": file.file_path, "pos": 0} for file in files]
+        path = f"{self.table.location()}/data/deletes.parquet"
+        parquet.write_table(pyarrow.Table.from_pylist(rows, pyarrow.schema(fields)), path.removeprefix("file://"))
+        deletes = DataFile.from_args(
+            content=DataFileContent.POSITION_DELETES, file_path=path, file_format=FileFormat.PARQUET, partition=Record(),
+            record_count=len(rows), file_size_in_bytes=Path(path.removeprefix("file://")).stat().st_size, spec_id=0,
+        )  # fmt: skip
+        with self.Writer(
+            self.spec(0), self.schema(), self.new_manifest_output(), self._snapshot_id, self._compression
+        ) as writer:
+            writer.add(ManifestEntry.from_args(sequence_number=None, data_file=deletes))
+        return [*manifests, writer.to_manifest_file()]
+
+    def _deleted_entries(self) -> list[Any]:
+        return []
+
+    def _existing_manifests(self) -> list[Any]:
+        return []
+
+
+def test_rows_that_another_client_deleted_stay_deleted(store: IcebergStore, vendor: SqlCatalog) -> None:
+    """An append after it does not rewrite the file with the row, and a compaction drops the row."""
+    store.append([event(2)])
+    table = vendor.load_table("glacierbase.history_shop")
+    with table.transaction() as transaction:
+        Deletes(transaction, table).commit()
+    assert [each.sequence for each in store.read_history()] == [2]
+    for number in (3, 4):
+        store.append([event(number)])
+    assert [each.sequence for each in store.read_history()] == [2, 3, 4]
+    store.compact()
+    assert [each.sequence for each in store.read_history()] == [2, 3, 4]
+
+
+def test_killed_at_any_step_an_append_is_there_once_or_not_at_all(
+    iceberg_catalog: Catalog, store: IcebergStore
+) -> None:
+    """The process ends before or after each written file and the commit; so does that of a compare-and-set."""
+    survived, step = False, 0
+    while not survived:
+        events, row = store.read_history(), store.read_lock()
+        assert row
+        renewed = replace(row, owner="a", beat=row.beat + 1)
+        with killed_at(step) as killed:
+            open_store(iceberg_catalog).append([event(len(events) + 1)])
+        with killed_at(step) as also_killed:
+            open_store(iceberg_catalog).compare_and_set(row, renewed)
+        survived, step = not killed and not also_killed, step + 1
+        count = len(store.read_history())
+        assert [each.sequence for each in store.read_history()] == list(range(1, count + 1))
+        assert count - len(events) in ((0, 1) if killed else (1,))
+        assert store.read_lock() in ((row, renewed) if also_killed else (renewed,))
+    assert step > 8
+
+
 def test_an_append_makes_few_requests_to_the_storage(store: IcebergStore, monkeypatch: pytest.MonkeyPatch) -> None:
     """No request asks for the size of the data file, or whether a file with a new name exists."""
     store.append([event(2)])
@@ -96,6 +188,6 @@ def test_an_append_makes_few_requests_to_the_storage(store: IcebergStore, monkey
     for name in ("open", "create", "exists", "__len__"):
         counted(name)
     store.append([event(3)])
-    # The rows; manifest and list of manifests, after the last list; the metadata, after the metadata as it is now.
+    # The rows; manifest and list of manifests, after the last ones; the metadata, after the metadata as it is now.
     written = {"create parquet": 1, "create avro": 2, "create json": 1}
-    assert requests == {**written, "open avro": 1, "open json": 1, "__len__ avro": 1}
+    assert requests == {**written, "open avro": 2, "open json": 1, "__len__ avro": 1}

@@ -198,7 +198,7 @@ def test_killed_at_any_step_it_loses_nothing(store: IcebergStore, iceberg_catalo
         assert fresh.read_history() == events
         assert fresh.read_lock() == held(3)
         fresh.append([event(len(events))])
-    assert step > 20
+    assert step > 15
     store.compact()
     assert sequences(store) == list(range(5 + step))
 

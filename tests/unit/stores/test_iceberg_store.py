@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import sqlite3
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager
@@ -24,6 +25,7 @@ from pyiceberg.exceptions import (
     NoSuchTableError,
     ServerError,
 )
+from pyiceberg.table.snapshots import Snapshot
 from pyiceberg.types import StringType
 
 from glacierbase.errors import (
@@ -348,6 +350,30 @@ def test_what_compaction_takes_from_under_a_writer_is_written_again(store: Icebe
     with overtaken_by(store.compact):
         assert store.compare_and_set(held(5), held(6))
     assert store.read_lock() == held(6)
+
+
+def test_lock_and_history_are_read_at_the_same_time(iceberg_catalog: Catalog, store: IcebergStore) -> None:
+    """The files of the lock are not read until those of the history are."""
+    history_is_read, manifests = threading.Event(), Snapshot.manifests
+
+    def wait(snapshot: Snapshot, io: Any) -> Any:
+        if "history_shop" in snapshot.manifest_list:
+            history_is_read.set()
+        else:
+            assert history_is_read.wait(20)
+        return manifests(snapshot, io)
+
+    with patch.object(Snapshot, "manifests", wait):
+        assert open_store(iceberg_catalog).read_lock_and_history() == (held(0), store.read_history())
+
+
+def test_what_is_appended_after_the_lock_was_loaded_is_read_with_it(
+    iceberg_catalog: Catalog, store: IcebergStore
+) -> None:
+    """Else the row would acknowledge an event that the history lacks."""
+    with overtaken_by(lambda: store.append([event(2)])):
+        row, events = open_store(iceberg_catalog).read_lock_and_history()
+    assert (row, [event.sequence for event in events]) == (held(0), [1, 2])
 
 
 def test_a_lost_or_refused_answer_does_not_lose_the_lock(store: IcebergStore) -> None:

@@ -49,6 +49,9 @@ class SqliteStore:
     def read_lock(self) -> LockRow | None:
         return the_row(self.lock_rows(), self._lock)
 
+    def read_lock_and_history(self) -> tuple[LockRow | None, tuple[Event, ...]]:
+        return self.read_lock(), self.read_history()
+
     def lock_rows(self) -> tuple[LockRow, ...] | None:
         return self._rows(self._lock, LockRow)
 
