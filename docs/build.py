@@ -27,7 +27,6 @@ sys.path[:0] = [str(ROOT), str(ROOT / "docs")]
 from diagrams import with_pictures  # noqa: E402
 
 import glacierbase  # noqa: E402
-from glacierbase.capabilities.authoring.ci_files import action_of_repository  # noqa: E402
 from glacierbase.capabilities.review.catalogue import FAMILIES  # noqa: E402
 from glacierbase.capabilities.review.rule import Proof, Rule  # noqa: E402
 from glacierbase.catalogs.keys import KEYS  # noqa: E402
@@ -280,7 +279,6 @@ def pages() -> Iterator[tuple[Path, str]]:
     """Yield each file that is generated or has a generated part, and the text that it should have."""
     for name, text in schemas():
         yield DOCS / "reference" / "schemas" / f"{name}.json", text
-    yield ROOT / "action.yml", action_of_repository()
     for name, generate in PAGES.items():
         path = DOCS / name
         head = path.read_text("utf-8").partition(MARK)[0] if path.exists() else ""

@@ -191,7 +191,7 @@ def squash(options: CommandOptions, to: str, author: str | None, dry_run: bool, 
     "--from",
     "source",
     metavar="SOURCE",
-    help="What the CI service installs: index, git+URL@COMMIT, or the path of a wheel in the repository. "
+    help="The commit of glacierbase whose action or templates the CI service runs: git+https://HOST/OWNER/glacierbase@COMMIT. "
     "Default: what this installation came from.",
 )
 @click.argument("name", required=False)

@@ -105,9 +105,9 @@ class _Group(click.Group):
     def by_words(self) -> Mapping[str, click.Command]:
         """Return every command by the words that call it: `migrate`, `layout explain`."""
         every: dict[str, click.Command] = {}
-        for name, listed in self.commands.items():
-            inner = listed.commands if isinstance(listed, click.Group) else {}
-            every |= {f"{name} {action}": inside for action, inside in inner.items()} or {name: listed}
+        for name, called in self.commands.items():
+            inner = called.commands if isinstance(called, click.Group) else {}
+            every |= {f"{name} {action}": inside for action, inside in inner.items()} or {name: called}
         return every
 
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:

@@ -225,8 +225,8 @@ BREAKS = (
     Break(
         "an address with a token is written into a CI file",
         "capabilities/authoring/ci_files.py",
-        r"(https://|ssh://(\w+@)?)",
-        r"(https|ssh)://(\w+@)?",
+        r"(?:https://|ssh://(?:\w+@)?)",
+        r"(?:https|ssh)://(?:\w+@)?",
         "unit/capabilities/authoring/test_ci_files.py::test_what_a_ci_service_cannot_install_is_refused",
     ),
 )

@@ -162,7 +162,7 @@ def test_every_yaml_block_is_a_catalog_that_loads_or_a_file_whose_commands_exist
         return
     if not _CATALOG_KEYS & content.keys():
         ran = [words for script in scripts(content) for words in commands(script) if is_glacierbase(words)]
-        assert ran
+        assert ran or "/glacierbase@" in block.text  # The action runs it.
         for words in ran:
             check_command(words)
         return

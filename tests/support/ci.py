@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import subprocess
@@ -21,9 +22,12 @@ _SHELLS = {
     "bash": ["bash", "--noprofile", "--norc", "-eo", "pipefail"],
     "python3 -I {0}": [sys.executable, "-I"],
 }
-_ACTION = "./.github/actions/glacierbase"
+_ACTION = re.compile(r"[\w/-]+/glacierbase@[0-9a-f]{40}")
+# What the tests of `init --ci` pass to --from.
+COMMIT = "git+https://git.test/data/glacierbase@" + "0123456789" * 4
 _EXPRESSION = re.compile(r"\$\{\{ *(.*?) *\}\}")
 _RUNS_AFTER_FAILURE = "!cancelled() && steps.install.outcome == 'success'"
+_CONTAINS = re.compile(r"contains\(inputs\.([\w-]+), '(\w+)'\)")
 _COMPARISON = re.compile(r"inputs\.([\w-]+) (==|!=) '(\w*)'")
 
 
@@ -47,12 +51,11 @@ class Machine:
 
     Attributes:
         work: the checkout that jobs run in.
-        repository: the folder with the action that steps use; default `work`.
         temp: the folder of the runner, outside of the checkout.
     """
 
     def __init__(self, work: Path, folder: Path) -> None:
-        self.work = self.repository = work
+        self.work = work
         self.temp = folder / "temp"
         self.temp.mkdir(parents=True)
         self._programs = folder / "bin"
@@ -104,10 +107,10 @@ class Machine:
     ) -> Iterator[tuple[Mapping[str, Any], Mapping[str, str]]]:
         """Yield the steps that run, with the values of their expressions; in place of the action its steps."""
         for step in steps:
-            if step.get("uses") != _ACTION:
+            if not _ACTION.fullmatch(step.get("uses", "")):
                 yield step, values
                 continue
-            action = workflow(self.repository / _ACTION / "action.yml")
+            action = workflow(REPOSITORY / "action.yml")
             given = _evaluated(step.get("with", {}), {"vars.AWS_ROLE": "", "vars.AWS_REGION": "", **values})
             inputs = {name: given.get(name, default["default"]) for name, default in action["inputs"].items()}
             assert given.keys() <= inputs.keys()
@@ -127,6 +130,7 @@ class Machine:
             **{name: str(self.temp / name) for name in names},
             "RUNNER_TEMP": str(self.temp),
             "GITHUB_ACTIONS": "true",
+            "GITHUB_ACTION_PATH": "/action",
         }
 
     def on_gitlab(self, job: Mapping[str, Any], env: Mapping[str, str]) -> Done:
@@ -174,6 +178,7 @@ def _evaluated(texts: Mapping[str, Any], values: Mapping[str, str]) -> dict[str,
 def _holds(condition: str, inputs: Mapping[str, str]) -> bool:
     """Return whether what a condition says about the inputs holds; the rest of it counts as true."""
     compared = _COMPARISON.sub(lambda found: str((inputs[found[1]] == found[3]) == (found[2] == "==")), condition)
+    compared = _CONTAINS.sub(lambda found: str(found[2] in inputs[found[1]]), compared)
     words = re.sub(r"[\w.]+ == '\w+'|!cancelled\(\)", "True", compared.replace("${{", "").replace("}}", ""))
     assert re.fullmatch(r"(True|False|[&|() ])*", words), condition
     return not words or bool(eval(words.replace("&&", "and").replace("||", "or")))
@@ -183,8 +188,24 @@ def gitlab_jobs(path: Path) -> dict[str, dict[str, Any]]:
     """Return the jobs of a file, each with what it extends in this file or one that it includes."""
     content = yaml.safe_load(path.read_text("utf-8"))
     for included in content.pop("include", ()):
-        content |= yaml.safe_load((path.parents[2] / included["local"]).read_text("utf-8"))
+        name = included.get("file") or "/".join(included["remote"].rsplit("/", 2)[1:])
+        content |= included_jobs(REPOSITORY / name.lstrip("/"), included["inputs"])
     return {name: _extended(job, content) for name, job in content.items() if not name.startswith(".")}
+
+
+def included_jobs(path: Path, given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the content of a template with its inputs, as GitLab's `include` does; an unknown or missing input is an error."""
+    header, body = path.read_text("utf-8").split("\n---\n")
+    inputs = yaml.safe_load(header)["spec"]["inputs"]
+    assert given.keys() <= inputs.keys()
+    values = {name: given[name] if name in given else (spec or {})["default"] for name, spec in inputs.items()}
+    text = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda found: _written(values[found[1]]), body)
+    content: dict[str, Any] = yaml.safe_load(text)
+    return content
+
+
+def _written(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value)
 
 
 def _extended(job: Mapping[str, Any], content: Mapping[str, Any]) -> dict[str, Any]:

@@ -6,10 +6,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from tests.support.ci import Machine, gitlab_jobs, steps_of, workflow
+from tests.support.ci import Machine, gitlab_jobs, workflow
 from tests.support.commentserver import CommentServer
 
-MARKER = "<!-- glacierbase:review -->"
+MARKER = "<!-- glacierbase:check -->"
 # The document of a review with a new migration.
 NEW = {"ok": True, "catalogs": [{"files": [{"version": "0002"}]}]}
 
@@ -21,7 +21,7 @@ class Commenter:
         self.service = service
         self.server = server
         self._machine = Machine(folder, folder / "machine")
-        self._written = self._machine.repository = written
+        self._written = written
         self._folder = folder
 
     def write(self, text: str, review: object = NEW, number: str = "7", **more: str) -> tuple[int, str]:
@@ -29,15 +29,22 @@ class Commenter:
         files = {"review.md": text, "review.json": json.dumps(review), "number": f"{number}\n", **more}
         return self.run(files) if self.service == "github" else self._on_gitlab(files)
 
-    def run(self, files: dict[str, Any] | None, sha: str = "abc") -> tuple[int, str]:
-        """Run the job of GitHub for an artifact with these files, of a commit."""
+    def run(self, files: dict[str, Any] | None, sha: str = "abc", *, is_same_run: bool = True) -> tuple[int, str]:
+        """Run the job of GitHub for an artifact with these files, of a commit.
+
+        Args:
+            is_same_run: whether the job is in the workflow that checks; otherwise in one that runs after it, as for forks.
+        """
         self.server.artifact = files
-        event = {"workflow_run": {"id": 1, "head_sha": sha, "html_url": "https://github.test/acme/lake/actions/runs/1"}}
+        event: dict[str, Any] = {"pull_request": {"head": {"sha": sha}}}
+        if not is_same_run:
+            url = "https://github.test/acme/lake/actions/runs/1"
+            event = {"workflow_run": {"id": 1, "head_sha": sha, "html_url": url}}
         (self._folder / "event.json").write_text(json.dumps(event))
-        steps = list(steps_of(workflow(self._written / ".github/workflows/glacierbase-comment.yml")))
+        steps = workflow(self._written / ".github/workflows/glacierbase.yml")["jobs"]["comment"]["steps"]
         env = {
             "GITHUB_API_URL": self.server.address, "GITHUB_REPOSITORY": "acme/lake",
-            "GITHUB_EVENT_PATH": str(self._folder / "event.json"),
+            "GITHUB_EVENT_PATH": str(self._folder / "event.json"), "GITHUB_RUN_ID": "1", "GITHUB_SERVER_URL": "https://github.test",
         }  # fmt: skip
         done = self._machine.on_github(steps, {"github.token": "canary"}, env)
         return done.code, done.log

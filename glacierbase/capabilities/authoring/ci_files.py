@@ -16,6 +16,7 @@ from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
+import glacierbase
 from glacierbase.catalogs.folder import CatalogFile, load_catalog_files
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors import type_of
@@ -23,16 +24,18 @@ from glacierbase.executors.pyiceberg.properties import extra_of
 from glacierbase.migrations.all_or_none import NewFiles
 from glacierbase.run.files import FileReader, writing
 from glacierbase.run.git import work_tree
-from glacierbase.run.installed import INDEX, requirement
+from glacierbase.run.installed import requirement
 from glacierbase.run.installed import source as installed_from
 from glacierbase.secrets import MASK
 
 _REFERENCE = re.compile(r"\$\{(env|secret):([A-Za-z_]\w*)\}", re.ASCII)
 # The connector of Snowflake reads a key from the file that this keyword names.
 _KEY_FILE = re.compile(r"private_key_file[\"']?\s*:\s*[\"']?\$\{env:([A-Za-z_]\w*)\}", re.ASCII)
-# What a CI service can install: a commit, whose address holds no password, or an archive.
-_COMMIT = re.compile(r"git\+(https://|ssh://(\w+@)?)[\w.-]+(:\d+)?/[\w./~+-]+@[0-9a-f]{40}", re.ASCII)
-_ARCHIVE = re.compile(r"https://[\w.-]+(:\d+)?/[\w./~+%-]+", re.ASCII)
+# A commit of a repository, whose address holds no password.
+_COMMIT = re.compile(
+    r"git\+(?:https://|ssh://(?:\w+@)?)(?P<host>[\w.-]+)(?::\d+)?/(?P<repository>[\w./~+-]+?)(?:\.git)?@(?P<commit>[0-9a-f]{40})",
+    re.ASCII,
+)
 _MARK = re.compile(r"# Written by `init --ci (?:github|gitlab)`; sha256 of the lines below: ([0-9a-f]{64})\n")
 # The context in which a GitHub workflow reads a variable of a catalog file.
 _KINDS = {"env": "vars", "secret": "secrets"}
@@ -72,20 +75,14 @@ def _everywhere(folder: str, name: str) -> tuple[str, ...]:
 
 SERVICES: Mapping[str, _Service] = {
     "github": _Service(
-        {
-            "action.yml": ".github/actions/glacierbase/action.yml",
-            "review.yml": ".github/workflows/glacierbase-review.yml",
-            "comment.yml": ".github/workflows/glacierbase-comment.yml",
-            "deploy.yml": ".github/workflows/glacierbase-deploy.yml",
-            "migrate.yml": ".github/workflows/glacierbase-migrate.yml",
-        },
+        {"glacierbase.yml": ".github/workflows/glacierbase.yml"},
         {
             "CODEOWNERS": _Shared(_everywhere(".github", "CODEOWNERS"), "migrations/"),
             "pull_request_template.md": _Shared(_everywhere(".github", "pull_request_template.md")),
         },
     ),
     "gitlab": _Service(
-        {"glacierbase.yml": ".gitlab/ci/glacierbase.yml", "jobs.yml": ".gitlab/ci/glacierbase-jobs.yml"},
+        {"glacierbase.yml": ".gitlab/ci/glacierbase.yml"},
         {
             "gitlab-ci.yml": _Shared((".gitlab-ci.yml",), "local: .gitlab/ci/glacierbase.yml"),
             "CODEOWNERS": _Shared(_everywhere(".gitlab", "CODEOWNERS"), "migrations/"),
@@ -118,8 +115,8 @@ def write_ci_files(root: Path, service: str, source: str | None, new: NewFiles) 
 
     Args:
         service: one of `SERVICES`.
-        source: what the service installs: `index`, `git+URL@COMMIT` or the path of a wheel in the repository; default what this
-            installation came from.
+        source: the repository and commit of glacierbase whose action or templates the service runs, `git+URL@COMMIT`; default what
+            this installation came from.
         new: writes the files.
 
     Raises:
@@ -129,7 +126,7 @@ def write_ci_files(root: Path, service: str, source: str | None, new: NewFiles) 
     root = root.resolve()
     top = work_tree(root) or root
     catalogs = load_catalog_files(root / "catalogs", root)
-    texts = dict(_texts(service, _facts(root, top, catalogs, source)))
+    texts = dict(_texts(service, _facts(root, top, catalogs, _repository(source))))
     own = {top / target: _marked(service, texts[name]) for name, target in SERVICES[service].own.items()}
     shared = {_place(top, file): (texts[name], file) for name, file in SERVICES[service].shared.items()}
     before = dict(_existing([*own, *shared], top))
@@ -150,7 +147,7 @@ def write_ci_files(root: Path, service: str, source: str | None, new: NewFiles) 
     )
 
 
-def _facts(root: Path, top: Path, catalogs: Sequence[CatalogFile], source: str | None) -> dict[str, object]:
+def _facts(root: Path, top: Path, catalogs: Sequence[CatalogFile], source: re.Match[str]) -> dict[str, object]:
     """Return the facts that the templates read."""
     read = [
         file.for_environment(environment, root, resolve=False) for file in catalogs for environment in file.environments
@@ -161,49 +158,47 @@ def _facts(root: Path, top: Path, catalogs: Sequence[CatalogFile], source: str |
     variables = dict.fromkeys(_variables(root))
     protected = {catalog.environment for catalog in read if catalog.protected}
     folder = _checked(root.relative_to(top).as_posix(), "folder")
+    extras = (*engines, *clients, *(["environments"] if any(catalog.packages for catalog in read) else []))
+    on_github = source["host"] == "github.com"
     return {
-        "requirement": requirement(_installable(source, top), *engines, *clients),
+        "requirement": requirement(source[0], *extras),
+        "extras": ",".join(extras),
+        "action": f"{source['repository']}@{source['commit']} # v{glacierbase.__version__}",
+        "repository": source["repository"],
+        "commit": source["commit"],
+        "version": glacierbase.__version__,
+        "remote": f"https://raw.githubusercontent.com/{source['repository']}/{source['commit']}" if on_github else "",
         "environments": [
             {"name": name, "protected": name in protected}
             for name in dict.fromkeys(catalog.environment for catalog in read)
         ],
         "variables": [(kind, name) for kind, name in variables if name not in {*keys, *keys.values()}],
         "keys": [{"name": name, "secret": secret} for name, secret in keys.items()],
-        "aws": any(catalog.spark_conf for catalog in read),
         "project": "" if folder == "." else folder,
         "folder": "/" if folder == "." else f"/{folder}/".replace(" ", "\\ "),
     }
 
 
-def _installable(source: str | None, top: Path) -> str:
-    """Return what the service installs, as `requirement` reads it.
-
-    Args:
-        top: the folder that the service checks out.
+def _repository(source: str | None) -> re.Match[str]:
+    """Return the repository and the commit of glacierbase that the service uses.
 
     Raises:
-        ConfigurationError: `INVALID_VALUE`: it is not there for the service.
+        ConfigurationError: `INVALID_VALUE`: it is no commit of a repository.
     """
     place = installed_from() if source is None else source
-    if place is not None and (
-        place == INDEX or _COMMIT.fullmatch(place) or (source is None and _ARCHIVE.fullmatch(place))
-    ):
-        return place
-    hint = (
-        "use --from index, --from git+https://HOST/REPOSITORY@COMMIT with all 40 digits, or --from the path of a wheel"
-    )
+    if place is not None and (match := _COMMIT.fullmatch(place)):
+        return match
     # A token may be the name of the user as well as a password.
     named = re.sub(r"(?<=://)[^/]*@", f"{MASK}@", (place or "").partition("?")[0])
-    if source is None:
+    if source is not None:
+        what = f"--from {named} is no commit of a repository"
+    else:
         what = f"glacierbase was installed from {named}" if place else "glacierbase is not installed"
-        raise ConfigurationError(
-            "INVALID_VALUE", f"{what}, which a CI service cannot install; nothing was written", hint
-        )
-    wheel = Path(source).resolve()
-    if wheel.suffix == ".whl" and wheel.is_file() and wheel.is_relative_to(top):
-        return f"./{_checked(wheel.relative_to(top).as_posix(), 'wheel')}"
-    what = f"--from {named}: neither index, a commit, nor a wheel in {os.path.relpath(top)}; nothing was written"
-    raise ConfigurationError("INVALID_VALUE", what, hint)
+    raise ConfigurationError(
+        "INVALID_VALUE",
+        f"{what}, whose action or templates the CI service would run; nothing was written",
+        "use --from git+https://HOST/OWNER/glacierbase@COMMIT with all 40 digits, of your fork or mirror",
+    )
 
 
 def _checked(path: str, kind: str) -> str:
@@ -254,12 +249,6 @@ def _rendered(template: str, facts: Mapping[str, object]) -> str:
         undefined=StrictUndefined, autoescape=False,
     )  # fmt: skip
     return f"{environment.from_string(template).render(facts).rstrip()}\n"
-
-
-def action_of_repository() -> str:
-    """Return the action at the root of glacierbase's repository, which installs the version of the action."""
-    template = files("glacierbase.capabilities.authoring") / "templates" / "ci" / "github" / "action.yml"
-    return _rendered(template.read_text("utf-8"), {"requirement": "", "project": "", "keys": ()})
 
 
 def _marked(service: str, text: str) -> str:

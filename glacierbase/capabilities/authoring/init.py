@@ -107,7 +107,7 @@ def init(
         name: the name of the catalog. Without it no catalog is added to a project that has one, if `ci` is given.
         catalog_type: one of `TYPES`.
         ci: one of `ci_files.SERVICES`, or None.
-        source: what the CI service installs, as for `write_ci_files`.
+        source: the repository of glacierbase, as for `write_ci_files`.
         store: `dynamodb` for history and lock there; None for where the template has them.
 
     Raises:

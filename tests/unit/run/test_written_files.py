@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from glacierbase.run.files import FileReader, FileRefused, replace_file
+from tests.support.ci import COMMIT
 from tests.support.lakes import Lakes
 from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder
@@ -144,7 +145,7 @@ def test_a_replaced_file_keeps_its_permissions_and_its_other_names(tmp_path: Pat
     [
         ("new 'a change' --author me --catalog shop", "migrations/shop"),
         ("init other", "migrations"),
-        ("init --ci github --from index", ".github"),
+        (f"init --ci github --from {COMMIT}", ".github"),
     ],
 )
 def test_a_new_file_is_not_written_through_a_folder_that_leads_to_gits_files_or_out(

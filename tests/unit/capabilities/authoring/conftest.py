@@ -8,6 +8,7 @@ import pytest
 
 from glacierbase.capabilities.authoring.ci_files import SERVICES
 from glacierbase.capabilities.authoring.init import init
+from tests.support.ci import COMMIT
 
 
 @pytest.fixture(scope="session")
@@ -15,5 +16,5 @@ def ci_project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project with the files of all services; not to be changed."""
     root = tmp_path_factory.mktemp("written")
     for service in SERVICES:
-        init(str(root), None, "rest", service, "index")
+        init(str(root), None, "rest", service, COMMIT)
     return root

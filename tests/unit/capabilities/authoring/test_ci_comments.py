@@ -112,6 +112,13 @@ def test_the_number_counts_only_if_the_pull_request_has_the_commit_of_the_run(on
         assert "does not have the commit" in log
 
 
+def test_a_workflow_that_runs_after_the_check_comments_too(on_github: Commenter) -> None:
+    """For the pull requests of forks, whose own workflow has no right to write."""
+    files = {"number": "7", "review.md": f"{MARKER}\none", "review.json": '{"ok": true, "catalogs": [{"files": [1]}]}'}
+    assert on_github.run(files, is_same_run=False)[0] == 0
+    assert len(on_github.server.comments) == 1
+
+
 def test_a_run_without_a_review_says_so(on_github: Commenter) -> None:
     """The install failed, or the run was cancelled: its own log says why."""
     assert on_github.run(None)[0] == 0

@@ -13,17 +13,16 @@ from pathlib import Path
 import pytest
 import yaml
 
-import glacierbase
 from glacierbase.capabilities.authoring.ci_files import SERVICES
 from glacierbase.capabilities.authoring.init import init
 from glacierbase.errors import ConfigurationError, GlacierbaseError
 from glacierbase.migrations import all_or_none
-from tests.support.ci import steps_of, workflow
+from tests.support.ci import COMMIT, gitlab_jobs, steps_of, workflow
 from tests.support.program import call_program
 from tests.support.project_folder import REPOSITORY, ProjectFolder
 
-ACTION = ".github/actions/glacierbase/action.yml"
-COMMIT = "git+https://git.test/data/glacierbase@" + "0123456789" * 4
+WORKFLOW = ".github/workflows/glacierbase.yml"
+OTHER = COMMIT.replace("0", "f")
 OWN = {name: tuple(service.own.values()) for name, service in SERVICES.items()}
 SPARK = "migrationExecutor: {type: spark, conf: {sparkConf: {spark.sql.catalog.lake: org.apache.iceberg.spark.SparkCatalog}}}\n"
 
@@ -34,25 +33,19 @@ def contents(root: Path) -> dict[str, bytes]:
     return {path.relative_to(root).as_posix(): path.read_bytes() for path in found}
 
 
-def installed(root: Path) -> str:
-    """Return the requirement that the workflows of GitHub install."""
-    [step] = [step for step in steps_of(workflow(root / ACTION)) if step.get("name") == "Install"]
-    return str(step["env"]["GLACIERBASE"])
-
-
-def jobs(root: Path) -> dict[str, dict[str, object]]:
-    found: dict[str, dict[str, object]] = workflow(root / ".github/workflows/glacierbase-deploy.yml")["jobs"]
-    return found
+def used(root: Path) -> list[dict[str, object]]:
+    """Return the steps of GitHub's workflow that use the action of glacierbase."""
+    return [step for step in steps_of(workflow(root / WORKFLOW)) if "/glacierbase@" in step["uses"]]
 
 
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_new_project_and_its_ci_files_are_written_in_one_call(service: str, tmp_path: Path) -> None:
     """The result lists the files of both, and the files that a second call finds unchanged."""
-    first = init(str(tmp_path), None, "spark", service, "index")
+    first = init(str(tmp_path), None, "spark", service, COMMIT)
     written = contents(tmp_path)
     assert {"catalogs/analytics.yaml", *OWN[service]} <= written.keys()
     assert {(tmp_path / name).resolve() for name in written} == {Path(file).resolve() for file in first.files}
-    second = init(str(tmp_path), None, "spark", service, "index")
+    second = init(str(tmp_path), None, "spark", service, COMMIT)
     assert (second.catalog, second.files, second.next) == ("analytics", (), ())
     assert len(second.unchanged) == len(first.files) - 5
     assert contents(tmp_path) == written
@@ -64,7 +57,7 @@ def test_a_project_with_catalogs_gets_a_further_one_only_by_name(
 ) -> None:
     """The default NAME is for projects without a catalog."""
     project.catalog(SPARK)
-    done = project.run("init", "--ci", "gitlab", "--from", "index", *arguments)
+    done = project.run("init", "--ci", "gitlab", "--from", COMMIT, *arguments)
     assert (done.code, done.stderr) == (0, "")
     assert sorted(path.stem for path in (project.root / "catalogs").glob("[a-z]*.yaml")) == catalogs
     assert (project.root / ".gitlab-ci.yml").exists()
@@ -74,7 +67,7 @@ def test_a_folder_inside_a_project_is_no_new_project(project: ProjectFolder, mon
     """The command finds the project above the working directory, as others do."""
     project.catalog(SPARK)
     monkeypatch.chdir(project.root / "migrations")
-    assert call_program(["init", "--ci", "gitlab", "--from", "index"]).code == 0
+    assert call_program(["init", "--ci", "gitlab", "--from", COMMIT]).code == 0
     assert {".gitlab-ci.yml", "catalogs/shop.yaml"} <= contents(project.root).keys()
     assert list((project.root / "migrations").iterdir()) == [project.root / "migrations/shop"]
 
@@ -87,7 +80,7 @@ def test_a_file_that_differs_stops_all_of_it(service: str, tmp_path: Path) -> No
         (tmp_path / name).write_text("mine\n")
     before = contents(tmp_path)
     with pytest.raises(ConfigurationError) as caught:
-        init(str(tmp_path), None, "spark", service, "index")
+        init(str(tmp_path), None, "spark", service, COMMIT)
     assert (caught.value.code, caught.value.exit_code) == ("ALREADY_EXISTS", 2)
     assert [Path(path).resolve() for path in caught.value.data["paths"]] == [tmp_path / name for name in OWN[service]]
     assert contents(tmp_path) == before
@@ -98,21 +91,21 @@ def test_a_failure_in_the_middle_leaves_no_file(tmp_path: Path, monkeypatch: pyt
     create = all_or_none.create_file
 
     def interrupted(path: Path, root: Path, text: str) -> None:
-        if "deploy" in path.name:
+        if "CODEOWNERS" in path.name:
             raise KeyboardInterrupt
         create(path, root, text)
 
     monkeypatch.setattr(all_or_none, "create_file", interrupted)
     with pytest.raises(KeyboardInterrupt):
-        init(str(tmp_path), None, "spark", "github", "index")
+        init(str(tmp_path), None, "spark", "github", COMMIT)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_full_disk_leaves_no_part_of_a_file(tmp_path: Path) -> None:
-    """A limit of 4 KiB for files stands for the disk."""
+    """A limit of 2 KiB for files stands for the disk."""
     # Python would leave bytecode that ends at the limit, and fail to import it later.
     command = (
-        f"ulimit -f 4; PYTHONDONTWRITEBYTECODE=1 exec {sys.executable} -m glacierbase init --ci github --from index"
+        f"ulimit -f 2; PYTHONDONTWRITEBYTECODE=1 exec {sys.executable} -m glacierbase init --ci github --from {COMMIT}"
     )
     done = subprocess.run(["bash", "-c", command], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert (done.returncode, done.stderr.splitlines()[0].partition(": ")[2].partition(":")[0]) == (2, "UNREADABLE_FILE")
@@ -124,14 +117,14 @@ def test_a_file_that_appears_meanwhile_is_kept(tmp_path: Path, monkeypatch: pyte
     create = all_or_none.create_file
 
     def late(path: Path, root: Path, text: str) -> None:
-        if "deploy" in path.name:
+        if "CODEOWNERS" in path.name:
             path.write_text("mine")
         create(path, root, text)
 
     monkeypatch.setattr(all_or_none, "create_file", late)
     with pytest.raises(ConfigurationError, match="exists already"):
-        init(str(tmp_path), None, "spark", "github", "index")
-    assert contents(tmp_path) == {".github/workflows/glacierbase-deploy.yml": b"mine"}
+        init(str(tmp_path), None, "spark", "github", COMMIT)
+    assert contents(tmp_path) == {".github/CODEOWNERS": b"mine"}
 
 
 def test_what_was_refused_can_be_run_again(tmp_path: Path) -> None:
@@ -139,18 +132,18 @@ def test_what_was_refused_can_be_run_again(tmp_path: Path) -> None:
     (tmp_path / "catalogs").mkdir()
     (tmp_path / ".github").write_text("mine\n")
     with pytest.raises(ConfigurationError):
-        init(str(tmp_path), None, "spark", "github", "index")
+        init(str(tmp_path), None, "spark", "github", COMMIT)
     assert {path.name for path in tmp_path.rglob("*")} == {"catalogs", ".github"}
     (tmp_path / ".github").unlink()
-    assert len(init(str(tmp_path), None, "spark", "github", "index").files) == 12
+    assert len(init(str(tmp_path), None, "spark", "github", COMMIT).files) == 8
 
 
 def test_line_ends_of_windows_are_no_difference(tmp_path: Path) -> None:
     """A checkout with CRLF is what was written."""
-    init(str(tmp_path), None, "spark", "github", "index")
+    init(str(tmp_path), None, "spark", "github", COMMIT)
     path = tmp_path / OWN["github"][0]
     path.write_bytes(path.read_bytes().replace(b"\n", b"\r\n"))
-    assert init(str(tmp_path), None, "spark", "github", "index").files == ()
+    assert init(str(tmp_path), None, "spark", "github", COMMIT).files == ()
 
 
 @pytest.mark.parametrize(
@@ -166,50 +159,47 @@ def test_a_file_of_the_repository_is_kept_wherever_it_is(service: str, name: str
     """GitHub reads one CODEOWNERS only: a second one would replace the user's. The result asks for the line that it lacks."""
     (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
     (tmp_path / name).write_text("mine\n")
-    result = init(str(tmp_path), None, "spark", service, "index")
+    result = init(str(tmp_path), None, "spark", service, COMMIT)
     assert (tmp_path / name).read_text() == "mine\n"
     same = [path for path in contents(tmp_path) if Path(path).name.lower() == Path(name).name.lower()]
     assert same == [name]
     assert [asks in line for line in result.incomplete] == ([True] if asks else [])
     if asks:
         (tmp_path / name).write_text(f"mine {asks}\n")
-        assert init(str(tmp_path), None, "spark", service, "index").incomplete == ()
+        assert init(str(tmp_path), None, "spark", service, COMMIT).incomplete == ()
 
 
 def test_the_deployment_follows_the_environments_of_the_catalog_files(project: ProjectFolder) -> None:
     """In their order, each after the one before, one run at a time; names that YAML reads as other values stay names."""
+    names = ["dev", "on", "1.0"]
     project.catalog(f"{SPARK}environments: {{dev: {{}}, 'on': {{}}, '1.0': {{protected: true}}}}\n")
-    init(str(project.root), None, "spark", "github", "index")
-    found = jobs(project.root)
-    assert [job["with"] for job in found.values()] == [{"environment": name} for name in ("dev", "on", "1.0")]
-    assert [job.get("needs") for job in found.values()] == [None, *list(found)[:-1]]
-    assert [job["concurrency"] for job in found.values()] == [
-        {"group": f"glacierbase-{name}", "cancel-in-progress": False} for name in ("dev", "on", "1.0")
-    ]
-    init(str(project.root), None, "spark", "gitlab", "index")
-    gitlab = yaml.safe_load((project.root / OWN["gitlab"][0]).read_text())
-    manual = {name: job["rules"][0].get("when") for name, job in gitlab.items() if "migrate" in name}
-    assert manual == {
-        "glacierbase migrate dev": None,
-        "glacierbase migrate on": None,
-        "glacierbase migrate 1.0": "manual",
-    }
-    order = [gitlab[f"glacierbase plan {name}"]["needs"] for name in ("dev", "on", "1.0")]
+    init(str(project.root), None, "spark", "github", COMMIT)
+    jobs = workflow(project.root / WORKFLOW)["jobs"]
+    assert [jobs[name]["strategy"]["matrix"] for name in ("plan", "migrate")] == [{"environment": names}] * 2
+    assert (jobs["migrate"]["needs"], jobs["migrate"]["strategy"]["max-parallel"]) == ("plan", 1)
+    assert jobs["migrate"]["concurrency"] == {
+        "group": "glacierbase-${{ matrix.environment }}", "cancel-in-progress": False
+    }  # fmt: skip
+    init(str(project.root), None, "spark", "gitlab", COMMIT)
+    gitlab = gitlab_jobs(project.root / OWN["gitlab"][0])
+    assert [gitlab[f"glacierbase migrate {name}"]["rules"][0]["when"] for name in names] == [
+        "on_success", "on_success", "manual"
+    ]  # fmt: skip
+    order = [gitlab[f"glacierbase plan {name}"]["needs"] for name in names]
     assert order == [[], ["glacierbase migrate dev"], ["glacierbase migrate on"]]
 
 
 def test_a_workflow_gets_the_variables_that_the_catalog_files_read(project: ProjectFolder) -> None:
-    """Secrets from the secrets of the service, others from its variables; none that a runner sets. Only these steps get them."""
+    """Secrets from the secrets of the service, others from its variables; none that a runner sets. Only these jobs get them."""
     project.catalog(
         "migrationExecutor: {type: snowflake, conf: {connection: {account: '${env:ACCOUNT}', user: '${env:HOME}', "
         "password: '${secret:PASSWORD}', database: D}}}\n"
     )
-    init(str(project.root), None, "spark", "github", "index")
-    path = project.root / ".github/workflows/glacierbase-migrate.yml"
-    given = {step["with"]["command"]: step["env"] for step in steps_of(workflow(path)) if step.get("env")}
+    init(str(project.root), None, "spark", "github", COMMIT)
+    given = {name: job["env"] for name, job in workflow(project.root / WORKFLOW)["jobs"].items() if "env" in job}
     expected = {"ACCOUNT": "${{ vars.ACCOUNT }}", "PASSWORD": "${{ secrets.PASSWORD }}"}
     assert given == {"plan": expected, "migrate": expected}
-    assert installed(project.root).startswith("glacierbase[snowflake]==")
+    assert {step["with"].get("extras") for step in used(project.root)} == {"snowflake", None}
 
 
 def test_the_files_of_a_project_in_a_folder_are_at_the_top_of_the_repository(tmp_path: Path) -> None:
@@ -217,9 +207,9 @@ def test_the_files_of_a_project_in_a_folder_are_at_the_top_of_the_repository(tmp
     root = tmp_path / 'data "lake": (été) -1'
     root.mkdir()
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
-    init(str(root), None, "spark", "github", "index")
+    init(str(root), None, "spark", "github", COMMIT)
     assert sorted(path.name for path in root.iterdir()) == [".gitattributes", ".gitignore", "catalogs", "migrations"]
-    assert workflow(tmp_path / ACTION)["inputs"]["project"]["default"] == root.name
+    assert [step["with"].get("project") for step in used(tmp_path)] == [root.name, None, root.name, root.name]
     assert f"/{root.name.replace(' ', chr(92) + ' ')}/migrations/ @" in (tmp_path / ".github/CODEOWNERS").read_text()
 
 
@@ -238,7 +228,7 @@ def test_a_folder_whose_name_a_ci_file_cannot_carry_is_refused(name: str, servic
     root.mkdir()
     subprocess.run(["git", "init", "-q", tmp_path], check=True)
     with pytest.raises(ConfigurationError) as caught:
-        init(str(root), None, "spark", service, "index")
+        init(str(root), None, "spark", service, COMMIT)
     assert (caught.value.code, caught.value.exit_code) == ("INVALID_NAME", 2)
     assert contents(tmp_path) == {}
     assert list(root.iterdir()) == []
@@ -249,7 +239,7 @@ def test_a_folder_above_the_repository_is_in_no_file(tmp_path: Path) -> None:
     root = tmp_path / "x ${{ github.token }}\n* @attacker"
     root.mkdir()
     subprocess.run(["git", "init", "-q", root], check=True)
-    init(str(root), None, "spark", "github", "index")
+    init(str(root), None, "spark", "github", COMMIT)
     written = contents(root)
     assert {*OWN["github"]} <= written.keys()
     assert [name for name, content in written.items() if b"attacker" in content] == []
@@ -275,7 +265,7 @@ def test_no_other_value_of_a_project_is_code_in_a_ci_file(
     project.catalog(text, name)
     before = contents(project.root)
     try:
-        init(str(project.root), None, "spark", service, "index")
+        init(str(project.root), None, "spark", service, COMMIT)
     except GlacierbaseError:
         assert contents(project.root) == before
         return
@@ -290,7 +280,7 @@ def test_a_link_that_leads_out_of_the_repository_is_refused(tmp_path: Path) -> N
     (tmp_path / "project").mkdir()
     (tmp_path / "project" / ".github").symlink_to(tmp_path / "outside")
     with pytest.raises(ConfigurationError) as caught:
-        init(str(tmp_path / "project"), None, "spark", "github", "index")
+        init(str(tmp_path / "project"), None, "spark", "github", COMMIT)
     assert caught.value.code == "OUTSIDE_PROJECT"
     assert contents(tmp_path) == {}
 
@@ -299,39 +289,40 @@ def test_an_invalid_catalog_file_is_the_error(project: ProjectFolder) -> None:
     """No file is written for a project whose environments are not known."""
     project.catalog("migrationExecutor: {type: spark}\nenvironment: {}\n")
     with pytest.raises(GlacierbaseError) as caught:
-        init(str(project.root), None, "spark", "gitlab", "index")
+        init(str(project.root), None, "spark", "gitlab", COMMIT)
     assert caught.value.code == "UNKNOWN_KEY"
     assert list(contents(project.root)) == ["catalogs/shop.yaml"]
 
 
 @pytest.mark.parametrize(
-    ("source", "requirement"),
+    ("source", "repository"),
     [
-        ("index", f"glacierbase[local]=={glacierbase.__version__}"),
-        (COMMIT, f"glacierbase[local] @ {COMMIT}"),
-        (f"git+ssh://git@git.test:22/data/glacierbase.git@{COMMIT[-40:]}", None),
-        ("vendor/glacierbase-1.whl", "./vendor/glacierbase-1.whl[local]"),
+        (COMMIT, "data/glacierbase"),
+        (f"git+ssh://git@git.test:22/a/b/glacierbase.git@{COMMIT[-40:]}", "a/b/glacierbase"),
+        (COMMIT.replace("git.test", "github.com"), "data/glacierbase"),
     ],
 )
-def test_the_ci_service_installs_what_from_says(
-    source: str, requirement: str | None, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """An index, a commit, or a wheel in the repository, with the extras that the catalogs need."""
+def test_the_ci_service_uses_what_from_says(source: str, repository: str, project: ProjectFolder) -> None:
+    """The action, and the templates, of that commit. GitLab reads those of a repository on GitHub by their address."""
     project.catalog(SPARK)
-    (project.root / "vendor").mkdir()
-    (project.root / "vendor" / "glacierbase-1.whl").write_text("")
-    monkeypatch.chdir(project.root)
     for service in SERVICES:
-        assert call_program(["init", "--ci", service, "--from", source]).code == 0
-    requirement = requirement or f"glacierbase[local] @ {source}"
-    gitlab = yaml.safe_load((project.root / ".gitlab/ci/glacierbase-jobs.yml").read_text())
-    assert {installed(project.root), gitlab[".glacierbase"]["variables"]["GLACIERBASE"]} == {requirement}
+        init(str(project.root), None, "spark", service, source)
+    assert {step["uses"] for step in used(project.root)} == {f"{repository}@{COMMIT[-40:]}"}
+    included = yaml.safe_load((project.root / OWN["gitlab"][0]).read_text())["include"]
+    if "github.com" in source:
+        assert (
+            included[0]["remote"]
+            == f"https://raw.githubusercontent.com/{repository}/{COMMIT[-40:]}/templates/check.yml"
+        )
+    else:
+        assert {(part["project"], part["ref"]) for part in included} == {(repository, COMMIT[-40:])}
+    assert {part["inputs"]["install"] for part in included} == {f"glacierbase[local] @ {source}"}
 
 
 @pytest.mark.parametrize(
     "source",
     [
-        "", "1.0", "nowhere.whl", "../outside.whl", "catalogs/shop.yaml", "/etc/hostname", "git+https://git.test/data/glacierbase",
+        "", "1.0", "index", "vendor/glacierbase-1.whl", "/etc/hostname", "git+https://git.test/data/glacierbase",
         "git+https://git.test/data/glacierbase@main", COMMIT.replace("https://", "https://token@"), COMMIT.replace("https", "file"),
         COMMIT.replace("/data", "/${{ github.token }}"), COMMIT.replace("/data", "/$(id)"), f"{COMMIT}\n", "https://git.test/a.whl",
     ],
@@ -365,35 +356,28 @@ def test_a_refused_source_is_printed_without_its_token(source: str, project: Pro
 
 
 @pytest.mark.parametrize(
-    ("direct", "requirement"),
+    ("direct", "is_usable"),
     [
-        (None, f"glacierbase[local]=={glacierbase.__version__}"),
-        (
-            {"url": "https://git.test/data/glacierbase", "vcs_info": {"vcs": "git", "commit_id": COMMIT[-40:]}},
-            f"glacierbase[local] @ {COMMIT}",
-        ),
-        (
-            {"url": "https://files.test/glacierbase-1-py3-none-any.whl", "archive_info": {}},
-            "glacierbase[local] @ https://files.test/glacierbase-1-py3-none-any.whl",
-        ),
-        ({"url": "file:///home/ana/my%20clone", "dir_info": {"editable": True}}, None),
-        ({"url": "file:///tmp/glacierbase-1-py3-none-any.whl", "archive_info": {}}, None),
+        (None, False),
+        ({"url": "https://git.test/data/glacierbase", "vcs_info": {"vcs": "git", "commit_id": COMMIT[-40:]}}, True),
+        ({"url": "https://files.test/glacierbase-1-py3-none-any.whl", "archive_info": {}}, False),
+        ({"url": "file:///home/ana/my%20clone", "dir_info": {"editable": True}}, False),
     ],
 )
 def test_without_from_it_is_what_this_installation_came_from(
-    direct: dict[str, object] | None, requirement: str | None, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+    direct: dict[str, object] | None, is_usable: bool, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The metadata of the installed package says so. A folder of this machine is one clear message."""
+    """The metadata of the installed package says so. What is no commit is one clear message."""
     project.catalog(SPARK)
     monkeypatch.setattr("importlib.metadata.distribution", lambda _: Distribution(direct))
-    if requirement is None:
-        with pytest.raises(ConfigurationError, match="which a CI service cannot install") as caught:
-            init(str(project.root), None, "spark", "github")
-        assert "--from index" in (caught.value.hint or "")
-        assert list(contents(project.root)) == ["catalogs/shop.yaml"]
-    else:
+    if is_usable:
         init(str(project.root), None, "spark", "github")
-        assert installed(project.root) == requirement
+        assert {step["uses"] for step in used(project.root)} == {f"data/glacierbase@{COMMIT[-40:]}"}
+        return
+    with pytest.raises(ConfigurationError, match="whose action or templates the CI service would run") as caught:
+        init(str(project.root), None, "spark", "github")
+    assert "--from git+https://" in (caught.value.hint or "")
+    assert list(contents(project.root)) == ["catalogs/shop.yaml"]
 
 
 @dataclass
@@ -411,13 +395,13 @@ class Distribution:
     ("catalog_type", "extras"),
     [
         ("spark", "local"), ("rest", "local"), ("glue", "local,glue"), ("hive", "local,hive"), ("jdbc", "local,postgres"),
-        ("delta", "local,postgres"), ("hudi", "local,postgres"), ("snowflake", "snowflake"),
+        ("delta", "local,postgres"), ("hudi", "local,postgres,environments"), ("snowflake", "snowflake"),
     ],
 )  # fmt: skip
 def test_the_extras_are_those_that_the_catalogs_need(catalog_type: str, extras: str, tmp_path: Path) -> None:
     """The engine, and the client with which status and lock need none; each is an extra of the package."""
-    init(str(tmp_path), None, catalog_type, "github", "index")
-    assert installed(tmp_path).partition("==")[0] == f"glacierbase[{extras}]"
+    init(str(tmp_path), None, catalog_type, "github", COMMIT)
+    assert {step["with"].get("extras") for step in used(tmp_path)} == {extras, None}
     declared = (REPOSITORY / "pyproject.toml").read_text().partition("[project.optional-dependencies]")[2]
     assert all(f"\n{extra} = [" in declared for extra in extras.split(","))
 
@@ -426,19 +410,19 @@ def test_the_extras_are_those_that_the_catalogs_need(catalog_type: str, extras: 
 def test_files_that_nobody_edited_are_updated(service: str, project: ProjectFolder) -> None:
     """A new environment and another source change them; a third call changes nothing."""
     project.catalog(f"{SPARK}environments: {{dev: {{}}}}\n")
-    init(str(project.root), None, "spark", service, "index")
+    init(str(project.root), None, "spark", service, COMMIT)
     before = contents(project.root)
     project.catalog(f"{SPARK}environments: {{dev: {{}}, prod: {{}}}}\n")
-    result = init(str(project.root), None, "spark", service, COMMIT)
+    result = init(str(project.root), None, "spark", service, OTHER)
     changed = {name for name, content in contents(project.root).items() if content != before[name]}
     assert {Path(name).resolve() for name in result.updated} == {
         project.root / name for name in changed - {"catalogs/shop.yaml"}
     }
-    assert len(changed) == 3
+    assert len(changed) == 2
     assert result.files == ()
     assert all(name in result.next[0] for name in result.updated)
     assert not set(result.updated) & set(result.unchanged)
-    assert init(str(project.root), None, "spark", service, COMMIT).updated == ()
+    assert init(str(project.root), None, "spark", service, OTHER).updated == ()
 
 
 def test_a_file_that_somebody_edited_is_kept_and_the_hint_shows_how_to_compare(
@@ -447,48 +431,27 @@ def test_a_file_that_somebody_edited_is_kept_and_the_hint_shows_how_to_compare(
     """No other file is updated. The commands of the hint run as printed, and show the edit."""
     project.catalog(SPARK)
     monkeypatch.chdir(project.root)
-    init(None, None, "spark", "github", "index")
-    path = project.root / ".github/workflows/glacierbase-review.yml"
-    path.write_text(path.read_text().replace("timeout-minutes: 60", "timeout-minutes: 90"))
+    init(None, None, "spark", "github", COMMIT)
+    path = project.root / WORKFLOW
+    path.write_text(path.read_text().replace("ubuntu-latest", "own-runner"))
     before = contents(project.root)
     with pytest.raises(ConfigurationError) as caught:
-        init(None, None, "spark", "github", COMMIT)
+        init(None, None, "spark", "github", OTHER)
     assert caught.value.code == "ALREADY_EXISTS"
     # Of the edited file as it would be written, too: it has the edit, and is not replaced by the text without it.
     with pytest.raises(ConfigurationError):
-        init(None, None, "spark", "github", "index")
+        init(None, None, "spark", "github", COMMIT)
     assert contents(project.root) == before
     move, compare = re.findall("`([^`]*)`", caught.value.hint or "")
     subprocess.run(shlex.split(move), check=True)
-    init(None, None, "spark", "github", COMMIT)
+    init(None, None, "spark", "github", OTHER)
     done = subprocess.run(shlex.split(compare), capture_output=True, text=True, check=False)
-    assert "timeout-minutes: 90" in done.stdout
-
-
-def test_an_interrupted_update_leaves_the_files_as_they_were(
-    project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The second file fails: the first has its former content again."""
-    project.catalog(SPARK)
-    init(str(project.root), None, "spark", "github", "index")
-    project.catalog(f"{SPARK}environments: {{dev: {{}}, prod: {{}}}}\n")
-    before = contents(project.root)
-    replace_file = all_or_none.replace_file
-
-    def interrupted(path: Path, text: str) -> None:
-        if "deploy" in path.name:
-            raise KeyboardInterrupt
-        replace_file(path, text)
-
-    monkeypatch.setattr(all_or_none, "replace_file", interrupted)
-    with pytest.raises(KeyboardInterrupt):
-        init(str(project.root), None, "spark", "github", COMMIT)
-    assert contents(project.root) == before
+    assert "own-runner" in done.stdout
 
 
 def test_from_is_about_a_ci_service(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Without one it is a usage error, and nothing is written."""
     monkeypatch.chdir(tmp_path)
-    done = call_program(["init", "--from", "index"])
+    done = call_program(["init", "--from", COMMIT])
     assert (done.code, "--from requires --ci" in done.stderr) == (2, True)
     assert list(tmp_path.iterdir()) == []

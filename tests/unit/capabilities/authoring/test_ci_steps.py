@@ -17,18 +17,17 @@ from typing import Any
 import pytest
 import yaml
 
-import glacierbase
 from glacierbase.capabilities.authoring.ci_files import SERVICES
-from glacierbase.capabilities.authoring.init import init
-from tests.support.ci import Done, Machine, gitlab_jobs, steps_of, workflow
+from glacierbase.capabilities.authoring.init import TYPES, init
+from tests.support.ci import COMMIT, Done, Machine, gitlab_jobs, included_jobs, steps_of, workflow
 from tests.support.commenter import MARKER, Commenter
 from tests.support.commentserver import comment_server
 from tests.support.project_folder import REPOSITORY, migration
 from tests.support.repository import commit_all, git
 
 ACTION, HOOKS = REPOSITORY / "action.yml", REPOSITORY / ".pre-commit-hooks.yaml"
-LOCAL = ".github/actions/glacierbase/action.yml"
-WORKFLOWS = ("review", "comment", "deploy", "migrate")
+WORKFLOW = ".github/workflows/glacierbase.yml"
+TEMPLATES = ("check", "deploy")
 
 
 @pytest.fixture
@@ -39,7 +38,7 @@ def checkout(tmp_path: Path) -> Path:
     """
     origin = tmp_path / "origin"
     for service in SERVICES:
-        init(str(origin), None, "snowflake", service, "index")
+        init(str(origin), None, "snowflake", service, COMMIT)
     commit_all(origin)
     subprocess.run(["git", "clone", "-q", str(origin), str(tmp_path / "clone")], check=True)
     clone = tmp_path / "clone"
@@ -50,10 +49,6 @@ def checkout(tmp_path: Path) -> Path:
     return clone
 
 
-def workflows(root: Path) -> dict[str, dict[Any, Any]]:
-    return {name: workflow(root / f".github/workflows/glacierbase-{name}.yml") for name in WORKFLOWS}
-
-
 @pytest.mark.parametrize(
     ("schema", "pattern"),
     [
@@ -61,7 +56,6 @@ def workflows(root: Path) -> dict[str, dict[Any, Any]]:
         ("vendor.gitlab-ci", ".gitlab-ci.yml"),
         ("vendor.gitlab-ci", ".gitlab/ci/*.yml"),
         ("vendor.github-actions", "action.yml"),
-        ("vendor.github-actions", LOCAL),
     ],
 )
 def test_each_file_fits_the_schema_of_its_service(schema: str, pattern: str, ci_project: Path) -> None:
@@ -83,15 +77,26 @@ def test_each_file_fits_the_schema_of_its_service(schema: str, pattern: str, ci_
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.parametrize("name", TEMPLATES)
+def test_each_template_fits_the_schema_of_gitlab(name: str, tmp_path: Path) -> None:
+    """With its inputs; the file of a project includes it once for each environment."""
+    given = {"install": "glacierbase", **({"environment": "prod", "after": ["a"]} if name == "deploy" else {})}
+    path = tmp_path / f"{name}.yml"
+    path.write_text(yaml.safe_dump(included_jobs(REPOSITORY / f"templates/{name}.yml", given)))
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.gitlab-ci", str(path)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
 def all_steps(ci_project: Path) -> Iterator[dict[str, Any]]:
-    for content in (*workflows(ci_project).values(), workflow(ci_project / LOCAL), workflow(ACTION)):
-        yield from steps_of(content)
+    for path in (ci_project / WORKFLOW, ACTION):
+        yield from steps_of(workflow(path))
 
 
 def test_no_expression_is_part_of_a_script(ci_project: Path) -> None:
     """The runner puts values such as a branch's name into a script as text; here they are variables of the environment."""
     scripts = [step["run"] for step in all_steps(ci_project) if "run" in step]
-    assert len(scripts) > 10
+    assert len(scripts) > 6
     assert [script for script in scripts if "${{" in script] == []
 
 
@@ -99,10 +104,10 @@ def test_each_action_is_pinned_by_a_commit_and_checkouts_keep_no_credential(ci_p
     """A tag can be moved; the version is in a comment."""
     uses = uses_in(*(ci_project / ".github").rglob("*.yml"), ACTION)
     foreign = [each for each in uses if not each.startswith("./")]
-    assert len(foreign) > 10
+    assert len(foreign) > 8
     assert [each for each in foreign if not re.fullmatch(r"[\w-]+/[\w/-]+@[0-9a-f]{40} # v\d+\.\d+\.\d+", each)] == []
     checkouts = [step for step in all_steps(ci_project) if step.get("uses", "").startswith("actions/checkout@")]
-    assert len(checkouts) == 4
+    assert len(checkouts) == 3
     assert all(step["with"]["persist-credentials"] is False for step in checkouts)
 
 
@@ -121,32 +126,27 @@ def uses_in(*paths: Path) -> list[str]:
 
 def test_files_and_guides_say_that_only_the_default_branch_may_use_an_environment(ci_project: Path) -> None:
     """GitHub lets a workflow on any branch use an environment, with its secrets, unless the setting forbids that."""
-    for path in (ci_project / ".github/workflows").glob("glacierbase-[dm]*.yml"):
-        assert "nly the default branch" in path.read_text()
+    assert "Only the default branch may use them" in (ci_project / WORKFLOW).read_text()
     for name in ("review.md", "ci-and-airflow.md"):
         assert "*Deployment branches and" in (REPOSITORY / "docs/guides" / name).read_text()
     assert "environment:prod:ref:refs/heads/main" in (REPOSITORY / "docs/guides/review.md").read_text()
 
 
 def test_rights_are_the_least_that_each_job_needs(ci_project: Path) -> None:
-    """The review runs a stranger's branch with the right to read; the comment's job checks out and runs the default branch only."""
-    found = workflows(ci_project)
-    rights = {name: content["permissions"] for name, content in found.items()}
+    """The check runs a stranger's branch with the right to read; the comment's job checks out nothing, and runs only the action."""
+    content = workflow(ci_project / WORKFLOW)
+    assert content["permissions"] == {"contents": "read"}
+    assert set(content[True]) == {"pull_request", "merge_group", "push", "workflow_dispatch"}
+    rights = {name: job.get("permissions") for name, job in content["jobs"].items()}
+    deploys = {"contents": "read", "id-token": "write"}
     assert rights == {
-        "review": {"contents": "read"}, "comment": {}, "deploy": {}, "migrate": {"contents": "read", "id-token": "write"},
+        "check": None, "comment": {"actions": "read", "pull-requests": "write"}, "plan": deploys, "migrate": deploys
     }  # fmt: skip
-    assert set(found["review"][True]) == {"pull_request", "merge_group", "push"}
-    assert "permissions" not in found["review"]["jobs"]["review"]
-    for name in (".github/workflows/glacierbase-review.yml", ".github/workflows/glacierbase-comment.yml", LOCAL):
-        assert "secrets." not in (ci_project / name).read_text()
-    comment = found["comment"]["jobs"]["comment"]
-    assert comment["permissions"] == {"actions": "read", "contents": "read", "pull-requests": "write"}
-    checkout, action = comment["steps"]
-    assert checkout["with"]["ref"] == "${{ github.event.repository.default_branch }}"
-    assert action == {"uses": "./.github/actions/glacierbase", "with": {"command": "comment"}}
-    assert [job["permissions"] for job in found["deploy"]["jobs"].values()] == [
-        {"contents": "read", "id-token": "write"}
-    ] * 2
+    assert "secrets." not in yaml.safe_dump([content["jobs"][name] for name in ("check", "comment")])
+    [step] = content["jobs"]["comment"]["steps"]
+    assert step["with"] == {"command": "comment"}
+    assert "refs/heads" not in content["jobs"]["plan"]["if"]
+    assert content["jobs"]["plan"]["if"] == "github.event_name == 'push' || github.event_name == 'workflow_dispatch'"
 
 
 def test_the_wheel_has_every_template() -> None:
@@ -157,41 +157,40 @@ def test_the_wheel_has_every_template() -> None:
     templates = REPOSITORY / "glacierbase/capabilities/authoring/templates"
     names = {path.relative_to(REPOSITORY).as_posix() for path in templates.rglob("*") if path.is_file()}
     assert {
-        f"glacierbase/capabilities/authoring/templates/ci/{name}" for name in ("github/action.yml", "gitlab/jobs.yml")
+        f"glacierbase/capabilities/authoring/templates/ci/{name}"
+        for name in ("github/glacierbase.yml", "gitlab/glacierbase.yml")
     } <= names
     assert names <= packed
 
 
-def test_the_action_of_the_repository_is_that_of_a_project(ci_project: Path) -> None:
-    """Whoever uses it gets the same steps, with glacierbase in the version of the action."""
-    of_project, of_repository = (list(steps_of(workflow(path))) for path in (ci_project / LOCAL, ACTION))
-    names = [step["name"] for step in of_repository if "name" in step]
-    assert names == ["Install", "Validate", "Review", "Summary", "Plan", "Migrate", "Comment"]
-    [number] = [number for number, step in enumerate(of_repository) if step.get("name") == "Install"]
-    assert "$GITHUB_ACTION_PATH[$EXTRAS]" in of_repository.pop(number)["run"]
-    assert '"$GLACIERBASE"' in of_project.pop(number)["run"]
-    assert of_project == of_repository
+def test_the_action_has_a_step_for_each_purpose() -> None:
+    """The action installs glacierbase in its own version."""
+    steps = list(steps_of(workflow(ACTION)))
+    names = [step["name"] for step in steps if "name" in step]
+    assert names == ["Install", "Environments", "Check", "Summary", "Keys", "Plan", "Migrate", "Comment"]
+    assert '"$GITHUB_ACTION_PATH[$EXTRAS]"' in steps[2]["run"]
 
 
-@pytest.mark.parametrize("service", SERVICES)
-def test_the_files_that_a_project_owns_are_short(service: str, ci_project: Path) -> None:
-    """What they have in common for all projects is in one action, or in one file of hidden jobs."""
-    common = (LOCAL, ".gitlab/ci/glacierbase-jobs.yml")
-    paths = [path for path in SERVICES[service].own.values() if path not in common]
-    lengths = {path: len((ci_project / path).read_text().splitlines()) for path in paths}
-    assert {path: length for path, length in lengths.items() if length > 55} == {}
-    assert sum(lengths.values()) / len(lengths) < 45
+@pytest.mark.parametrize("catalog_type", TYPES)
+@pytest.mark.parametrize(("service", "longest"), [("github", 60), ("gitlab", 40)])
+def test_the_files_that_a_project_owns_are_short(service: str, longest: int, catalog_type: str, tmp_path: Path) -> None:
+    """All that CI needs of a project, beside owners and a template of a description. Of a line at most 180 characters."""
+    init(str(tmp_path), None, catalog_type, service, COMMIT)
+    names = [*SERVICES[service].own.values(), *([".gitlab-ci.yml"] if service == "gitlab" else [])]
+    lines = [line for name in names for line in (tmp_path / name).read_text().splitlines()]
+    assert len(lines) <= longest
+    assert max(map(len, lines)) <= 180
 
 
 def test_the_check_of_a_pull_request_finds_what_the_rules_find(checkout: Path, tmp_path: Path) -> None:
     """Steps after one that failed run, and the job fails. The comment's job accepts what is in the folder of the artifact."""
     machine = Machine(checkout, tmp_path / "machine")
-    job = workflow(checkout / ".github/workflows/glacierbase-review.yml")["jobs"]["review"]
+    job = workflow(checkout / WORKFLOW)["jobs"]["check"]
     values = {"github.event.pull_request.base.sha": "origin/main", "github.event.pull_request.number": "7"}
     done = machine.on_github(job["steps"], values)
-    assert (done.code, list(done.ran)) == (3, ["Install", "Validate", "Review", "Summary"]), done.log
+    assert (done.code, list(done.ran)) == (3, ["Install", "Check", "Summary"]), done.log
     assert re.search(r"^::error file=migrations/analytics/0002_drop_kind.sql,line=4.*DS103", done.log, re.MULTILINE)
-    assert machine.installed == [f"install --quiet glacierbase[snowflake]=={glacierbase.__version__}"]
+    assert machine.installed == ["install --quiet /action[snowflake]"]
     folder = machine.temp / "glacierbase-review"
     found = json.loads((folder / "review.sarif").read_text())["runs"][0]["results"]
     assert "DS103" in {each["ruleId"] for each in found}
@@ -209,7 +208,7 @@ def test_the_check_of_a_pull_request_finds_what_the_rules_find(checkout: Path, t
 def test_the_check_of_a_merge_request_leaves_its_reports(checkout: Path, tmp_path: Path) -> None:
     """The job writes every file that it promises, and fails with the code of the command that failed."""
     machine = Machine(checkout, tmp_path / "machine")
-    job = gitlab_jobs(checkout / ".gitlab/ci/glacierbase.yml")["glacierbase review"]
+    job = gitlab_jobs(checkout / ".gitlab/ci/glacierbase.yml")["glacierbase check"]
     done = machine.on_gitlab(job, {"CI_MERGE_REQUEST_DIFF_BASE_SHA": git(checkout, "rev-parse", "origin/main")})
     assert done.code == 3, done.log
     reports = job["artifacts"]["reports"]
@@ -224,7 +223,7 @@ def test_the_check_of_a_merge_request_leaves_its_reports(checkout: Path, tmp_pat
 @pytest.mark.parametrize("service", SERVICES)
 def test_a_plan_is_shown_and_nothing_else_is_applied(service: str, tmp_path: Path) -> None:
     """Whoever approves finds the statements. A file that was edited since is refused before an engine starts."""
-    init(str(tmp_path / "work"), None, "spark", service, "index")
+    init(str(tmp_path / "work"), None, "spark", service, COMMIT)
     machine = Machine(tmp_path / "work", tmp_path / "machine")
     jobs = {
         "github": lambda name: _migrating_on_github(machine, name),
@@ -247,8 +246,8 @@ def test_a_plan_is_shown_and_nothing_else_is_applied(service: str, tmp_path: Pat
 
 
 def _migrating_on_github(machine: Machine, job: str) -> Done:
-    content = workflow(machine.work / ".github/workflows/glacierbase-migrate.yml")
-    return machine.on_github(content["jobs"][job]["steps"], {"inputs.environment": "prod"})
+    content = workflow(machine.work / WORKFLOW)
+    return machine.on_github(content["jobs"][job]["steps"], {"matrix.environment": "prod"})
 
 
 def test_the_pre_commit_hook_runs_in_a_clone(checkout: Path, tmp_path: Path) -> None:
@@ -280,13 +279,13 @@ def test_the_gitlab_files_need_no_stage_of_their_own(ci_project: Path) -> None:
 def test_a_key_is_in_a_file_that_only_its_owner_can_read(checkout: Path, tmp_path: Path) -> None:
     """The secret holds the key, the catalog file names the file. The steps after it find its path in the variable."""
     machine = Machine(checkout, tmp_path / "machine")
-    job = workflow(checkout / ".github/workflows/glacierbase-migrate.yml")["jobs"]["plan"]
+    job = workflow(checkout / WORKFLOW)["jobs"]["plan"]
     key = "-----BEGIN PRIVATE KEY-----\ncanary\n-----END PRIVATE KEY-----"
     values = {
-        "inputs.environment": "prod", "secrets.SNOWFLAKE_PRIVATE_KEY": key, "vars.SNOWFLAKE_USER": "ana",
+        "matrix.environment": "prod", "secrets.SNOWFLAKE_PRIVATE_KEY": key, "vars.SNOWFLAKE_USER": "ana",
         "vars.SNOWFLAKE_ACCOUNT": "",
     }  # fmt: skip
-    done = machine.on_github(job["steps"], values)
+    done = machine.on_github(job["steps"], values, job["env"])
     assert list(done.ran) == ["Install", "Keys", "Plan"]
     assert done.ran["Keys"] == 0
     path = machine.temp / "SNOWFLAKE_PRIVATE_KEY_FILE"
@@ -294,3 +293,31 @@ def test_a_key_is_in_a_file_that_only_its_owner_can_read(checkout: Path, tmp_pat
     assert machine.output("GITHUB_ENV") == f"SNOWFLAKE_PRIVATE_KEY_FILE={path}\n"
     assert "canary" not in done.log
     assert "UNSET_REFERENCE" not in done.log
+
+
+def test_a_project_with_packages_of_its_own_gets_its_environments(tmp_path: Path) -> None:
+    """Hudi's Spark is not that of glacierbase: the job makes the environment before it checks."""
+    work = tmp_path / "work"
+    init(str(work), None, "hudi", "github", COMMIT)
+    commit_all(work)
+    machine = Machine(work, tmp_path / "machine")
+    job = workflow(work / WORKFLOW)["jobs"]["check"]
+    (tmp_path / "machine/bin/glacierbase").write_text('#!/bin/sh\necho "glacierbase $1"\n')
+    done = machine.on_github(
+        job["steps"], {"github.event.pull_request.base.sha": "main", "github.event.pull_request.number": "7"}
+    )
+    assert re.findall("^glacierbase (.*)", done.log, re.MULTILINE) == ["env", "check"]
+
+
+def test_the_guide_shows_the_whole_workflow_of_a_new_project(tmp_path: Path) -> None:
+    """All lines but the checksum above them."""
+    init(
+        str(tmp_path),
+        None,
+        "spark",
+        "github",
+        "git+https://github.com/OWNER/glacierbase@4f1c0a6be2d94d0f8a3b5c7d9e1f2a4b6c8d0e1f",
+    )
+    _, written = (tmp_path / WORKFLOW).read_text().split("\n", 1)
+    guide = (REPOSITORY / "docs/guides/review.md").read_text()
+    assert f"<!-- the workflow of GitHub -->\n```yaml\n{written}```\n" in guide
