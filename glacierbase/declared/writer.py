@@ -16,7 +16,7 @@ from glacierbase.declared.render import (
     places,
     unsupported_names,
 )
-from glacierbase.model.changes import Change, PropertiesUnset, Unknown
+from glacierbase.model.changes import Change, Unknown
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import MASK, is_secret, mask
@@ -27,7 +27,6 @@ _DELTA_TYPE = re.compile(
 )
 # Their expressions are not part of a shape.
 _HIDDEN_FEATURES = {"generatedColumns": "generated columns", "identityColumns": "identity columns"}
-# The comment above the statement that a reader would not expect.
 _UNSET_WHY = "-- Iceberg gives every new table these properties, and this table does not have them."
 _IDENTITY = re.compile(r"(?i)\s*(?:IDENTITY|AUTOINCREMENT)\b")
 
@@ -60,9 +59,13 @@ def alteration(before: Shape, after: Shape, *, elsewhere: bool = False) -> Writt
 
 def create_statements(shape: Shape) -> list[str]:
     """Return the statements of Spark that create a table of this shape, which they can express. Its ids may differ."""
-    changes = between(None, shape, shape.format)
-    written = ((change, sql_of(change, shape.table)) for change in changes)
-    return [f"{_UNSET_WHY}\n{sql}" if isinstance(change, PropertiesUnset) else sql for change, sql in written if sql]
+    return list(_statements(between(None, shape, shape.format), shape.table))
+
+
+def explained(statement: str) -> str:
+    """Return a statement that creates a table, or completes it, for readers: with a comment above one that they do not expect."""
+    is_unset = statement.startswith("ALTER TABLE") and " UNSET TBLPROPERTIES (" in statement
+    return f"{_UNSET_WHY}\n{statement}" if is_unset else statement
 
 
 def _statements(changes: Iterable[Change], table: str) -> tuple[str, ...]:

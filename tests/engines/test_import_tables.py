@@ -62,6 +62,8 @@ def test_iceberg_tables_of_every_shape(project: ProjectFolder, lake: LakeBed) ->
         [done] = full.import_tables([f"lake.{namespace}.*"], author="Ann", reason="adopted", spark=lake.spark)
         assert (done.not_exact, done.warnings) == ((), ())
         assert len(done.files) == len(done.baselined) == len(names)
+        unset = [text for file in done.files if "UNSET" in (text := (project.root / file.path).read_text("utf-8"))]
+        assert all("-- Iceberg gives every new table these properties" in text for text in unset) and unset
         [drift] = full.drift(tables=[f"lake.{namespace}.*"], spark=lake.spark)
         assert (drift.drifts, drift.compared, drift.unmanaged) == ((), len(names), ())
         before = shapes()

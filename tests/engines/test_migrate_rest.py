@@ -95,7 +95,9 @@ def test_a_lost_answer_of_the_lock_is_settled_by_looking(web: WebBed, namespace:
 
 def test_of_two_compactions_at_once_the_second_is_refused_as_such(store: IcebergStore) -> None:
     """The server refuses it because the snapshots are gone, not because of a newer commit."""
-    assert store.compare_and_set(FREE, replace(FREE, owner="a", fence=1))
+    mine = replace(FREE, owner="a", fence=1)
+    assert store.compare_and_set(FREE, mine)
+    assert store.compare_and_set(mine, replace(mine, beat=1))
     before = store._load(store._lock)
     store.compact()
     with pytest.raises(CommitConflict):

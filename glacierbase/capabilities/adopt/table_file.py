@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 from glacierbase.declared.render import Written, table_name
+from glacierbase.declared.writer import explained
 from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.new_files import as_template, file_words, new_migration, write_migration
 from glacierbase.model.escape import on_one_line
@@ -52,7 +53,7 @@ def file_text(
         *(f"Not exact: {what}" for what in not_exact),
     ]
     head = as_template("\n".join(f"-- {on_one_line(note)}" for note in notes))
-    return "\n\n".join([head, *(template_of(f"{statement};", names) for statement in statements)]) + "\n"
+    return "\n\n".join([head, *(template_of(f"{explained(statement)};", names) for statement in statements)]) + "\n"
 
 
 def new_table_file(target: CatalogRun, table: str, sql: str, author: str, number: int) -> Migration:

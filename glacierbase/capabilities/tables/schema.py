@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from glacierbase.capabilities.tables.blame import current_name, dropped_by, next_after, state_lines
 from glacierbase.declared.render import not_creatable, places
-from glacierbase.declared.writer import create_statements
+from glacierbase.declared.writer import create_statements, explained
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.state import current_state
 from glacierbase.history.target import CatalogRun
@@ -184,7 +184,7 @@ def _sql(result: SchemaResult) -> str:
             "leave out `--format sql`: the other formats show what is known", table=result.table, reasons=why,
         )  # fmt: skip
     left_out = [f"-- left out: the property {key}, which says where files are" for key in places(shape)]
-    return "\n".join([*left_out, *(f"{statement};" for statement in create_statements(shape))])
+    return "\n".join([*left_out, *(f"{explained(statement)};" for statement in create_statements(shape))])
 
 
 def _masked(shape: Shape) -> list[str]:

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from glacierbase.declared.writer import explained
 from glacierbase.errors import ConfigurationError
 from glacierbase.migrations.git_files import path_in_git
 from glacierbase.migrations.headers import AUTHOR, DESCRIPTION, PREFIX, header_lines, squashed_by
@@ -51,7 +52,7 @@ def squash_text(
     head = [f"-- {PREFIX}{name}: {on_one_line(' '.join(value.split()))}" for name, value in heads.items()]
     notes = [f"-- {on_one_line(comment)}".rstrip() for comment in comments]
     above = as_template("\n".join([*head, *header_lines(squashed_by(files)), "--", *notes]))
-    return "\n\n".join([above, *(template_of(f"{statement};", names) for statement in statements)]) + "\n"
+    return "\n\n".join([above, *(template_of(f"{explained(statement)};", names) for statement in statements)]) + "\n"
 
 
 def variables_in(texts: Iterable[str]) -> list[str]:
