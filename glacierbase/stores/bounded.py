@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from datetime import datetime
+from functools import partial
 from typing import Any
 
 from glacierbase.errors import EngineUnavailable, OutcomeUnknown
@@ -13,9 +14,9 @@ from glacierbase.stores import LockRow, Store
 
 
 class BoundedStore:
-    """Wrap the `Store` that `open_store` opens, and open it again after a call without an answer.
+    """Call the `Store` that `open_store` opens with a time limit; a verb that is not defined here is one of its verbs.
 
-    A connection whose last answer was lost may be dead, or hold an open transaction.
+    It is opened again after a call without an answer: the connection may be dead, or hold an open transaction.
     """
 
     def __init__(self, open_store: Callable[[], Store], cancelled: Callable[[], bool] = lambda: False) -> None:
@@ -42,14 +43,6 @@ class BoundedStore:
     def now(self) -> datetime:
         return self._clock_source.now()
 
-    def read_history(self) -> tuple[Event, ...]:
-        events: tuple[Event, ...] = self._call("read_history")
-        return events
-
-    def read_other_histories(self) -> dict[str, tuple[Event, ...]]:
-        histories: dict[str, tuple[Event, ...]] = self._call("read_other_histories")
-        return histories
-
     def read_lock(self) -> LockRow | None:
         row: LockRow | None = self._call("read_lock")
         self._clock_source = self._store  # A store that was opened again has no server time before its first read.
@@ -60,37 +53,10 @@ class BoundedStore:
         self._clock_source = self._store  # As in `read_lock`.
         return both
 
-    def lock_rows(self) -> tuple[LockRow, ...] | None:
-        rows: tuple[LockRow, ...] | None = self._call("lock_rows")
-        return rows
-
-    def other_catalog(self) -> str | None:
-        other: str | None = self._call("other_catalog")
-        return other
-
-    def own_files(self) -> None:
-        self._call("own_files")
-
-    def has_namespace(self) -> bool:
-        return bool(self._call("has_namespace"))
-
-    def create(self, free: LockRow) -> None:
-        self._call("create", free)
-
-    def drop(self, *, namespace: bool) -> None:
-        self._call("drop", namespace=namespace)
-
-    def append(self, events: Sequence[Event]) -> None:
-        self._call("append", events)
-
-    def compact(self) -> None:
-        self._call("compact")
-
-    def compare_and_set(self, expected: LockRow, new: LockRow) -> bool:
-        return bool(self._call("compare_and_set", expected, new))
-
-    def replace_rows(self, expected: Sequence[LockRow], new: LockRow) -> bool:
-        return bool(self._call("replace_rows", expected, new))
+    def __getattr__(self, verb: str) -> Any:
+        if verb.startswith("_"):
+            raise AttributeError(verb)
+        return partial(self._call, verb)
 
     def close(self) -> None:
         """End the thread of the calls. The wrapped stores are closed with the engine."""

@@ -18,7 +18,7 @@ from threading import Lock
 from typing import Any
 
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, OutcomeUnknown
-from glacierbase.executors import CopiedView, CopyCheckpoint, CopyState, Evidence, InFlight, ListedTable, Row, Session
+from glacierbase.executors import Session
 from glacierbase.executors.environments.folders import kept
 from glacierbase.executors.worker.start import start_process
 from glacierbase.executors.worker.wire import (
@@ -38,8 +38,6 @@ from glacierbase.executors.worker.wire import (
 )
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import scope_in_use
-from glacierbase.model.session import SessionContext
-from glacierbase.model.shape import Shape
 from glacierbase.run.activity import doing
 from glacierbase.run.processes import kill_engine
 from glacierbase.run.run import Run
@@ -255,7 +253,19 @@ def _described(code: int, lines: Sequence[str]) -> str:
     return f"ended with exit code {code}: {lines[-1] if lines else 'it printed nothing'}"
 
 
-class WorkerExecutor:
+class _InWorker:
+    """An object in a worker: a method that is not defined here is called there, and its result is returned."""
+
+    def __getattr__(self, method: str) -> Any:
+        if method.startswith("_"):
+            raise AttributeError(method)
+        return partial(self._call, method)
+
+    def _call(self, method: str, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError
+
+
+class WorkerExecutor(_InWorker):
     """An executor in a worker."""
 
     def __init__(
@@ -287,16 +297,6 @@ class WorkerExecutor:
         handle: Handle = self._call("open_session", bookkeeping=bookkeeping)
         return WorkerSession(self._worker, handle.target)
 
-    def evidence(self, statement: InFlight) -> Evidence:
-        """Return what the engine's logs show of the statement."""
-        evidence: Evidence = self._call("evidence", statement)
-        return evidence
-
-    def proving_table(self, sql: str, file: str) -> str | None:
-        """Return the table whose version proves whether the statement took effect; None without such a table."""
-        table: str | None = self._call("proving_table", sql, file)
-        return table
-
     def close(self) -> None:
         """Close the executor in the worker, also while it executes a statement."""
         self._worker.close_executor(self._handle)
@@ -309,7 +309,7 @@ class WorkerExecutor:
             raise unavailable(self._catalog, error) from error
 
 
-class WorkerSession:
+class WorkerSession(_InWorker):
     """A session in a worker. Its calls run one after the other; `cancel` and `progress` run beside them."""
 
     def __init__(self, worker: Worker, target: int) -> None:
@@ -326,16 +326,6 @@ class WorkerSession:
         with suppress(WorkerLost, NoAnswer, RuntimeError):
             return None if self._is_closed else self._worker.call(self._target, method, seconds=_BESIDE_SECONDS)
 
-    def execute(self, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> str | None:
-        """Run one statement to its end. The outcome is unknown if the worker ends before."""
-        query_id: str | None = self._call("execute", sql, parameters, tag=tag)
-        return query_id
-
-    def query(self, sql: str, parameters: Sequence[Any] = ()) -> list[Row]:
-        """Return all rows of a query."""
-        rows: list[Row] = self._call("query", sql, parameters)
-        return rows
-
     def cancel(self) -> None:
         """Cancel the tagged statement that `execute` runs in another thread, if there is one."""
         self._beside("cancel")
@@ -344,30 +334,6 @@ class WorkerSession:
         """Return the progress of the tagged statement; None if the worker does not answer soon."""
         progress: str | None = self._beside("progress")
         return progress
-
-    def shape(self, table: str) -> Shape | None:
-        """Return the shape of a table as the engine describes it; None if the table does not exist."""
-        shape: Shape | None = self._call("shape", table)
-        return shape
-
-    def tables(self, catalog: str) -> list[ListedTable]:
-        """Return the tables and views in all namespaces of a catalog."""
-        tables: list[ListedTable] = self._call("tables", catalog)
-        return tables
-
-    def view_statements(self, view: str) -> tuple[str, ...]:
-        """Return the statements that create a view or replace it."""
-        statements: tuple[str, ...] = self._call("view_statements", view)
-        return statements
-
-    def context(self) -> SessionContext:
-        """Return the session's current catalog, namespace and role."""
-        context: SessionContext = self._call("context")
-        return context
-
-    def select(self, context: SessionContext) -> None:
-        """Make the catalog and the namespace of the context the current ones."""
-        self._call("select", context)
 
     def close(self) -> None:
         """Close the session in the worker, after its last call."""
@@ -390,40 +356,3 @@ class WorkerCopy(WorkerExecutor):
     """A throw-away copy in a worker. The content of its checkpoints stays there."""
 
     runs_queries = True
-
-    def make_namespace(self, name: str, levels: Sequence[str]) -> None:
-        """Create a namespace of a catalog and its parents, unless they exist."""
-        self._call("make_namespace", name, levels)
-
-    def locations(self) -> dict[str, str]:
-        """Return the location of the metadata of each table, by the table's name."""
-        locations: dict[str, str] = self._call("locations")
-        return locations
-
-    def metadata(self, location: str) -> str:
-        """Return the metadata of a table, as JSON."""
-        metadata: str = self._call("metadata", location)
-        return metadata
-
-    def views(self) -> dict[str, CopiedView]:
-        """Return the views by name."""
-        views: dict[str, CopiedView] = self._call("views")
-        return views
-
-    def state(self) -> CopyState | None:
-        """Return the content of the copy; None if it holds more than a `CopyState` can."""
-        state: CopyState | None = self._call("state")
-        return state
-
-    def checkpoint(self) -> CopyCheckpoint:
-        """Return a checkpoint for `rewind`."""
-        checkpoint: CopyCheckpoint = self._call("checkpoint")
-        return checkpoint
-
-    def rewind(self, checkpoint: CopyCheckpoint) -> None:
-        """Set the content of the catalogs to that of a checkpoint of this copy."""
-        self._call("rewind", checkpoint)
-
-    def restore(self, state: CopyState) -> None:
-        """Fill an empty copy with the state of another."""
-        self._call("restore", state)
