@@ -33,9 +33,7 @@ from glacierbase.capabilities.review.rule import (
     Rule,
     RuleFinding,
     Step,
-    file_rule,
     of,
-    statement_rule,
 )
 from glacierbase.model.finding import Severity
 from glacierbase.model.text import first_of
@@ -116,17 +114,32 @@ class Family:
                 yield RuleFinding(message.format(step=step), step)
 
     def check(self, code: str, *operations: str) -> Callable[[CheckStatement], Rule]:
-        """Add a rule of a function that checks single statements, as `statement_rule`."""
-        return lambda function: self._add(statement_rule(*operations, **self._descriptions[code])(function))
+        """Add a rule of a function that checks single statements, on tables of the formats of its section.
+
+        Args:
+            operations: the operations of the statements, or of one of their clauses; default all.
+        """
+        wanted, formats = frozenset(operations), self._descriptions[code]["formats"]
+
+        def decorate(function: CheckStatement) -> Rule:
+            def check(file: File) -> Iterator[RuleFinding]:
+                for step in file.steps:
+                    is_wanted = not wanted or not wanted.isdisjoint(step.operations)
+                    if is_wanted and (not formats or file.format_of(step) in formats):
+                        yield from function(step, file)
+
+            return self._add(code, check)
+
+        return decorate
 
     def check_file(self, code: str) -> Callable[[Check], Rule]:
-        """Add a rule of a function that checks a whole file, as `file_rule`."""
-        return lambda function: self._add(file_rule(**self._descriptions[code])(function))
+        """Add a rule of a function that checks a whole file, and decides itself to which formats it applies."""
+        return lambda check: self._add(code, check)
 
-    def _add(self, rule: Rule) -> Rule:
-        if rule.code in self._rules:
-            raise ValueError(f"the rule {rule.code} has two checks")
-        self._rules[rule.code] = rule
+    def _add(self, code: str, check: Check) -> Rule:
+        if code in self._rules:
+            raise ValueError(f"the rule {code} has two checks")
+        self._rules[code] = rule = Rule(check=check, **self._descriptions[code])
         return rule
 
 
@@ -144,7 +157,7 @@ def _description(heading: str, blocks: list[str]) -> dict[str, Any]:
         "code": code,
         "name": name,
         "severity": Severity(values.pop("Severity")),
-        "formats": () if formats == "all" else formats.split(", "),
+        "formats": frozenset(() if formats == "all" else formats.split(", ")),
         "proof": Proof(values.pop("Proof")),
         "streaming": Severity(values.pop("Streams")) if "Streams" in values else None,
         **{_WORDS[word]: True for word in values},

@@ -1,7 +1,7 @@
 """The definition of a rule, and its argument: one migration as one environment renders it.
 
 A rule is a small function with its description, which `family` reads from a Markdown file. Packages add rules by the entry point
-group `glacierbase.rules`; an entry point names a `Family`, or what `statement_rule` or `file_rule` returns, or a list of that.
+group `glacierbase.rules`; an entry point names a `Family`, one of its rules, or a list of rules.
 """
 
 from __future__ import annotations
@@ -368,40 +368,6 @@ class Rule:
     def family(self) -> str:
         """The letters of the code."""
         return self.code.rstrip("0123456789")
-
-
-def statement_rule(
-    *operations: str, formats: Iterable[str] = (), **description: Any
-) -> Callable[[CheckStatement], Rule]:
-    """Make a rule of a function that checks single statements.
-
-    Args:
-        operations: the operations of the statements, or of one of their clauses; default all.
-        formats: the formats of the tables that the statements change; default all.
-        description: the other attributes of `Rule`.
-    """
-    wanted, of_formats = frozenset(operations), frozenset(formats)
-
-    def decorate(function: CheckStatement) -> Rule:
-        def check(file: File) -> Iterator[RuleFinding]:
-            for step in file.steps:
-                is_wanted = not wanted or not wanted.isdisjoint(step.operations)
-                if is_wanted and (not of_formats or file.format_of(step) in of_formats):
-                    yield from function(step, file)
-
-        return Rule(check=check, formats=of_formats, **description)
-
-    return decorate
-
-
-def file_rule(*, formats: Iterable[str] = (), **description: Any) -> Callable[[Check], Rule]:
-    """Make a rule of a function that checks a whole file.
-
-    Args:
-        formats: the formats that the rule is about; the function itself decides where it applies.
-        description: the other attributes of `Rule`.
-    """
-    return lambda function: Rule(check=function, formats=frozenset(formats), **description)
 
 
 def of(step: Step, kind: type[_Clause], *operations: str) -> Iterator[_Clause]:

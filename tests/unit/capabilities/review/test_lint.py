@@ -394,22 +394,15 @@ def test_values_of_a_hostile_file_are_shown_as_escapes(shop: ProjectFolder) -> N
     assert "canary" not in done.stdout + done.stderr
 
 
-PLUGIN = """\
-from glacierbase.capabilities.review.rule import RuleFinding, Proof, statement_rule
-from glacierbase.model.finding import Severity
+FAMILY = "from glacierbase.capabilities.review.family import Family\nRULES = Family(__file__)\n"
+PLUGIN = f"""\
+{FAMILY}
+from glacierbase.capabilities.review.rule import RuleFinding
 
-@statement_rule(
-    "set_properties", code="ACME001", name="owner-missing", severity=Severity.ERROR, why="W.", fix="F.", bad="", good="",
-    source="", proof=Proof.CONVENTION,
-)
+@RULES.check("ACME001", "set_properties")
 def no_owner(step, file):
     yield RuleFinding("no owner", step)
-
-RULES = [no_owner]
 """
-
-
-FAMILY = "from glacierbase.capabilities.review.family import Family\nRULES = Family(__file__)\n"
 ROW = "RULES.statement('ACME001', 'restore', 'a table is restored')\n"
 SECTION = """\
 ## ACME001 team-missing
@@ -437,7 +430,7 @@ Source: S.
 
 
 def install(
-    project: ProjectFolder, module: str, value: str = "acme_rules:RULES", described: str = ""
+    project: ProjectFolder, module: str, value: str = "acme_rules:RULES", described: str = SECTION
 ) -> dict[str, str | None]:
     """Install a package with an entry point; return the environment in which it is found.
 
@@ -465,20 +458,20 @@ def test_a_package_adds_rules(shop: ProjectFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("module", "value", "why"),
+    ("module", "code", "why"),
     [
-        ("1 / 0", "acme_rules:RULES", "ZeroDivisionError: division by zero"),
-        ("RULES = [1]", "acme_rules:RULES", "1 is no rule"),
-        ("", "acme_rules:RULES", "AttributeError"),
-        (PLUGIN.replace("ACME001", "DS103"), "acme_rules:RULES", "the code DS103 exists already"),
-        (PLUGIN.replace("ACME001", "acme"), "acme_rules:RULES", "'acme' is not the code of a rule"),
-        (FAMILY, "acme_rules:RULES", "the rule ACME001 has no check"),
-        (FAMILY + 2 * ROW, "acme_rules:RULES", "the rule ACME001 has two checks"),
+        ("1 / 0", "ACME001", "ZeroDivisionError: division by zero"),
+        ("RULES = [1]", "ACME001", "1 is no rule"),
+        ("", "ACME001", "AttributeError"),
+        (PLUGIN.replace("ACME001", "DS103"), "DS103", "the code DS103 exists already"),
+        (PLUGIN.replace("ACME001", "acme"), "acme", "'acme' is not the code of a rule"),
+        (FAMILY, "ACME001", "the rule ACME001 has no check"),
+        (FAMILY + 2 * ROW, "ACME001", "the rule ACME001 has two checks"),
     ],
 )
-def test_a_broken_package_is_one_message_that_names_it(module: str, value: str, why: str, shop: ProjectFolder) -> None:
+def test_a_broken_package_is_one_message_that_names_it(module: str, code: str, why: str, shop: ProjectFolder) -> None:
     """There is no traceback, and the exit code is that of a configuration error."""
-    done = shop.run("lint", environ=install(shop, module, value, SECTION))
+    done = shop.run("lint", environ=install(shop, module, described=SECTION.replace("ACME001", code)))
     assert done.code == 2
     assert (
         "error: BROKEN_RULES: the rules acme (acme_rules:RULES) of the package acme-rules cannot be used:"
