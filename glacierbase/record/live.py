@@ -322,12 +322,8 @@ def catalogs_of(catalog: Catalog) -> tuple[str, ...]:
     return tuple(match[1] for match in declared if match) or (DEFAULT_CATALOG,)
 
 
-class TableShapes:
-    """Read the tables of one catalog file. `needs_engine` returns which of them require the engine."""
-
-    def __init__(self, catalog: Catalog) -> None:
-        self._catalog = catalog
-        self._reader: ShapeReader | None = None
+class TableShapes(ShapeReader):
+    """Read the tables of one catalog file by the names that the history records, through PyIceberg or a session of the engine."""
 
     def needs_engine(self, table: str) -> bool:
         """Return whether `read` requires a session for a table. Contacts nothing."""
@@ -355,14 +351,14 @@ class TableShapes:
             ConfigurationError: PyIceberg cannot open the catalog of the table, and there is no session.
             EngineError: the table cannot be read.
         """
-        name = qualified(self._catalog, table)
         if session is None:
-            return self._reads().read(name)
+            return super().read(table)
         if not self.needs_engine(table):
             try:
-                return self._reads().read(name)
+                return super().read(table)
             except (ConfigurationError, TableNotFound):  # A package is not installed, or it is not an Iceberg table.
                 pass
+        name = qualified(self._catalog, table)
         first = next(iter(name_parts(name)), "")
         return _described(session, name, maybe_iceberg=formats(self._catalog).get(first) == "iceberg")
 
@@ -376,10 +372,9 @@ class TableShapes:
         Raises:
             ConfigurationError, EngineError: as for `read`.
         """
-        name = qualified(self._catalog, table)
         if session is not None and self.may_need_engine(table):
-            return type_of(self._catalog).past(session, name, since)
-        return None if self.needs_engine(table) else self._reads().past(name, since)
+            return type_of(self._catalog).past(session, qualified(self._catalog, table), since)
+        return None if self.needs_engine(table) else super().past(table, since)
 
     def names_beside(self, table: str) -> tuple[str, ...]:
         """Return the qualified names of all tables in the namespace of a table; none if only the engine can read it.
@@ -387,7 +382,7 @@ class TableShapes:
         Raises:
             ConfigurationError, EngineError: as for `read`.
         """
-        return () if self.needs_engine(table) else self._reads().names_beside(qualified(self._catalog, table))
+        return () if self.needs_engine(table) else super().names_beside(qualified(self._catalog, table))
 
     def renamed(self, table: Shape) -> Shape | None:
         """Return the shape of a table that has another name in its namespace now; None where none there has its UUID.
@@ -399,26 +394,8 @@ class TableShapes:
         shapes = map(self.read, others)
         return next((shape for shape in shapes if shape and shape.uuid == table.uuid), None)
 
-    def why_not_direct(self, table: str) -> str | None:
-        """Return why PyIceberg does not change a table; None where it does. Raises as `read` does without a session."""
-        return self._reads().why_not_direct(qualified(self._catalog, table))
-
-    def values(self, table: str, column: str, most: int) -> Iterator[Sequence[str | None]] | None:
-        """Return the first values of a column, as `ShapeReader.values` does, of a table that does not require the engine."""
-        return self._reads().values(qualified(self._catalog, table), column, most)
-
-    def listed(self, namespace: str) -> ListedNames:
-        """Return what is directly inside a namespace or a catalog. Raises as `read` does without a session."""
-        return self._reads().listed(namespace)
-
-    def close(self) -> None:
-        """Close the connections. Sessions are closed by their owner."""
-        if self._reader:
-            self._reader.close()
-
-    def _reads(self) -> ShapeReader:
-        self._reader = self._reader or ShapeReader(self._catalog)
-        return self._reader
+    def _loaded(self, table: str, read: Callable[[str, Any], T]) -> T | None:
+        return super()._loaded(qualified(self._catalog, table), read)
 
 
 def _text(value: Any, column: str) -> str | None:
