@@ -5,6 +5,10 @@ from __future__ import annotations
 from tests.breaks.running import Break
 
 _FILE = "executors/pyiceberg/file_access.py"
+_REST = "executors/pyiceberg/rest.py"
+_ONCE = (
+    "unit/executors/test_catalog_requests.py::test_a_command_logs_in_once_and_reads_no_metadata_that_the_server_sent"
+)
 _TESTS = "unit/executors/test_file_access.py::"
 
 BREAKS = (
@@ -56,6 +60,21 @@ BREAKS = (
         '{"retry_timeout": timedelta(seconds=wait_seconds)}',
         "{}",
         f"{_TESTS}test_a_store_that_stays_busy_is_an_error_within_the_time_limit",
+    ),
+    Break(
+        "each connection to a REST catalog logs in",
+        "executors/pyiceberg/opened.py",
+        "is not None and not first.is_closed",
+        "is not None and first.is_closed",
+        _ONCE,
+    ),
+    Break("the configuration has a token of its own", _REST, "if self._login != login:", "if True:", _ONCE),
+    Break(
+        "the metadata that a server sent is read from the store",
+        _REST,
+        'hasattr(table, "answer")',
+        "False",
+        _ONCE,
     ),
     Break(
         "a signed request goes to the store unsigned",

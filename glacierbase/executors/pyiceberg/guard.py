@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from copy import copy
@@ -90,6 +91,7 @@ class Guarded(Catalog):  # type: ignore[misc]
     adds_properties = True
     server = ""
     wait_seconds = WAIT_SECONDS
+    is_closed = False
 
     commit_seconds: float | None = None
     statement: str | None = None
@@ -104,6 +106,26 @@ class Guarded(Catalog):  # type: ignore[misc]
         """
         metadata = read_metadata(self._load_file_io(location=location).new_input(location))
         return Table(identifier, metadata, location, self._load_file_io(metadata.properties, location), self)
+
+    def another(self, properties: Mapping[str, str], wait_seconds: float) -> Any:
+        """Open a connection of its own, with the same kept files.
+
+        Args:
+            properties: those with which this one was opened.
+        """
+        made = type(self)(self.name, **properties)
+        made.wait_seconds, made.file_access = wait_seconds, self.file_access
+        return made
+
+    def close(self) -> None:
+        """Close the connections."""
+        self.is_closed = True
+        super().close()
+
+    def raw_metadata(self, table: Table) -> Any:
+        """Return the metadata of a loaded table as its file holds it."""
+        with table.io.new_input(table.metadata_location).open() as stream:
+            return json.loads(stream.read())
 
     def begin(self, statement: str | None) -> None:
         """Begin a statement, by its tag. Nothing of it is sent yet."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 from importlib import import_module
 from typing import Any
+from weakref import WeakValueDictionary
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.executors.pyiceberg.errors import mapped
@@ -15,12 +16,14 @@ from glacierbase.run.installed import pip_install
 _CLASSES = {"rest": "RestCatalog", "glue": "GlueCatalog", "hive": "HiveCatalog", "sql": "SqlCatalog"}
 # The extras that install packages which PyIceberg does not require itself.
 _EXTRAS = {"boto3": "glue", "thrift": "hive", "psycopg2": "postgres", "google": "gcs", "azure": "azure"}
+# Open catalogs, by their settings: another connection has the same token, answer of the server, and kept files.
+_OPENED: WeakValueDictionary[Any, Any] = WeakValueDictionary()
 # The limit of the waits of one request to a busy server: a third of the default lease, the time from one renewal to the next.
 WAIT_SECONDS = 20.0
 
 
 def open_catalog(opening: PyIcebergSettings, wait_seconds: float = WAIT_SECONDS) -> Any:
-    """Open a catalog. The caller closes it.
+    """Open a catalog, or another connection to one that is open. The caller closes it.
 
     Args:
         wait_seconds: the limit of the waits of one request to a busy server, of a REST catalog or a store of files.
@@ -30,14 +33,18 @@ def open_catalog(opening: PyIcebergSettings, wait_seconds: float = WAIT_SECONDS)
         EngineError: the login failed, or the server did not answer.
     """
     module = opening.kind
+    key = module, opening.name, frozenset(opening.properties.items())
     with mapped():
         try:
+            if (first := _OPENED.get(key)) is not None and not first.is_closed:
+                return first.another(opening.properties, wait_seconds)
             catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
             waits = {"wait_seconds": wait_seconds} if module == "rest" else {}
             catalog = catalog_class(opening.name, **waits, **opening.properties)
         except ImportError as error:
             raise not_installed(error) from error
     catalog.wait_seconds = wait_seconds
+    _OPENED[key] = catalog
     return catalog
 
 

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 import time
 import zlib
 from collections.abc import Callable, Mapping
+from copy import copy
 from functools import partial
+from threading import local
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -87,6 +90,9 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         # Properties of files that the server's configuration sets.
         self._configured: dict[str, Any] = {}
         self._client_id = client_of(properties.get("credential", ""))
+        self._login: tuple[str, Any] | None = None
+        # The last answer that a thread got.
+        self._answered = local()
         # The time-outs of this catalog are the only bound that the catalog file gives for the server's work.
         self.commit_seconds = sum(timeout or CALL_SECONDS for timeout in self._timeouts)
         super().__init__(name, **properties)
@@ -116,6 +122,21 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
         restrict(session, self._origins, self._timeouts, self.wait_seconds, self._client_id)
         session.send = partial(self._noted, session.send)
 
+    def _create_legacy_oauth2_auth_manager(self, session: Any) -> Any:
+        """Return what has the token: the one so far, unless the server's configuration changes the login."""
+        login = self.auth_url, self.properties.get("token")
+        if self._login != login:
+            self._login = login
+            return super()._create_legacy_oauth2_auth_manager(session)
+        return self._auth_manager
+
+    def another(self, properties: Mapping[str, str], wait_seconds: float) -> RestCatalog:  # noqa: ARG002 (the port's)
+        """Open a connection of its own with the same token and the same answer of the server to the first one."""
+        made = copy(self)
+        made.wait_seconds, made.in_doubt, made.statement = wait_seconds, True, None
+        made._session = made._create_session()
+        return made
+
     @property
     def auth_url(self) -> str:
         """Return the address for tokens: below the catalog's address unless `oauth2-server-uri` names it, as in Iceberg.
@@ -136,12 +157,15 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
             raise
         if response.status_code in _WITHOUT_EFFECT:
             self.in_doubt = before
+        self._answered.content = response.content
         return response
 
     def load_table(self, identifier: Any) -> Any:
         """Load a table; once more if PyIceberg refuses the answer, to read it with the types that PyIceberg does not know."""
         try:
-            return super().load_table(identifier)
+            table = super().load_table(identifier)
+            table.answer = self._answered.content
+            return table
         except REFUSED as error:
             response = self._session.get(self.url(Endpoints.load_table, **self._split_identifier_for_path(identifier)))
             response.raise_for_status()
@@ -149,6 +173,10 @@ class RestCatalog(Guarded, _RestCatalog):  # type: ignore[misc]
                 answer = response.json()
                 loaded = TableResponse.model_validate(answer | {"metadata": with_kept_types(answer["metadata"])})
             return self._response_to_table(self.identifier_to_tuple(identifier), loaded)
+
+    def raw_metadata(self, table: Any) -> Any:
+        """Return what the server sent; only where it answered a commit, the file is read."""
+        return json.loads(table.answer)["metadata"] if hasattr(table, "answer") else super().raw_metadata(table)
 
     def new_replacement(self, identifier: Any, schema: Any, location: str | None, spec: Any, properties: Any) -> None:
         """Create a table in two requests, as Iceberg does: the server may give it other properties."""
