@@ -17,7 +17,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
-from xml.sax.saxutils import escape
+from xml.sax.saxutils import escape, unescape
 
 BUCKET = "lake"
 KEY, SECRET, REGION = "key", "canary-of-the-object-store", "us-east-1"
@@ -32,7 +32,7 @@ _ERRORS = {
     500: "InternalError",
     503: "SlowDown",
 }
-_CODES = re.compile("<Key>(.*?)</Key>")
+_KEYS = re.compile("<Key>(.*?)</Key>")
 Answer = tuple[int, bytes, dict[str, str]]
 
 
@@ -127,9 +127,11 @@ class ObjectStore:
 
     def _posted(self, key: str, query: dict[str, list[str]], body: bytes) -> Answer:
         if "delete" in query:
-            for name in _CODES.findall(body.decode()):
-                self.objects.pop(unquote(name), None)
-            return 200, f"<DeleteResult {_NAMESPACE}></DeleteResult>".encode(), {}
+            names = _KEYS.findall(body.decode())
+            for name in names:
+                self.objects.pop(unescape(name), None)
+            deleted = "".join(f"<Deleted><Key>{name}</Key></Deleted>" for name in names)
+            return 200, f"<DeleteResult {_NAMESPACE}>{deleted}</DeleteResult>".encode(), {}
         if "uploads" in query:
             upload = str(next(self._numbers))
             self._uploads[upload] = {}

@@ -7,9 +7,10 @@ A file whose name holds a UUID is written once: metadata files, manifest lists, 
 from __future__ import annotations
 
 import re
-from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections import OrderedDict, defaultdict
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib.metadata import version
 from io import BytesIO
@@ -19,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from pyiceberg.io import FileIO, InputFile, OutputFile
 
-from glacierbase.executors.pyiceberg.object_stores import LOGIN, StoreNotMapped, login_of, open_store
+from glacierbase.executors.pyiceberg.object_stores import LOGIN, StoreNotMapped, in_bulk, login_of, open_store
 
 T = TypeVar("T")
 # The UUID in the name of a file.
@@ -28,6 +29,9 @@ UUID = re.compile(r"[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}(?=[^/]*\Z)")
 _KEPT_BYTES = 64 * 2**20
 # Each has connections. Where the catalog's server sends logins, each table has a store.
 _MOST_STORES = 16
+# For files that are deleted one by one.
+_REQUESTS_AT_ONCE = 8
+_S3 = ("s3://", "s3a://", "s3n://")
 _LOCAL = re.compile(r"(?:file:(?://[^/]*)?)?(/.*)", re.DOTALL)
 _IN_STORE = re.compile(r"([a-z0-9]+)://([^/]+)/(.+)", re.DOTALL)
 # Segments of a key that obstore refuses.
@@ -177,6 +181,29 @@ class TableFiles(FileIO):  # type: ignore[misc]
             self._fallback.delete(place)
         else:
             file.delete()
+
+    def delete_all(self, locations: Iterable[str]) -> None:
+        """Delete files that nothing references. A server of S3 deletes up to a thousand files by one request, if it can."""
+        stored: dict[int, list[StoredFile]] = defaultdict(list)
+        others: list[str] = []
+        for location in locations:
+            file = self._file(location)
+            if isinstance(file, StoredFile) and location.startswith(_S3):
+                stored[id(file._store)].append(file)
+            else:
+                others.append(location)
+        for files in stored.values():
+            try:
+                with _errors("DELETE", files[0].location):
+                    in_bulk(files[0]._store).delete([file._key for file in files])
+            except OSError:
+                others += (file.location for file in files)
+        with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
+            list(pool.map(self._try_to_delete, others))
+
+    def _try_to_delete(self, location: str) -> None:
+        with suppress(OSError):  # It may be deleted already, or deletion may be forbidden.
+            self.delete(location)
 
 
 class LocalFile(InputFile, OutputFile):  # type: ignore[misc]

@@ -128,6 +128,14 @@ def _s3(bucket: str, properties: Mapping[str, Any], options: dict[str, Any]) -> 
     return S3Store(bucket, config=config, **options)
 
 
+def in_bulk(store: Any) -> Any:
+    """Return a store of S3 that deletes several files by one request, which not every server has."""
+    return type(store)(
+        config={**store.config, "disable_bulk_delete": False},
+        client_options=store.client_options, retry_config=store.retry_config, credential_provider=store.credential_provider,
+    )  # fmt: skip
+
+
 def _region(bucket: str, properties: Mapping[str, Any], *, is_aws: bool) -> str | None:
     """Return the region of a bucket; None where the environment names it, which obstore reads, and for other servers than AWS."""
     region = _of_aws(properties, "region")

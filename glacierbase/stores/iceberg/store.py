@@ -295,7 +295,7 @@ class IcebergStore:
     @contextmanager
     def _committing(self, name: str, table: Any) -> Iterator[Any]:
         """Yield a transaction on one of the two tables, and commit it at the end. The commit deletes no file of another catalog."""
-        from glacierbase.stores.iceberg.writes import OneCommit, delete_all
+        from glacierbase.stores.iceberg.writes import OneCommit
 
         origin = self._origin(name)
         with mapped():
@@ -304,7 +304,7 @@ class IcebergStore:
                     transaction.set_properties(changes)
                 yield transaction
             if origin.may_delete(table.properties):
-                delete_all(transaction.unlisted, table.io)
+                table.io.delete_all(transaction.unlisted)
 
     def compact(self) -> None:
         """Compact both tables. A table to which another writer commits meanwhile is skipped until the next time."""

@@ -8,9 +8,8 @@ from __future__ import annotations
 import json
 import logging
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
 from datetime import datetime, timezone
 from itertools import chain
 from typing import Any
@@ -254,7 +253,7 @@ def _rewrite(table: Any, origin: TableOrigin, *, rewrites: bool, versions: int =
     if origin.may_delete(table.properties):
         with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
             needed = set(_files(table.snapshots(), table.io, pool))
-            delete_all((set(_named(expired, table.io, pool)) - needed) | transaction.unlisted, table.io)
+            table.io.delete_all((set(_named(expired, table.io, pool)) - needed) | transaction.unlisted)
 
 
 def own_files(load: Callable[[], Any], origin: TableOrigin, place: str | None) -> None:
@@ -326,14 +325,3 @@ def _files(snapshots: Sequence[Any], io: Any, pool: ThreadPoolExecutor) -> set[s
     entries = pool.map(lambda manifest: manifest.fetch_manifest_entry(io), manifests.values())
     data = {entry.data_file.file_path for listed in entries for entry in listed}
     return {snapshot.manifest_list for snapshot in snapshots} | manifests.keys() | data
-
-
-def delete_all(files: Iterable[str], io: Any) -> None:
-    """Delete files that nothing references."""
-    with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
-        list(pool.map(lambda file: _delete(file, io), files))
-
-
-def _delete(file: str, io: Any) -> None:
-    with suppress(OSError):  # It may be deleted already, or deletion may be forbidden.
-        io.delete(file)

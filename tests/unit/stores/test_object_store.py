@@ -122,6 +122,23 @@ def test_compaction_reads_no_expired_snapshot(store: IcebergStore, catalog: Cata
     assert sequences(compacting) == list(range(1, 20))
 
 
+@pytest.mark.parametrize("can_delete_in_bulk", [True, False])
+def test_a_compaction_deletes_files_by_one_request_where_the_server_can(
+    store: IcebergStore, s3: ObjectStore, *, can_delete_in_bulk: bool
+) -> None:
+    """Else each file is deleted by its own; in both cases only the current snapshot's files are left."""
+    for number in range(2, 10):
+        store.append([event(number)])
+        assert store.compare_and_set(held(number - 2), held(number - 1))
+    s3.fault = lambda _, method, __: 403 if method == "POST" and not can_delete_in_bulk else None
+    with s3.counted() as kinds:
+        store.compact()
+    deleted = sum(count for kind, count in kinds.items() if kind.startswith("DELETE"))
+    assert (kinds["POST "], deleted) == (2, 0 if can_delete_in_bulk else 3 * (8 + 9))
+    left = Counter(key.rpartition(".")[2] for key in s3.objects)
+    assert (left["avro"], left["parquet"]) == (4, 2)
+
+
 def test_every_fault_of_a_read_is_an_error_or_the_truth(store: IcebergStore, catalog: Catalog, s3: ObjectStore) -> None:
     """Every request fails once, in each way; no read returns fewer events or another row."""
     expected = (held(0), store.read_history())
