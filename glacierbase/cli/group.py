@@ -10,7 +10,6 @@ import click
 
 import glacierbase
 from glacierbase.cli.options import take_options
-from glacierbase.model.command import command
 from glacierbase.project.commands import COMMANDS, DAILY, Section
 
 # The exit code of a read-only command that found what its options search for.
@@ -79,9 +78,7 @@ class _Group(click.Group):
         """Write the list of the daily commands, and how to see the others."""
         self.format_sections(formatter, is_all=False)
         formatter.write_paragraph()
-        formatter.write_text(
-            f"`{command('help', '--all')}` lists all {len(self.commands)} commands, `glacierbase COMMAND --help` explains one."
-        )
+        formatter.write_text(f"`help --all` lists all {len(self.commands)} commands, `COMMAND --help` explains one.")
 
     def format_sections(self, formatter: click.HelpFormatter, *, is_all: bool) -> None:
         """Write lists of commands, with whole first sentences."""
@@ -119,8 +116,24 @@ class _Group(click.Group):
             return super().invoke(ctx)
 
 
+def _print_version(ctx: click.Context, _param: click.Parameter, is_chosen: bool) -> None:
+    if is_chosen and not ctx.resilient_parsing:
+        from glacierbase.run.installed import built_from, extras
+
+        facts = [f"commit {built_from()[0] or 'unknown'}", f"extras {', '.join(extras()) or 'none'}"]
+        click.echo(f"glacierbase {glacierbase.__version__} ({'; '.join(facts)})")
+        ctx.exit()
+
+
 @click.group(cls=_Group, context_settings={"help_option_names": ["-h", "--help"]})
-@click.version_option(glacierbase.__version__, prog_name="glacierbase")
+@click.option(
+    "--version",
+    is_flag=True,
+    is_eager=True,
+    expose_value=False,
+    callback=_print_version,
+    help="Show version, commit and extras.",
+)
 def cli() -> None:
     """Version control for table schemas in data lakes.
 

@@ -7,6 +7,7 @@ import re
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import pytest
 
@@ -130,3 +131,15 @@ def test_the_house_in_contributing_is_the_one_that_the_architecture_test_holds()
     rows = table(REPOSITORY / "CONTRIBUTING.md", "layers")
     assert [set(re.findall(r"`(\w+)`", row[1])) for row in rows] == test_architecture.LAYERS
     assert [row[0] for row in rows] == [str(number) for number in range(len(rows))]
+
+
+def test_the_picture_of_a_terminal_is_that_of_three_commands() -> None:
+    """The picture is in README and on the first page. The golden files hold the same screens."""
+    picture = ElementTree.fromstring((DOCS / "terminal.svg").read_text("utf-8"))
+    lines = ["".join(text.itertext()) for text in picture.iter("{http://www.w3.org/2000/svg}text")]
+    assert [line for line in lines if line.startswith("$ ")] == [
+        f"$ glacierbase {words}" for words in ("migrate --env prod", "blame sleep.events", "compare dev staging prod")
+    ]
+    assert any("not from a migration" in line for line in lines)
+    for page in (REPOSITORY / "README.md", DOCS / "index.md"):
+        assert "terminal.svg)" in page.read_text("utf-8")

@@ -24,7 +24,7 @@ from glacierbase.executors.pyiceberg.properties import extra_of
 from glacierbase.migrations.all_or_none import NewFiles
 from glacierbase.run.files import FileReader, writing
 from glacierbase.run.git import work_tree
-from glacierbase.run.installed import requirement
+from glacierbase.run.installed import built_from, requirement
 from glacierbase.run.installed import source as installed_from
 from glacierbase.secrets import MASK
 
@@ -185,7 +185,9 @@ def _repository(source: str | None) -> re.Match[str]:
     Raises:
         ConfigurationError: `INVALID_VALUE`: it is no commit of a repository.
     """
-    place = installed_from() if source is None else source
+    commit, repository = built_from()
+    own = f"git+https://github.com/{repository}@{commit}" if repository else installed_from()
+    place = own if source is None else source
     if place is not None and (match := _COMMIT.fullmatch(place)):
         return match
     # A token may be the name of the user as well as a password.
