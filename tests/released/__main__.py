@@ -1,0 +1,5 @@
+"""Make the archive of this version."""
+
+from tests.released import make
+
+make()
