@@ -200,6 +200,7 @@ def test_help_costs_what_click_does() -> None:
         "glacierbase.cli.options",
         "glacierbase.cli.program",
         "glacierbase.cli.reference",
+        "glacierbase.cli.rekey",
         "glacierbase.cli.review",
         "glacierbase.cli.sharding",
         "glacierbase.project",

@@ -64,6 +64,7 @@ def migrate(
         result,
         applied=tuple(progress.applied),
         failed=progress.failed,
+        waiting=progress.waiting,
         not_run=progress.not_run,
         engine=progress.engine,
         warnings=(*store_warnings(target.catalog), *progress.warnings),

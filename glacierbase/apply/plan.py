@@ -22,7 +22,7 @@ from glacierbase.migrations.git_lost import LostFile, Trace
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import command, git_command, move_command
-from glacierbase.model.migration import EventType, Migration, State, version_number
+from glacierbase.model.migration import EventType, Migration, State, Waiting, version_number
 from glacierbase.model.text import counted, numbered
 from glacierbase.run.run import statement_tag
 
@@ -76,6 +76,11 @@ class Planned:
     migration: Migration
     resumes_at: int = 1
     record: Record | None = None
+
+    @property
+    def waiting(self) -> Waiting | None:
+        """Why it waits, and since when; None where it does not."""
+        return self.record.waiting if self.record else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -96,6 +96,7 @@ def _pending_file(planned: Planned, compiled: Compiled) -> PendingFile:
         path=migration.location,
         statements=len(compiled.statements),
         resumes_at=planned.resumes_at,
+        waiting=planned.waiting,
     )
 
 
@@ -124,6 +125,7 @@ def _planned_file(planned: Planned, compiled: Compiled, engine: FileEngine) -> P
         rendered_checksum=compiled.checksum,
         engine=engine.name,
         needs_engine=engine.why,
+        waiting=planned.waiting,
     )
 
 

@@ -6,14 +6,14 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from glacierbase.apply.plan import Plan
-from glacierbase.apply.results import AppliedFile, EngineVersion, FailedFile
+from glacierbase.apply.results import AppliedFile, EngineVersion, FailedFile, WaitingFile
 
 
 @dataclass(slots=True)
 class Progress:
     """What a run has done so far; complete also when the run ends in an error.
 
-    Each version and each repeatable that was pending is in one of `applied`, `failed` and `not_run`.
+    Each version and each repeatable that was pending is in one of `applied`, `failed`, `waiting` and `not_run`.
 
     Attributes:
         had_pending: whether there was something to apply when the run was first planned.
@@ -22,6 +22,7 @@ class Progress:
 
     applied: list[AppliedFile] = field(default_factory=list)
     failed: FailedFile | None = None
+    waiting: WaitingFile | None = None
     not_run: tuple[str, ...] = ()
     warnings: tuple[str, ...] = ()
     had_pending: bool = False
@@ -45,4 +46,9 @@ class Progress:
     def add_failed(self, file: FailedFile) -> None:
         """Set the file that stopped the run, which is the next expected one."""
         self.failed = file
+        self.not_run = self.not_run[1:]
+
+    def add_waiting(self, file: WaitingFile) -> None:
+        """Set the file whose gate is shut, which is the next expected one."""
+        self.waiting = file
         self.not_run = self.not_run[1:]

@@ -209,7 +209,8 @@ def _case(opened: OpenCatalog, item: Item) -> RepairCase:
         evidence = _evidence(opened, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
     possible = tuple(choice.value for choice in choices(state))
-    if state in (State.FAILED, State.INTERRUPTED) and not record.is_repeatable and not why_not_withdrawn(record):
+    is_stopped = state in (State.FAILED, State.INTERRUPTED, State.WAITING)
+    if is_stopped and not record.is_repeatable and not why_not_withdrawn(record):
         possible = (*possible, WITHDRAWN)
     suggested = Resolution.DONE if evidence.took_effect else Resolution.NOT_DONE
     return replace(

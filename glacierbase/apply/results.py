@@ -15,7 +15,7 @@ from typing import ClassVar
 from glacierbase.executors.direct.files import DIRECT, FileEngine
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.differences import DeclaredDifference
-from glacierbase.model.migration import Identified, State
+from glacierbase.model.migration import Identified, State, Waiting
 from glacierbase.model.result import LockHolder, Result
 from glacierbase.model.text import (
     Cell,
@@ -74,6 +74,18 @@ class FailedFile(Identified):
 
 
 @dataclass(frozen=True, slots=True)
+class WaitingFile(Identified):
+    """The migration that waits because the gate of an action is shut: the statement, its line, why, and since when."""
+
+    version: str | None
+    path: str
+    statement: int
+    line: int
+    waiting: Waiting
+    name: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class EngineVersion:
     """The engine of a run's last file. `java` is the version of its Java, None where it is not known."""
 
@@ -88,7 +100,7 @@ NOT_RUN = "not run, because "
 
 @dataclass(frozen=True, slots=True)
 class MigrateResult(Result):
-    """What `migrate` did. `not_run` are the versions and names of what was pending, neither applied nor failed.
+    """What `migrate` did. `not_run` are the versions and names of what was pending, neither applied nor failed nor waiting.
 
     Attributes:
         engine: None if no engine was started.
@@ -96,6 +108,7 @@ class MigrateResult(Result):
 
     applied: tuple[AppliedFile, ...] = ()
     failed: FailedFile | None = None
+    waiting: WaitingFile | None = None
     not_run: tuple[str, ...] = ()
     engine: EngineVersion | None = None
 
@@ -107,6 +120,11 @@ class MigrateResult(Result):
             state = self.failed.state.upper()
             lines.append(
                 f"{state:<7}  {self.failed.path}  at statement {self.failed.statement}, line {self.failed.line}"
+            )
+        if self.waiting:
+            file = self.waiting
+            lines.append(
+                f"waiting  {file.path}  at statement {file.statement}, line {file.line}, {file.waiting.text()}"
             )
         if self.not_run:
             lines.append(f"not run  {', '.join(self.not_run)}")
@@ -129,7 +147,11 @@ class MigrateResult(Result):
 
 @dataclass(frozen=True, slots=True)
 class PendingFile(Identified):
-    """A migration that the next run would apply. `resumes_at` is its first statement (from 1) to run."""
+    """A migration that the next run would apply. `resumes_at` is its first statement (from 1) to run.
+
+    Attributes:
+        waiting: why it waits, and since when; None where it does not.
+    """
 
     version: str | None
     description: str
@@ -138,6 +160,7 @@ class PendingFile(Identified):
     statements: int
     resumes_at: int
     name: str | None = None
+    waiting: Waiting | None = None
 
     def row(self) -> tuple[Cell, ...]:
         """Return the cells of the file's table row."""
@@ -154,7 +177,8 @@ class PendingResult(Result):
 
     def lines(self) -> Sequence[Line]:
         header = ("version", "description", "author", "statements", "path")
-        return table(header, [file.row() for file in self.pending]) or ["nothing is pending"]
+        waits = [f"{file.label} waiting {file.waiting.text()}" for file in self.pending if file.waiting]
+        return [*table(header, [file.row() for file in self.pending]), *waits] or ["nothing is pending"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +208,7 @@ class PlannedFile(Identified):
     Attributes:
         engine: the one that would run it: `direct`, or the type of the catalog's engine.
         needs_engine: why it does not run directly where `migrationExecutor.direct` allows that, as a clause.
+        waiting: why it waits, and since when; None where it does not.
     """
 
     version: str | None
@@ -197,13 +222,15 @@ class PlannedFile(Identified):
     name: str | None = None
     engine: str | None = None
     needs_engine: str | None = None
+    waiting: Waiting | None = None
 
     def lines(self) -> list[str]:
         """Return a line for the file and one for each statement."""
         resumes = f", resumes at statement {self.resumes_at}" if self.resumes_at > 1 else ""
         engine = FileEngine(self.engine or "", self.needs_engine).text()
+        waits = f", waiting {self.waiting.text()}" if self.waiting else ""
         return [
-            Mark(f"{self.path}: {self.description} ({self.author}){resumes}{f', {engine}' if engine else ''}"),
+            Mark(f"{self.path}: {self.description} ({self.author}){resumes}{f', {engine}' if engine else ''}{waits}"),
             *(statement.text() for statement in self.statements),
         ]
 

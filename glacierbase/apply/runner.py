@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
+from typing import TYPE_CHECKING
 
 from glacierbase.apply import recover
 from glacierbase.apply.evidence import statement_of
@@ -15,21 +16,34 @@ from glacierbase.apply.failures import outcome_unknown, statement_failed, stoppe
 from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.plan import Plan, Planned
 from glacierbase.apply.progress import Progress
-from glacierbase.apply.results import AppliedFile, FailedFile
+from glacierbase.apply.results import AppliedFile, FailedFile, WaitingFile
 from glacierbase.apply.session import FileSession
-from glacierbase.errors import EngineError, GlacierbaseError, LockLost, NotPlain, OutcomeUnknown, StatementRefused
+from glacierbase.errors import (
+    EngineError,
+    GlacierbaseError,
+    Interrupted,
+    LockLost,
+    NotPlain,
+    OutcomeUnknown,
+    StatementRefused,
+)
 from glacierbase.executors import InFlight, Session
+from glacierbase.executors.actions import ActionRun, GateShut
 from glacierbase.executors.cancel import cancelling
 from glacierbase.executors.direct.files import FileEngine
 from glacierbase.history import entries
 from glacierbase.history.entries import Entry
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.migrations.statements import Step
-from glacierbase.model.migration import EventType, State, Statement
+from glacierbase.model.migration import EventType, State, Statement, Waiting
 from glacierbase.model.shape import TableVersion
+from glacierbase.record.live import TableShapes
 from glacierbase.record.table_records import FileRecord, TableRecords
 from glacierbase.run.activity import doing
 from glacierbase.run.run import statement_tag
+
+if TYPE_CHECKING:
+    from glacierbase.sql.actions import ActionCall
 
 logger = logging.getLogger("glacierbase")
 # Its records are the lines that the result repeats.
@@ -47,6 +61,7 @@ class _RunningFile:
         tables: the record of its tables.
         started_at: when the run began the file.
         has_plan_file: whether the run applies a plan file.
+        planned: the file in the plan.
     """
 
     compiled: Compiled
@@ -56,6 +71,7 @@ class _RunningFile:
     tables: FileRecord
     started_at: datetime
     has_plan_file: bool
+    planned: Planned
 
     def close(self) -> None:
         """Close the session once no read uses it: where the lock is lost, one may still run, and a library may crash."""
@@ -77,6 +93,10 @@ class _OtherEngine(Exception):
         super().__init__()
 
 
+class _FileWaits(Exception):
+    """The gate of an action is shut. That is recorded; the files after this one do not run."""
+
+
 class Runner:
     """Runs the files of one plan on one locked catalog."""
 
@@ -95,13 +115,15 @@ class Runner:
         self._outcomes: list[tuple[Entry, FileRecord]] = []
 
     def run(self, plan: Plan) -> None:
-        """Run the files in order, up to the first error."""
+        """Run the files in order, up to the first error, or to the first one that waits."""
         try:
             for planned, compiled in zip(plan.pending, plan.files, strict=True):
                 self._run_file(planned, compiled, plan)
                 if self._recorder.is_compaction_due:
                     self._flush()
                     self._recorder.compact()
+            self._flush()
+        except _FileWaits:
             self._flush()
         except LockLost:
             self._recorder.flush_without_lock()
@@ -211,12 +233,14 @@ class Runner:
                 self._flush()  # The previous file is applied, and nothing of this one is in flight.
                 raise
             opened.pop_all()
-        return _RunningFile(compiled, engine, session, context, tables, started_at, has_plan_file)
+        return _RunningFile(compiled, engine, session, context, tables, started_at, has_plan_file, planned)
 
     def _announce(self, announcement: Entry, file: _RunningFile, statement: Statement) -> None:
         """Record that the statement is about to start, wait for the answer, then prove the lock."""
         try:
-            in_session = replace(announcement.details, session=file.context.at(statement.index))
+            is_action = file.compiled.action(statement) is not None
+            at = file.context.at(statement.index)
+            in_session = replace(announcement.details, session=at, is_action=is_action)
             announcement = replace(announcement, details=in_session)
             versioned = recover.with_version(
                 announcement, self._held, self._engines, file.compiled, statement, file.session
@@ -273,6 +297,9 @@ class Runner:
         tag = statement_tag(self._held.target.run.id, migration.label, statement.index)
         where = f"{migration.label} {statement.index}/{total} (line {statement.line})"
         what = f"{self._held.target.catalog.name}: running {where}"
+        if call := compiled.action(statement):
+            self._act(file, statement, call, tag, what)
+            return None
         try:
             with (
                 doing(what, session.progress),
@@ -303,6 +330,71 @@ class Runner:
             named = statement_of(file.compiled.named, statement.index)
             recover.settle_lost(self._held, lost, self._before, tag, named, what)
             return None
+
+    def _act(self, file: _RunningFile, statement: Statement, call: ActionCall, tag: str, what: str) -> None:
+        """Execute an action. However it stops, the next run calls it again, so that its outcome is never unknown.
+
+        Raises:
+            _FileWaits: its gate is shut.
+        """
+        started = time.monotonic()
+        engine, shapes = self._held.engine, TableShapes(self._held.target.catalog)
+        action = ActionRun(
+            call.arguments,
+            file.session,
+            tag,
+            lambda table: shapes.read(table, file.session),
+            lambda: self._check(file, statement),
+        )
+        try:
+            with (
+                closing(shapes),
+                doing(what, action.shown),
+                cancelling(file.session, engine.cancelled, engine.close_executor),
+            ):
+                self._held.target.open_action(call.name)(action)
+        except GateShut as shut:
+            self._wait(file, statement, shut.why)
+            raise _FileWaits from shut
+        except EngineError as error:
+            if engine.cancelled():  # Which ended the statement that the action was running.
+                self._record_stopped_action(file, statement)
+                raise self._stopped_inside(file, statement) from error
+            refused = StatementRefused(error.error_class, error.message, error.query_id, error.hint)
+            duration_ms = _milliseconds_since(started)
+            raise self._failure(file, (statement,), statement, refused, duration_ms) from error
+        except LockLost:
+            self._recorder.defer(entries.interrupted(file.compiled, statement.index - 1))
+            raise
+        except BaseException:
+            self._record_stopped_action(file, statement)
+            raise
+
+    def _check(self, file: _RunningFile, statement: Statement) -> None:
+        """Check that an action may take its next step."""
+        if self._held.engine.cancelled():
+            raise self._stopped_inside(file, statement)
+        self._held.lock.renew_if_expired()
+        self._held.lock.prove()
+
+    def _stopped_inside(self, file: _RunningFile, statement: Statement) -> Interrupted:
+        return stopped_before(f"the rest of statement {statement.index} of {file.compiled.migration.location}")
+
+    def _record_stopped_action(self, file: _RunningFile, statement: Statement) -> None:
+        done = statement.index - 1
+        self._defer_outcome(entries.interrupted(file.compiled, done), file, done)
+        self._flush()
+
+    def _wait(self, file: _RunningFile, statement: Statement, why: str) -> None:
+        """Record that the file waits; where it waited at this statement before, since then."""
+        before, migration = file.planned.waiting, file.compiled.migration
+        is_same = file.planned.resumes_at == statement.index
+        waiting = Waiting(why, before.since if before and is_same else datetime.now(timezone.utc))
+        self._defer_outcome(entries.waits(file.compiled, statement, waiting), file, statement.index - 1)
+        name = migration.identity.get("name")
+        self._progress.add_waiting(
+            WaitingFile(migration.version or None, migration.location, statement.index, statement.line, waiting, name)
+        )
 
     def _look_up(self, error: EngineError, statement: InFlight) -> EngineError | None:
         """Return the error, with what the engine's record of the statement proves; None where it proves that it took effect.

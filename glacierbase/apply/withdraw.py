@@ -174,7 +174,7 @@ def _ended_elsewhere(histories: Mapping[str, History], number: int, refused: Col
     commands = []
     for environment, history in histories.items():
         record = history.records.get(number)
-        if record and environment not in refused and record.state in (State.FAILED, State.INTERRUPTED):
+        if record and environment not in refused and record.state in (State.FAILED, State.INTERRUPTED, State.WAITING):
             with replace(scope, environment=environment).in_use():
                 commands.append(f"`{command('repair', record.version, '--as', 'abandoned', reason=True)}`")
     return f"{', '.join(commands)} ends it where it failed alone; " if commands else ""

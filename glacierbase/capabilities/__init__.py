@@ -9,5 +9,6 @@ called.
 - `authoring/`: write the files of a project.
 - `access/`: `access`: the rights by which only the migrator changes tables.
 - `load/`: `layout …`: the load on the object keys of a table.
+- `rekey/`: `rekey plan`, and the actions in its files: other object keys for a live table.
 - `sharding/`: dynamic write sharding on DynamoDB.
 """

@@ -19,7 +19,7 @@ from glacierbase.executors import type_of
 from glacierbase.executors.direct.files import FileEngines
 from glacierbase.formats import DELTA, HUDI, ICEBERG
 from glacierbase.formats.table_format import TableFormat
-from glacierbase.migrations.compiled import Compiled, refused_misreading, refused_secret
+from glacierbase.migrations.compiled import Compiled, refused_action, refused_misreading, refused_secret
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from glacierbase.sql.operations import EXTENSIONS
@@ -293,7 +293,8 @@ _NEEDS = (
 def refused(
     compiled: Compiled, catalog: Catalog | None, resumes_at: int = 1, or_else: str = ""
 ) -> MigrationFileError | None:
-    """Return the error for a statement to run that is misread, holds a secret, or needs an engine or a setting that is not there.
+    """Return the error for a statement to run that is misread, holds a secret, or needs an action, an engine or a setting
+    that is not there.
 
     Args:
         catalog: None where the caller's session has settings of its own.
@@ -302,7 +303,7 @@ def refused(
     """
     location = compiled.migration.location
     error = refused_misreading(location, compiled.misread, resumes_at, or_else)
-    error = error or refused_secret(compiled, resumes_at, or_else)
+    error = error or refused_secret(compiled, resumes_at, or_else) or refused_action(compiled, resumes_at, or_else)
     if error or catalog is None:
         return error
     if type_of(catalog).is_direct:

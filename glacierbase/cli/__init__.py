@@ -18,6 +18,7 @@ The commands:
 - `review`: `lint`, `rules` and `review`.
 - `reference`: `explain` and `schemas`, which need no project.
 - `sharding`: `sharding advise`.
+- `rekey`: `rekey plan`.
 """
 
 from glacierbase.cli.program import main as main

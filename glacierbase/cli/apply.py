@@ -180,6 +180,7 @@ def repair(options: CommandOptions, versions: Sequence[str], lock_timeout: float
     failed       done       applied after its last statement, else interrupted
     failed       abandoned  abandoned
     interrupted  abandoned  abandoned
+    waiting      abandoned  abandoned
     changed      edited     what it was, with the checksum of the file
     missing      removed    applied if it was, else abandoned
     ahead        removed    applied if it was, else abandoned

@@ -12,7 +12,7 @@ from contextlib import contextmanager, suppress
 import click
 
 # Importing these modules adds their commands to the group.
-from glacierbase.cli import adopt, apply, drift, files, inspect, layout, reference, review, sharding  # noqa: F401
+from glacierbase.cli import adopt, apply, drift, files, inspect, layout, reference, rekey, review, sharding  # noqa: F401
 from glacierbase.cli.group import PipeClosed, cli
 
 # More objects than a read-only command creates, and few enough that their garbage fits into memory.

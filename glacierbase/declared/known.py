@@ -15,6 +15,7 @@ from glacierbase.formats.iceberg import DISTRIBUTION
 from glacierbase.model.transforms import IDENTITY, given_name
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
+from glacierbase.sql.maintenance import is_action
 from glacierbase.sql.operations import (
     CREATES_TABLE,
     FUNCTIONS,
@@ -193,7 +194,7 @@ def known_type(text: str | None) -> str | None:
         return None
 
 
-# Procedures of Iceberg that change files or snapshots, but no shape.
+# Procedures of Iceberg that change files or snapshots, but no shape; the actions of glacierbase change none either.
 # https://iceberg.apache.org/docs/latest/spark-procedures/
 _OF_FILES = frozenset(
     {
@@ -483,7 +484,7 @@ def _drop_constraint(table: KnownTable, part: Part) -> KnownTable:
 
 def _is_of_files(part: Part) -> bool:
     """Return whether a clause calls a procedure that changes no shape; the name of its table may lack the catalog."""
-    return isinstance(part, Call) and part.procedure[-1].lower() in _OF_FILES
+    return isinstance(part, Call) and (part.name in _OF_FILES or is_action(part.procedure))
 
 
 def _set_identifiers(table: KnownTable, part: Part) -> KnownTable:

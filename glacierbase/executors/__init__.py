@@ -6,6 +6,7 @@ consequences of a failure are decided in the layers above. Every implementation 
 
 - `engine`: the engine of one catalog, started only when a statement has to run.
 - `cancel`: cancel a statement that runs.
+- `actions`: the statements that glacierbase executes itself through a session.
 - `spark/`, `snowflake/`: the two engines of glacierbase.
 - `pyiceberg/`: Iceberg catalogs and tables without an engine.
 - `direct/`: plain DDL of Iceberg through them.

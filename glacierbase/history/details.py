@@ -10,14 +10,18 @@ from glacierbase.errors import NeedsRepair
 from glacierbase.migrations.allows import Allow
 from glacierbase.model.codec import InvalidDocument, from_stored, parsed, to_stored
 from glacierbase.model.differences import DeclaredDifference
-from glacierbase.model.migration import Event, EventType, OriginalRun, Squashed, State, version_number
+from glacierbase.model.migration import Event, EventType, OriginalRun, Squashed, State, Waiting, version_number
 from glacierbase.model.session import RecordedSession
 from glacierbase.model.shape import TableVersion
 from glacierbase.secrets import masked
 from glacierbase.stores.tables import without_value
 
 _KINDS = frozenset(EventType)
-_STATES = frozenset({State.RUNNING, State.APPLIED, State.FAILED, State.ABANDONED, State.INTERRUPTED, State.UNKNOWN})
+_STATES = frozenset(
+    {
+        State.RUNNING, State.APPLIED, State.FAILED, State.ABANDONED, State.INTERRUPTED, State.WAITING, State.UNKNOWN,
+    }
+)  # fmt: skip
 # The statement that these events name determines how many statements are done.
 _COUNTS = frozenset({EventType.STATEMENT_DONE, EventType.REPAIRED})
 # These have no version where they are about the whole catalog.
@@ -48,6 +52,9 @@ class Details:
         session: the session at the announcement of a statement (started, statement_done).
         tables: the records of the tables that the file changes, as `glacierbase.record.shapes` writes and reads it
             (applied, failed, interrupted, unknown, repaired, baselined).
+        is_action: whether the announced statement is an action of glacierbase, which continues where it stopped (started,
+            statement_done).
+        waiting: why the file waits, and since when (waiting).
         read_fence: the newest fence that a run had read before its first append (the first event of each run).
     """
 
@@ -70,6 +77,8 @@ class Details:
     before: TableVersion | None = None
     session: RecordedSession | None = None
     tables: tuple[Mapping[str, object], ...] = ()
+    is_action: bool = False
+    waiting: Waiting | None = None
     read_fence: int | None = None
 
     @property

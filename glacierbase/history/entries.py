@@ -12,7 +12,7 @@ from glacierbase.history.lockrow import holder_of
 from glacierbase.migrations.allows import allows_of
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.differences import DeclaredDifference
-from glacierbase.model.migration import EventType, OriginalRun, State, Statement
+from glacierbase.model.migration import EventType, OriginalRun, State, Statement, Waiting
 from glacierbase.sql.targets import target_tables
 from glacierbase.stores import LockRow
 
@@ -170,6 +170,13 @@ def interrupted(compiled: Compiled, statements_done: int) -> Entry:
         file=FileColumns.of(compiled),
         statement_index=statements_done,
     )
+
+
+def waits(compiled: Compiled, statement: Statement, waiting: Waiting) -> Entry:
+    """Record that the run stops inside a file, because the gate of an action is shut. No statement is in flight."""
+    entry = interrupted(compiled, statement.index - 1)
+    details = Details(waiting=waiting)
+    return replace(entry, event=EventType.WAITING, state=State.WAITING, details=details)
 
 
 def baselined(

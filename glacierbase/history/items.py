@@ -170,6 +170,7 @@ def next_step(item: Item, obstacle: str = "") -> str:
         State.RUNNING: "a run is applying it",
         State.ABANDONED: "delete the file if it is still here" if is_withdrawn else "",
         State.INTERRUPTED: after_interrupt(),
+        State.WAITING: f"`{command('migrate')}` asks again whether the file may go on",
         State.UNKNOWN: f"{after_lost_answer(label)}; {UNTIL_SETTLED}",
         State.CHANGED: after_edit(label, "restore the file"),
         State.OUT_OF_ORDER: out_of_order(label, f"{pending} prints the command that gives it a newer version"),

@@ -8,7 +8,17 @@ from datetime import datetime
 
 from glacierbase.errors import HistoryDisagrees, NeedsRepair
 from glacierbase.history.details import Details, checked_event, details_of
-from glacierbase.model.migration import AppliedBy, Event, EventType, Identified, Key, Migration, Squashed, State
+from glacierbase.model.migration import (
+    AppliedBy,
+    Event,
+    EventType,
+    Identified,
+    Key,
+    Migration,
+    Squashed,
+    State,
+    Waiting,
+)
 from glacierbase.model.session import RecordedSession
 from glacierbase.model.shape import TableVersion
 
@@ -32,6 +42,8 @@ class Record(Identified):
         announced_at: when the newest statement that was announced was about to start.
         before: the version of that statement's table then; None where it was not recorded.
         session: the session in which that statement was about to start; None where it was not recorded.
+        in_action: whether that statement is an action of glacierbase.
+        waiting: why it waits; None where it does not.
         squashes: the files that the file replaced when it was last started, where it is a squash.
         is_removed: whether `repair --as removed` recorded that its file was deleted on purpose, or `--as withdrawn` that its file
             is not needed.
@@ -55,6 +67,8 @@ class Record(Identified):
     may_have_effect: bool = False
     before: TableVersion | None = None
     session: RecordedSession | None = None
+    in_action: bool = False
+    waiting: Waiting | None = None
     squashes: tuple[Squashed, ...] = ()
     name: str = ""
 
@@ -126,6 +140,8 @@ class History:
 def fold(events: Iterable[Event], held_fence: int | None = None) -> History:
     """Derive the records. A statement in flight is *running* while its fence holds the lock, and *unknown* otherwise.
 
+    An action of glacierbase is *interrupted* then: the next run calls it again, and it continues where it stopped.
+
     Raises:
         NeedsRepair: events are missing between others, or one is not readable.
     """
@@ -148,7 +164,7 @@ def fold(events: Iterable[Event], held_fence: int | None = None) -> History:
                 mentions[event.fence, event.sequence] = tuple(equal.setdefault(value, value) for value in new)
     for key, record in records.items():
         if record.state is State.RUNNING and record.last.fence != held_fence:
-            records[key] = replace(record, state=State.UNKNOWN)
+            records[key] = replace(record, state=State.INTERRUPTED if record.in_action else State.UNKNOWN)
     head = counted[-1] if counted else None
     return History(
         events=tuple(ordered),
@@ -236,6 +252,8 @@ def _advance(record: Record | None, event: Event, details: Details) -> Record:
         may_have_effect=repairs and state is State.ABANDONED and _is_open(record),
         before=details.before if state is State.RUNNING else record.before if record else None,
         session=details.session if state is State.RUNNING else record.session if record else None,
+        in_action=details.is_action,
+        waiting=details.waiting if state is State.WAITING else None,
         squashes=details.squashes if begins else record.squashes,  # type: ignore[union-attr]
     )
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from glacierbase import executors
 from glacierbase.errors import EngineError, EngineUnavailable
 from glacierbase.executors import Executor
+from glacierbase.executors.actions import OpenAction, no_actions
 from glacierbase.executors.direct.files import FileEngines
 from glacierbase.executors.engine import Engine
 from glacierbase.history.lockrow import LockTerms
@@ -49,6 +50,7 @@ class CatalogRun:
         spark: the caller's SparkSession to work in; None to start an engine.
         cancelled: returns True once the command is cancelled; waits then end soon.
         open_executor, open_store, open_tables: open the engine, the store, and the reader of the versions of users' tables.
+        open_action: returns the function of an action of glacierbase; the facade sets it.
         repeatables: the files without a version, in the order in which they run.
         check_new: checks the files that a command writes; the facade sets it.
     """
@@ -62,6 +64,7 @@ class CatalogRun:
     open_executor: OpenExecutor = executors.open_executor
     open_store: OpenStore = choice.open_store
     open_tables: OpenTables = open_tables
+    open_action: OpenAction = no_actions
     repeatables: Sequence[Migration] = ()
     check_new: FileCheck = lambda *_: None
 

@@ -31,6 +31,7 @@ _OUTCOMES = frozenset(
         EventType.APPLIED,
         EventType.FAILED,
         EventType.INTERRUPTED,
+        EventType.WAITING,
         EventType.UNKNOWN,
         EventType.BASELINED,
         EventType.REPAIRED,

@@ -41,6 +41,8 @@ class StatusResult(Result):
         for status in self.all_statuses:
             if status.error_message and status.state is not State.APPLIED:
                 lines.append(f"{status.label} {status.state}{status.place}: {status.error_message}")
+            if status.waiting:
+                lines.append(f"{status.label} waiting {status.waiting.text()}")
             if status.note:
                 lines.append(f"{status.label} note: {status.note}")
         return [*lines, self.lock.line()] if self.lock else lines

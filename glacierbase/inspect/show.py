@@ -27,7 +27,7 @@ from glacierbase.record.shapes import ChangeOrigin
 from glacierbase.record.timeline import Moment, Timeline, records_in, timelines
 
 # What would run, or go on.
-_LEFT = (State.PENDING, State.OUT_OF_ORDER, State.FAILED, State.INTERRUPTED)
+_LEFT = (State.PENDING, State.OUT_OF_ORDER, State.FAILED, State.INTERRUPTED, State.WAITING)
 _ORIGINS = {
     ChangeOrigin.OUTSIDE: "found before it, not from a migration",
     ChangeOrigin.DURING: "while it ran, not by it",
@@ -109,6 +109,8 @@ class ShowResult(Result):
         lines += change_lines(self.tables)
         if status.error_message and status.state is not State.APPLIED:
             lines += ["", f"error: {status.error_message}"]
+        if status.waiting:
+            lines += ["", f"waiting {status.waiting.text()}"]
         if self.events:
             lines += ["", *event_table(self.events)]
         return [*lines, "", f"next: {self.next}"] if self.next else lines

@@ -77,6 +77,7 @@ def _status(item: Item, note: str) -> Status:
         applied_by=record.applied_by,
         repaired=repaired,
         stopped_at=record.stopped_at,
+        waiting=record.waiting,
         note="; ".join(filter(None, (repaired.line() if repaired else "", note))) or None,
     )
 

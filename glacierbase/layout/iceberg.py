@@ -22,7 +22,7 @@ DATA_PATH = "write.data.path"
 FORMER_PATHS = ("write.object-storage.path", "write.folder-storage.path")
 # What precedes the path in an address: scheme and bucket. An address need not be a valid URL.
 _BUCKET = re.compile(r"(?:[A-Za-z][\w+.-]*:)?//[^/]*|[A-Za-z][\w+.-]*:(?=/)")
-_PROVIDER = "write.location-provider.impl"
+PROVIDER = "write.location-provider.impl"
 _FILE = "00000-7-0b6c1d2e-3f40-4a51-8b62-7c8d9e0f1a2b-0-00001.parquet"
 BASE2, NO_FORMER_PATHS = "1.7.0", "1.9.0"
 
@@ -113,8 +113,8 @@ def _hashed(facts: TableFacts, base: _Base, partitions: tuple[Segment, ...]) -> 
 
 
 def _notes(facts: TableFacts, is_hashed: bool) -> Iterator[str]:
-    if provider := facts.properties.get(_PROVIDER):
-        yield f"the class {provider} ({_PROVIDER}) decides the keys; this is the template without it"
+    if provider := facts.properties.get(PROVIDER):
+        yield f"the class {provider} ({PROVIDER}) decides the keys; this is the template without it"
     if is_hashed and facts.version is None:
         yield f"the version of Iceberg is not known: this is the layout since {BASE2}; before, the hash is one directory in base64"
     if is_hashed and facts.version and not at_least(facts.version, BASE2) and PARTITIONED_PATHS in facts.properties:

@@ -96,7 +96,12 @@ class KeyTemplate:
 
     def matches(self, key: str) -> bool:
         """Return whether a key, or the end of a longer one, is the key of a file of the table."""
-        return re.fullmatch(rf"(?:.*/)?{self._pattern()}", key, re.DOTALL) is not None
+        return re.fullmatch(self.pattern, key) is not None
+
+    @property
+    def pattern(self) -> str:
+        """The regular expression for a whole key, or address, of a file of the table; Java reads it as Python does."""
+        return rf"(?s)(?:.*/)?{self._pattern()}"
 
     def _pattern(self) -> str:
         parts, at = [], 0

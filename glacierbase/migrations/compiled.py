@@ -19,6 +19,7 @@ from glacierbase.sql.tokens import Source
 
 if TYPE_CHECKING:
     from glacierbase.migrations.render import Rendered
+    from glacierbase.sql.actions import ActionCall
     from glacierbase.sql.file import FileStatement
 
 
@@ -69,6 +70,18 @@ class Compiled:
         from glacierbase.sql.file import named  # Only what runs needs the grammar.
 
         return named(self.statements, self.dialect, self.catalog)
+
+    def action(self, statement: Statement) -> ActionCall | None:
+        """Return the action of glacierbase that a statement calls; None where it is for the engine.
+
+        Raises:
+            WrongCall: the call is not one that runs.
+        """
+        if "glacierbase" not in statement.text.lower():
+            return None
+        from glacierbase.sql.actions import action_call  # Most files do not need the grammar.
+
+        return action_call(statement.text, self.dialect)
 
     @property
     def statements(self) -> tuple[Statement, ...]:
@@ -239,6 +252,33 @@ def _has_secret(statement: Statement) -> bool:
     """Return whether a statement has a literal that looks like a secret, and that no comment allows."""
     is_allowed = any(allow.code == "FL113" and allow.reason for allow in allows_of([statement]))
     return not is_allowed and resembles_secret(statement.text)
+
+
+def refused_action(compiled: Compiled, resumes_at: int = 1, or_else: str = "") -> MigrationFileError | None:
+    """Return the error for the first wrong call of an action of glacierbase in the statements to run, or None.
+
+    Args:
+        resumes_at: the index of the first statement that is to run.
+        or_else: another way out, for the hint.
+    """
+    if "glacierbase" not in compiled.text.lower():
+        return None
+    from glacierbase.sql.actions import WrongCall  # Most files do not need the grammar.
+
+    for statement in compiled.statements[resumes_at - 1 :]:
+        try:
+            compiled.action(statement)
+        except WrongCall as wrong:
+            location, line = compiled.migration.location, statement.line
+            return MigrationFileError(
+                "WRONG_ACTION",
+                f"{location}, line {line}: this call of an action of glacierbase cannot run: {wrong}",
+                f"correct the call; `glacierbase explain WRONG_ACTION` lists the actions{or_else}",
+                path=location,
+                line=line,
+                statement_index=statement.index,
+            )
+    return None
 
 
 def refused_misreading(

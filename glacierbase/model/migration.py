@@ -30,6 +30,7 @@ class State(str, Enum):
     FAILED = "failed"
     ABANDONED = "abandoned"
     INTERRUPTED = "interrupted"
+    WAITING = "waiting"
     UNKNOWN = "unknown"
     CHANGED = "changed"
     MISSING = "missing"
@@ -57,6 +58,7 @@ class EventType(str, Enum):
     APPLIED = "applied"
     FAILED = "failed"
     INTERRUPTED = "interrupted"
+    WAITING = "waiting"
     UNKNOWN = "unknown"
     TAKEN_OVER = "taken_over"
     BASELINED = "baselined"
@@ -159,6 +161,18 @@ class OriginalRun:
     script: str
     author: str | None = None
     at: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Why a file waits: the gate of one of its actions is shut. `since` is when the action first found it shut."""
+
+    why: str
+    since: datetime
+
+    def text(self) -> str:
+        """Return it as a clause."""
+        return f"since {self.since:%Y-%m-%d %H:%M} UTC: {self.why}"
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from typing import Any, ClassVar, TypeVar
 from glacierbase.errors import GlacierbaseError
 from glacierbase.model.codec import to_json
 from glacierbase.model.escape import printable_json
-from glacierbase.model.migration import AppliedBy, Identified, State
+from glacierbase.model.migration import AppliedBy, Identified, State, Waiting
 from glacierbase.model.printable import Show, printable
 from glacierbase.model.text import Line, Mark, split_lines, time_from, time_of
 from glacierbase.secrets import Secrets, secrets_in_use
@@ -167,6 +167,7 @@ class Status(Identified):
         replaces: the versions that a squash replaces.
         name: of a repeatable; None for a version.
         engine: name and version of the engine that ran it last, `pyiceberg …` where it ran directly; None if it did not run.
+        waiting: why it waits, and since when; None where it does not.
     """
 
     version: str | None
@@ -187,6 +188,7 @@ class Status(Identified):
     replaces: tuple[str, ...] = ()
     name: str | None = None
     engine: str | None = None
+    waiting: Waiting | None = None
 
     @property
     def state_name(self) -> str:

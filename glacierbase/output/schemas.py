@@ -105,7 +105,7 @@ WITHOUT_CATALOGS: Mapping[str, Mapping[str, Schema]] = {
     "schemas": {"schemas": {"type": "array", "items": _SCHEMA}},
     "usage": {},
 }
-_WITH_ACTIONS = ("drift", "import", "layout", "sharding")
+_WITH_ACTIONS = ("drift", "import", "layout", "rekey", "sharding")
 # Schemas of other documents than those of commands.
 # Documents of a command with an option that gives it another result.
 _WITH_OPTION = {"new-matching": "new --to-match FILE"}

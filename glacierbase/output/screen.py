@@ -34,7 +34,9 @@ _STYLES = {
         ("abandoned", "ahead", "behind", "changed", "differs", "edited", "extra", "interrupted", "missing", "not run"),
         _ATTENTION,
     ),
-    **dict.fromkeys(("out_of_order", "repaired", "taken_over", "unknown", "unlocked", "warning"), _ATTENTION),
+    **dict.fromkeys(
+        ("out_of_order", "repaired", "taken_over", "unknown", "unlocked", "waiting", "warning"), _ATTENTION
+    ),
     **dict.fromkeys(("pending", "started", "statement_done"), _PLAIN),
     "more": _DIM,
     "next": _BOLD,

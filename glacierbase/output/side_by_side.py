@@ -97,7 +97,8 @@ def _squashed(result: Any) -> Mapping[Key, Key]:
 def _state(status: Status) -> str:
     if status.stopped_at:
         return f"{status.state} at {status.stopped_at}/{status.statements_total}"
-    return f"{status.state}, {status.progress} done" if status.state is State.INTERRUPTED else str(status.state)
+    is_inside = status.state in (State.INTERRUPTED, State.WAITING)
+    return f"{status.state}, {status.progress} done" if is_inside else str(status.state)
 
 
 def _pending(files: Sequence[PendingFile]) -> Iterator[tuple[PendingFile, str]]:

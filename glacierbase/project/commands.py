@@ -8,7 +8,10 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from enum import Enum
 from importlib import import_module
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+if TYPE_CHECKING:
+    from glacierbase.executors.actions import Action
 
 
 class Section(Enum):
@@ -68,6 +71,19 @@ def imported(path: str | None) -> Any:
     return getattr(import_module(f"glacierbase.{module}"), name)
 
 
+# The functions of the actions in `sql.actions`.
+_ACTIONS: Mapping[str, str] = {
+    "rekey_backfill": "capabilities.rekey.iceberg:backfill",
+    "rekey_validate": "capabilities.rekey.iceberg:validate",
+}
+
+
+def open_action(name: str) -> Action:
+    """Import the function of an action."""
+    action: Action = imported(_ACTIONS[name])
+    return action
+
+
 # In the order of the list of commands.
 COMMANDS: Mapping[str, Command] = {
     "new": Command(Section.WRITE, "capabilities.authoring.new:new", "model.result:WrittenResult"),
@@ -85,6 +101,8 @@ COMMANDS: Mapping[str, Command] = {
     "import-tables": Command(
         None, "capabilities.adopt.tables:import_tables", "capabilities.adopt.table_results:ImportTablesResult"
     ),
+    "rekey": Command(Section.WRITE, is_group=True),
+    "rekey-plan": Command(None, "capabilities.rekey.plan:plan", "capabilities.rekey.plan:RekeyPlanResult"),
     "init": Command(Section.WRITE, "capabilities.authoring.init:init", "capabilities.authoring.init:InitResult"),
     "check": Command(Section.CHECK, "capabilities.review.check:check", "capabilities.review.results:CheckResult"),
     "validate": Command(Section.CHECK, "inspect.validate:validate", "inspect.results:ValidateResult"),

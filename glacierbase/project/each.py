@@ -22,7 +22,7 @@ from glacierbase.migrations.repeatables import repeatables, versioned
 from glacierbase.model.command import Scope, on_catalog
 from glacierbase.model.migration import Migration
 from glacierbase.model.result import Result, Results, raise_first
-from glacierbase.project.commands import Command, imported
+from glacierbase.project.commands import Command, imported, open_action
 from glacierbase.run.activity import on_own_line
 from glacierbase.run.held import HeldLocks
 from glacierbase.run.run import Run
@@ -275,7 +275,9 @@ def load_targets(
         siblings, migrations = set(names) - {file.name}, DeferredMigrations(load, versioned)
         others = DeferredMigrations(load, repeatables)
         run, check = Run.here(root, held), new_files_check(root, file)
-        targets.append(CatalogRun(catalog, migrations, run, siblings, repeatables=others, check_new=check))
+        targets.append(
+            CatalogRun(catalog, migrations, run, siblings, repeatables=others, check_new=check, open_action=open_action)
+        )
     return targets
 
 

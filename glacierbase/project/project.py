@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from glacierbase.capabilities.load.rates import Load
     from glacierbase.capabilities.load.simulate import SimulationInputs
     from glacierbase.capabilities.load.simulation import Simulation
+    from glacierbase.capabilities.rekey.plan import RekeyPlanResult
     from glacierbase.capabilities.review.results import CheckResult, LintResult, ReviewResult
     from glacierbase.capabilities.tables.blame import BlameResult
     from glacierbase.capabilities.tables.compare.results import CompareResult
@@ -749,6 +750,24 @@ class Project:
             folder = self.folder(catalog or next(iter(catalogs), None))
             advice = advise.write(self.root, folder, advice, author, folder_check(self.root, folder))
         return advise.AdviseResult(advice)
+
+    @_on_named_catalogs
+    def rekey_plan(
+        self, table: str, catalogs: Collection[str] = (), *, to: str, author: str | None = None, spark: Any = None
+    ) -> tuple[RekeyPlanResult, ...]:
+        """Write the migrations of one catalog that give an Iceberg table other keys. Runs nothing; reads the table.
+
+        Args:
+            table: its name; it begins with the catalog.
+            to: `object-storage`, or the ALTER TABLE that changes its keys.
+            author: default git's `user.name`.
+
+        Raises:
+            ConfigurationError: there is no such table, or the statement does not change its keys.
+            EngineUnavailable: the table cannot be read.
+        """
+        self._catalogs.choice.only(catalogs)
+        return self._catalogs.run(COMMANDS["rekey-plan"], catalogs, spark, table=table, to=to, author=author)
 
     @_on_named_catalogs
     def layout_profile(

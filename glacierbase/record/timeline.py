@@ -17,7 +17,8 @@ from glacierbase.sql.targets import table_names
 # Events after which it is known, or in doubt, which statements of the file ran.
 ENDS = frozenset(
     {
-        EventType.APPLIED, EventType.FAILED, EventType.INTERRUPTED, EventType.UNKNOWN, EventType.BASELINED, EventType.REPAIRED,
+        EventType.APPLIED, EventType.FAILED, EventType.INTERRUPTED, EventType.WAITING, EventType.UNKNOWN, EventType.BASELINED,
+        EventType.REPAIRED,
     }
 )  # fmt: skip
 _OF_OTHERS = frozenset({ChangeOrigin.OUTSIDE, ChangeOrigin.DURING})

@@ -20,6 +20,7 @@ From text to values:
 - `objects`: CREATE, ALTER, DROP and COMMENT ON by the kind of the object.
 - `subjects`: the object that a statement of Snowflake names, of any kind.
 - `maintenance`: OPTIMIZE, VACUUM and the like; CALL.
+- `actions`: CALL of the procedures that glacierbase executes itself.
 - `session`, `scripts`: USE, SET, SHOW, GRANT, transactions; BEGIN … END with the statements inside.
 
 What follows from statements:

@@ -8,6 +8,7 @@ https://iceberg.apache.org/docs/latest/spark-procedures/, https://hudi.apache.or
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 
 from glacierbase.errors import MigrationFileError
 from glacierbase.model.names import spark_identifier
@@ -200,8 +201,13 @@ _HUDI_COPIES = ("copy_to_table", "copy_to_temp_view")
 _VIEW_MAKERS = ("create_changelog_view", "copy_to_temp_view")
 
 
-def call(cursor: Cursor) -> ParsedStatement:
-    """Read CALL after that word."""
+def is_action(procedure: Sequence[str]) -> bool:
+    """Return whether a procedure with this name is one of glacierbase (`sql.actions`), known or not."""
+    return len(procedure) == 2 and procedure[0].lower() == "glacierbase"
+
+
+def call_part(cursor: Cursor) -> Call:
+    """Read the procedure and its arguments, to the end of the statement, after CALL."""
     place, name = cursor.place(), cursor.table()
     cursor.expect("(")
     arguments: list[Argument] = []
@@ -210,11 +216,16 @@ def call(cursor: Cursor) -> ParsedStatement:
         if cursor.word() != ")":
             cursor.expect(",")
     check_end(cursor)
-    part = Call("call", place, name.parts, tuple(arguments))
+    return Call("call", place, name.parts, tuple(arguments))
+
+
+def call(cursor: Cursor) -> ParsedStatement:
+    """Read CALL after that word."""
+    part = call_part(cursor)
     if cursor.dialect is not SPARK:
         raise UnsupportedClause("what a procedure changes is in its body")
     changed, read = _tables(part)
-    makes_view = name.parts[-1].lower() in _VIEW_MAKERS
+    makes_view = part.name in _VIEW_MAKERS
     return ParsedStatement(
         "call", changed, read, (part,), session=SessionEffect.UNKNOWN if makes_view else SessionEffect.NONE
     )
@@ -239,6 +250,9 @@ def _tables(called: Call) -> _Tables:
     *_, space, procedure = ("", *(part.lower() for part in called.procedure))
     if space == "system" and procedure in _ICEBERG:
         return _iceberg(called, procedure)
+    if is_action(called.procedure):
+        table = _table(called, "table", ())
+        return (table,) if table else (), ()
     if not space and (_HUDI_READERS.fullmatch(procedure) or _HUDI.fullmatch(procedure) or procedure in _HUDI_COPIES):
         return _hudi(called, procedure)
     raise UnsupportedClause(f"what the procedure {procedure} changes is not known")

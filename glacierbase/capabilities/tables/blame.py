@@ -27,7 +27,7 @@ from glacierbase.record.table_search import TableAtPoint, TableSearch
 from glacierbase.record.timeline import Moment, differ
 
 # States of a version whose file has not ended.
-_STOPPED = frozenset({State.RUNNING, State.UNKNOWN, State.FAILED, State.INTERRUPTED})
+_STOPPED = frozenset({State.RUNNING, State.UNKNOWN, State.FAILED, State.INTERRUPTED, State.WAITING})
 _LABELS = {"partition": "partitioned by", "sort order": "sorted by", "identifiers": "identified by"}
 
 

@@ -23,7 +23,7 @@ from tests.support.project_folder import Output, ProjectFolder
 
 # By the section of the list of commands, in its order.
 COMMANDS = {
-    "Write migrations": ["new", "rebase", "squash", "import", "init"],
+    "Write migrations": ["new", "rebase", "squash", "import", "rekey", "init"],
     "Check files and connections": [
         "check",
         "validate",

@@ -42,6 +42,7 @@ CALLS = [
     ("render 99", False),
     ("access plan --migrator a --writers b --flavour polaris", True),
     ("access plan --migrator a --writers b", False),
+    ("rekey plan lake.a.t --to object-storage --author Ada", False),
     ("pending", True),
     ("plan --to 1", True),
     ("status", True),

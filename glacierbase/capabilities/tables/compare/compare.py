@@ -20,7 +20,7 @@ from glacierbase.model.text import counted, time_of
 # The most serious first.
 _STOPPED = {
     State.UNKNOWN: Verdict.UNKNOWN, State.FAILED: Verdict.FAILED, State.INTERRUPTED: Verdict.INTERRUPTED,
-    State.RUNNING: Verdict.RUNNING,
+    State.WAITING: Verdict.WAITING, State.RUNNING: Verdict.RUNNING,
 }  # fmt: skip
 _WITHOUT_FILE = frozenset({State.MISSING, State.AHEAD})
 _PENDING = frozenset({State.PENDING, State.OUT_OF_ORDER})

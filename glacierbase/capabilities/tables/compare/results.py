@@ -34,6 +34,7 @@ class Verdict(str, Enum):
     EDITED = "edited"
     RUNNING = "running"
     INTERRUPTED = "interrupted"
+    WAITING = "waiting"
     FAILED = "failed"
     UNKNOWN = "unknown"
 
