@@ -4,12 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from contextlib import suppress
 
 from glacierbase.capabilities.review.family import Family
 from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
 from glacierbase.declared.known import field_of, is_named, starts_with
+from glacierbase.model.transforms import by_function
+from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import ColumnClause, DropColumn, PartitionClause
+from glacierbase.sql.types import type_tree
 
 RULES = Family(__file__)
 # Types and names of columns with a different value in nearly every row.
@@ -52,24 +56,7 @@ def _types(step: Step, file: File) -> dict[str, str]:
     return {**before, **declared}
 
 
-_DATES = ("date", "timestamp", "timestamp_ntz", "timestamp_ltz")
-_TIMES = _DATES[1:]
-_UNITS = {
-    **dict.fromkeys(("year", "years", "month", "months", "day", "days"), _DATES),
-    **dict.fromkeys(("hour", "hours"), _TIMES),
-}
-# The types that each transform accepts. https://iceberg.apache.org/spec/#partition-transforms
-_ACCEPTED = {
-    **_UNITS,
-    "bucket": ("int", "bigint", "decimal", "string", "binary", *_DATES),
-    "truncate": ("int", "bigint", "decimal", "string", "binary"),
-}
 _SIMPLE_TYPE = re.compile(r"[a-z_]+")
-_ALIASES = {
-    "tinyint": "int", "smallint": "int", "byte": "int", "short": "int", "integer": "int", "long": "bigint", "varchar": "string",
-    "char": "string", "dec": "decimal", "numeric": "decimal",
-}  # fmt: skip
-_KNOWN_TRANSFORMS = {*_ACCEPTED, "date", "date_hour", "identity", "void"}
 
 
 @RULES.check("PA107", *CREATES_TABLE, "add_partition_field", "replace_partition_field")
@@ -81,19 +68,26 @@ def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
         if not function:
             continue
         column = transform.columns[0].lower() if transform.columns else ""
-        declared = _SIMPLE_TYPE.match(types.get(column, ""))
-        kind = _ALIASES.get(declared[0], declared[0]) if declared else ""
-        if function not in _KNOWN_TRANSFORMS:
+        kind, known = _kind(types.get(column, "")), by_function(function)
+        if known is None and function != "void":
             yield RuleFinding(f"Iceberg has no transform {function}", step, part.place)
-        elif function in ("bucket", "truncate") and not any(width.strip("0") for width in transform.widths):
+        elif known and known.has_width and not any(width.strip("0") for width in transform.widths):
             yield RuleFinding(f"{transform.text} has no width above 0", step, part.place)
-        elif kind and kind not in _ACCEPTED.get(function, (kind,)):
+        elif known and kind and known.accepts is not None and kind not in known.accepts:
             yield RuleFinding(f"{transform.text}: {column} is of type {kind}", step, part.place)
         elif part.operation in CREATES_TABLE:
-            family = "time" if function in _UNITS else function
+            family = "time" if known and known.is_time else function
             if f"{family} {column}" in units:
                 yield RuleFinding(f"{transform.text} beside {units[f'{family} {column}']}", step, part.place)
             units[f"{family} {column}"] = transform.text
+
+
+def _kind(text: str) -> str:
+    """Return a type as the table format stores it, without what is in its parentheses; of another engine's type, its first word."""
+    with suppress(UnsupportedClause):
+        text = type_tree(text).spelling(stored=True)
+    word = _SIMPLE_TYPE.match(text)
+    return word[0] if word else ""
 
 
 _MOST_BUCKETS, _MOST_FIELDS, _MOST_BUCKETS_AN_HOUR = 1024, 3, 64

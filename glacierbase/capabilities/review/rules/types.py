@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from glacierbase.capabilities.review.family import Family
 from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
+from glacierbase.declared.column_edits import is_widening
 from glacierbase.declared.known import KnownColumn, KnownTable, Path, altered, created, known_type
 from glacierbase.model.text import counted
 from glacierbase.sql.cursor import UnsupportedClause
@@ -31,8 +32,7 @@ RULES = Family(__file__)
 # The types to which another type can be promoted; `timestamp` and `timestamp_ntz` from `date`, in format version 3.
 _PROMOTED = re.compile(r"bigint|long|double|(?:decimal|dec|numeric)\b.*|timestamp(?:_ntz|_ltz)?")
 _NESTED = re.compile(r"(?:struct|map|array)\s*<")
-_DECIMAL = re.compile(r"decimal\((\d{1,9}),(\d{1,9})\)")
-_INTEGERS = ("tinyint", "smallint", "int")
+_SHORT = ("tinyint", "smallint")  # Iceberg stores an int.
 _TYPE = re.compile(r"(?is)\s*(\w+)\s*(?:\(([^)]*)\))?\s*(.*)")
 _SIMPLE = frozenset(
     {
@@ -104,10 +104,7 @@ def promotion_from_another_type(step: Step, file: File) -> Iterator[RuleFinding]
 
 def _is_promoted(old: str, new: str) -> bool:
     """Return whether Iceberg changes one type into the other. https://iceberg.apache.org/spec/#schema-evolution"""
-    if old == new or (old in _INTEGERS and new == "bigint") or (old, new) == ("float", "double"):
-        return True
-    before, after = _DECIMAL.fullmatch(old), _DECIMAL.fullmatch(new)
-    return bool(before and after and before[2] == after[2] and int(before[1]) <= int(after[1]))
+    return old == new or is_widening("int" if old in _SHORT else old, new)
 
 
 @RULES.check("TY106", "set_identifier_fields", "alter_column_nullability")
