@@ -183,7 +183,7 @@ def examined(
     if missing and not sandbox.is_spent:
         files = {migration.location for migration, _ in answers}
         names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(missing)))})(?!\w)")
-        declaring = Examiner(DECLARE)
+        declaring = Examiner(DECLARE, {"naming": names.pattern})  # What a template names is known when it is rendered.
         needed = [
             (migration, examiner if migration.location in files else declaring)
             for migration in migrations

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -28,8 +29,13 @@ def read_file(compiled: Compiled, facts: Mapping[str, Any], chain: Chain) -> Fil
 
 
 def declare(compiled: Compiled, facts: Mapping[str, Any], chain: Chain) -> None:
-    """Read a file so that its declarations are known for the files after it."""
-    read_file(compiled, facts, chain)
+    """Read a file so that its declarations are known for the files after it.
+
+    Args:
+        facts: `naming`: a pattern of the names of the tables whose declarations are needed; default all.
+    """
+    if "naming" not in facts or re.search(facts["naming"], compiled.text.lower()):
+        read_file(compiled, {}, chain)
 
 
 def _steps(compiled: Compiled) -> tuple[Step, ...]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import pytest
 
+from glacierbase.capabilities.review.walk import declare, read_file
 from glacierbase.declared import known
 from glacierbase.declared.known import KnownTables
+from glacierbase.migrations.worker import Chain
 from glacierbase.sql import read
 from tests.support.project_folder import ProjectFolder
 from tests.support.repository import commit_all
-from tests.support.rules import FACTS, codes
+from tests.support.rules import FACTS, codes, compiled
 
 CATALOG = """\
 migrationExecutor:
@@ -235,3 +237,12 @@ def test_the_format_of_a_table_is_the_one_that_an_earlier_file_names() -> None:
     alter = "ALTER TABLE spark_catalog.a.h SET TBLPROPERTIES ('primaryKey'='other')"
     assert "HU103" in codes(create.format("hudi"), alter)
     assert "HU103" not in codes(create.format("iceberg"), alter)
+
+
+@pytest.mark.parametrize(("naming", "is_known"), [(r"(?<!\w)(?:t|u)(?!\w)", True), (r"(?<!\w)(?:a\.)(?!\w)", False)])
+def test_a_rendered_file_is_read_only_if_it_names_a_table_that_is_needed(naming: str, is_known: bool) -> None:
+    """Most templates of a base name other tables."""
+    chain = Chain()
+    declare(compiled(CREATE), {"naming": naming}, chain)
+    file = read_file(compiled(ALTER), {}, chain)
+    assert (file.known(file.steps[0]) is not None) is is_known
