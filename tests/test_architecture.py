@@ -182,6 +182,20 @@ def test_no_engine_is_imported_before_it_is_needed() -> None:
     assert "glacierbase.project.project" in loaded
 
 
+def test_a_read_imports_no_parser_that_few_commands_use(tmp_path: Path) -> None:
+    """`pending` renders nothing where no file is a template; PyIceberg reads neither its own file nor a filter that is text."""
+    (tmp_path / "catalogs").mkdir()
+    (tmp_path / "migrations/shop").mkdir(parents=True)
+    properties = f"{{type: sql, uri: 'sqlite:///{tmp_path}/c.db', warehouse: 'file://{tmp_path}'}}"
+    (tmp_path / "catalogs/shop.yaml").write_text(
+        f"migrationExecutor: {{type: iceberg, conf: {{name: lake, properties: {properties}}}}}\n"
+    )
+    (tmp_path / "c.db").touch()
+    loaded = imported_by("-m", "glacierbase", "pending", "--project", str(tmp_path))
+    assert "pyiceberg.catalog.sql" in loaded
+    assert loaded.isdisjoint({"strictyaml", "pyparsing", "jinja2"})
+
+
 def test_help_costs_what_click_does() -> None:
     """`--help` imports click and the modules of the command line, and no library that costs more."""
     loaded = imported_by("-m", "glacierbase", "--help")

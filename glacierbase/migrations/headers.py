@@ -20,6 +20,8 @@ DESCRIPTION, AUTHOR = "DESCRIPTION", "AUTHOR"
 SQUASHES = "SQUASHES"
 # Of a repeatable: the name of one that runs before it. It may have several.
 AFTER = "AFTER"
+# The name in place of the statements in a file of `new`: undefined, so that the file is refused until it has statements.
+UNWRITTEN = "statements_to_be_written"
 
 _LINE = re.compile(r"([^\r\n]*)(?:\r\n|\r|\n|\Z)")
 _COMMENT = re.compile(r"\s*(?:--.*)?")

@@ -12,8 +12,7 @@ from typing import Protocol
 from glacierbase.errors import ConfigurationError, MigrationFileError
 from glacierbase.migrations.allows import allowing
 from glacierbase.migrations.folder import FILE_NAME, as_migration, file_versions
-from glacierbase.migrations.headers import AFTER, AUTHOR, DESCRIPTION, PREFIX
-from glacierbase.migrations.template import UNWRITTEN
+from glacierbase.migrations.headers import AFTER, AUTHOR, DESCRIPTION, PREFIX, UNWRITTEN
 from glacierbase.model.command import command, move_command
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.migration import REPEATABLE_FOLDER, REPEATABLE_NAME, Migration

@@ -16,10 +16,10 @@ from jinja2 import Template, TemplateSyntaxError
 
 from glacierbase.errors import MigrationFileError, raise_all
 from glacierbase.layout.expressions import DIALECTS, MACROS
+from glacierbase.migrations.headers import UNWRITTEN
 from glacierbase.migrations.template import (
     CURRENT,
     LIMIT,
-    UNWRITTEN,
     Copied,
     Missing,
     jinja,

@@ -28,8 +28,6 @@ from jinja2.utils import Cycler, Namespace
 
 # Characters, items or bits: more is a mistake that would exhaust the machine.
 LIMIT = 10_000_000
-# The name in place of the statements in a file of `new`: undefined, so that the file is refused until it has statements.
-UNWRITTEN = "statements_to_be_written"
 _NAMES_SHOWN = 12
 
 # `attr` reads attributes, `random` is not repeatable, `pprint` writes Python. The others write HTML, even `escape`.

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from contextlib import closing
 from importlib import import_module
+from importlib.util import find_spec
+from types import ModuleType
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -18,6 +21,8 @@ _CLASSES = {"rest": "RestCatalog", "glue": "GlueCatalog", "hive": "HiveCatalog",
 _EXTRAS = {"boto3": "glue", "thrift": "hive", "psycopg2": "postgres", "google": "gcs", "azure": "azure"}
 # Open catalogs, by their settings: another connection has the same token, answer of the server, and kept files.
 _OPENED: WeakValueDictionary[Any, Any] = WeakValueDictionary()
+# A seventh of the time in which PyIceberg is imported: a reader of its own configuration file, and one of filters that are text.
+_DEFERRED = ("strictyaml", "pyiceberg.expressions.parser")
 # The limit of the waits of one request to a busy server: a third of the default lease, the time from one renewal to the next.
 WAIT_SECONDS = 20.0
 
@@ -38,6 +43,7 @@ def open_catalog(opening: PyIcebergSettings, wait_seconds: float = WAIT_SECONDS)
         try:
             if (first := _OPENED.get(key)) is not None and not first.is_closed:
                 return first.another(opening.properties, wait_seconds)
+            _defer()
             catalog_class = getattr(import_module(f"{__package__}.{module}"), _CLASSES[module])
             waits = {"wait_seconds": wait_seconds} if module == "rest" else {}
             catalog = catalog_class(opening.name, **waits, **opening.properties)
@@ -46,6 +52,23 @@ def open_catalog(opening: PyIcebergSettings, wait_seconds: float = WAIT_SECONDS)
     catalog.wait_seconds = wait_seconds
     _OPENED[key] = catalog
     return catalog
+
+
+class _Deferred(ModuleType):
+    """A module that is imported when an attribute of it is first used."""
+
+    def __getattr__(self, name: str) -> Any:
+        if sys.modules.get(self.__name__) is self:
+            del sys.modules[self.__name__]
+        return getattr(import_module(self.__name__), name)
+
+
+def _defer() -> None:
+    """Let PyIceberg's import of modules that few commands use be the import of nothing."""
+    for name in _DEFERRED:
+        if name not in sys.modules and (spec := find_spec(name)):
+            sys.modules[name] = module = _Deferred(name)
+            module.__spec__ = spec
 
 
 def file_access(opening: PyIcebergSettings, table: tuple[str, ...]) -> str:
