@@ -15,7 +15,9 @@ from pyiceberg.io import FileIO, InputFile
 from glacierbase.executors.pyiceberg import file_access, object_stores
 from glacierbase.executors.pyiceberg.file_access import FileAccess, Recent, TableFiles
 from glacierbase.executors.pyiceberg.object_stores import StoreNotMapped, login_of, open_store
-from tests.support.objectstore import BUCKET, KEY, SECRET, ObjectStore, object_store
+from tests.support.objectstore import BUCKET, KEY, SECRET, VARIABLE, ObjectStore, catalog_file, object_store
+from tests.support.program import ask_here
+from tests.support.project_folder import ProjectFolder
 
 ID = "5d0094f2-7ec8-47b5-964f-78ecdd74930c"
 FOREVER = f"s3://{BUCKET}/t/metadata/00001-{ID}.metadata.json"
@@ -335,3 +337,19 @@ def test_stores_of_google_and_azure_have_the_same_requests(
     write(io, location, b"one")
     assert (read(io, location), requests(server)) == (b"one", ["PUT", "GET"])
     assert server.objects == {"a": b"one"}
+
+
+def test_doctor_says_through_what_files_are_accessed(
+    server: ObjectStore, project: ProjectFolder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The check names the bucket, and why PyIceberg's file IO is used."""
+    monkeypatch.setenv(VARIABLE, SECRET)
+    retries = '      s3.retry-strategy-impl: "pyarrow.fs.AwsStandardS3RetryStrategy"\n'
+    for more, how in (
+        ("", "obstore 0."),
+        (retries, "PyIceberg's file IO, because obstore has no s3.retry-strategy-impl"),
+    ):
+        project.catalog(catalog_file(server, project.root / "catalog.db") + more)
+        checks = ask_here(project, "doctor").entry()["checks"]
+        detail = {check["name"]: check["detail"] for check in checks}
+        assert detail["file access"].startswith(f"s3://{BUCKET}/tables through {how}")
