@@ -8,6 +8,7 @@ import os
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
+from typing import Any, NoReturn
 
 import click
 
@@ -38,9 +39,22 @@ def main(arguments: Sequence[str] | None = None) -> None:
         except (PipeClosed, BrokenPipeError):
             raise
         except Exception as error:
+            if getattr(error, "code", "") == "UNSUPPORTED_SYSTEM":
+                _unsupported(error, arguments)
             from glacierbase.cli.terminal import unexpected
 
             unexpected(error, _document_of(arguments) if _is_json(arguments) else None)
+
+
+def _unsupported(error: Any, arguments: Sequence[str]) -> NoReturn:
+    """Report a system on which the modules that report other errors cannot be imported, and exit."""
+    from glacierbase.output.documents import json_document, text_errors
+
+    if _is_json(arguments):
+        click.echo(json_document("usage", (), error))
+    else:
+        click.echo(text_errors([error]), err=True)
+    sys.exit(error.exit_code)
 
 
 def run() -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import errno
-import fcntl
 import os
 import stat
 import time
@@ -13,6 +12,15 @@ from pathlib import Path
 from typing import BinaryIO
 
 from glacierbase.errors import ConfigurationError
+
+try:
+    import fcntl
+except ImportError as error:  # Windows, where further modules and flags are missing, too.
+    raise ConfigurationError(
+        "UNSUPPORTED_SYSTEM",
+        "glacierbase runs on Linux and macOS: this Python has no module fcntl",
+        "on Windows, install it in WSL, https://learn.microsoft.com/windows/wsl/install",
+    ) from error
 
 # O_NONBLOCK: opening a FIFO without a writer returns at once. O_NOCTTY: a terminal does not become that of this process.
 _ANYWHERE = os.O_RDONLY | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
