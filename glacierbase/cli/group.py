@@ -41,12 +41,23 @@ class ListedCommand(click.Command):
         self._document = self.document_of(name)
         self.section = COMMANDS[self._document].section
 
+    def _hint(self) -> str:
+        """Return what somebody probably meant who gave the command one argument too many; empty if that is not known."""
+        if self.name == "help":
+            return "a command is explained by `COMMAND --help`"
+        return "--env names the environment" if any(param.name == "environments" for param in self.params) else ""
+
     def document_of(self, name: str) -> str:
         """Return the command's name in the table of commands, which is also the name of its JSON document."""
         return name
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        rest = super().parse_args(ctx, args)
+        try:
+            rest = super().parse_args(ctx, args)
+        except click.UsageError as error:
+            if "unexpected extra argument" in error.message and (hint := self._hint()):
+                error.message = f"{error.message.rstrip('.')}; {hint}."
+            raise
         if ctx.resilient_parsing:  # For a shell that completes an incomplete line.
             return rest
         for param in self.get_params(ctx):

@@ -344,3 +344,18 @@ def test_the_api_refuses_empty_values(lake_project: ProjectFolder) -> None:
             call()
         assert caught.value.exit_code == 2
     assert not (lake_project.root / "warehouse").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "hint"),
+    [
+        (["migrate", "prod"], "Got unexpected extra argument (prod); --env names the environment."),
+        (["help", "migrate"], "Got unexpected extra argument (migrate); a command is explained by `COMMAND --help`."),
+        (["init", "web", "shop"], "Got unexpected extra argument (shop)"),
+    ],
+)
+def test_an_argument_too_many_is_answered_with_what_is_meant(arguments: list[str], hint: str) -> None:
+    """Newcomers name the environment as they name a command's object."""
+    done = run(*arguments)
+    assert done.code == 2
+    assert hint in done.stderr
