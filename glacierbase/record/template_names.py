@@ -56,13 +56,20 @@ def varying_names(root: Path, stem: str, tables: Iterable[str]) -> Mapping[str, 
     """
     file = file_of(root / "migrations" / stem, root)
     texts = varying(file, file.environments, root)
-    names = {table: [_varying_part(part, texts) for part in name_parts(table)] for table in tables}
-    return {table: ".".join(parts) for table, parts in names.items() if any("{{" in part for part in parts)}
+    known = {}
+    for table in tables:
+        parts = [(part, _expression(part, texts)) for part in name_parts(table)]
+        if any(expression for _, expression in parts):
+            known[table] = ".".join(
+                expression or as_template(table_name(name_of([part]))) for part, expression in parts
+            )
+    return known
 
 
-def _varying_part(part: str, texts: Mapping[str, str]) -> str:
+def _expression(part: str, texts: Mapping[str, str]) -> str:
+    """Return the expression for a part of a name that varies; empty for another part, which may hold marks of templates."""
     path = texts.get(part, "")
-    return f"{{{{ {path} }}}}" if _PATH.fullmatch(path) and table_name(part) == part else table_name(name_of([part]))
+    return f"{{{{ {path} }}}}" if _PATH.fullmatch(path) and table_name(part) == part else ""
 
 
 def template_of(sql: str, names: Mapping[str, str]) -> str:

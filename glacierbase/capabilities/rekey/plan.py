@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
@@ -78,6 +79,7 @@ def plan(target: CatalogRun, result: RekeyPlanResult, *, table: str, to: str, au
         **written_names(target, current_state(target).history, [shape.table]),
     }
     template = names.get(shape.table)
+    # A quote in the name is refused by the check of the file.
     in_call = f"'{template}'" if template else as_template(literal(name))
     altering = template_of(statement, {shape.table: template} if template else {})
     file, files = file_of(folder, root), list[Path]()
@@ -87,7 +89,7 @@ def plan(target: CatalogRun, result: RekeyPlanResult, *, table: str, to: str, au
                 write_migration(
                     folder,
                     root,
-                    f"Rekey {shape.table}, {number} of 3: {description}",
+                    f"Rekey {re.sub('[{}`]', '', shape.table)}, {number} of 3: {description}",
                     author or git_user(),
                     sql=sql,
                     headers=file.required_headers,
@@ -127,7 +129,7 @@ def _phases(
     )
     yield (
         "validate",
-        "-- The replaced files stay until the snapshots that need them expire: CALL … .system.expire_snapshots.\n"
+        "-- The replaced files stay until the snapshots that need them expire: CALL CATALOG.system.expire_snapshots.\n"
         f"CALL glacierbase.rekey_validate(table => {table}{by});\n",
     )
 

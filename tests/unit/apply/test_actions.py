@@ -28,7 +28,9 @@ from glacierbase.inspect.results import StatusResult
 from glacierbase.inspect.show import ShowResult, show
 from glacierbase.inspect.status import status
 from tests.support.fakes import FakeExecutor
+from tests.support.lakes import Lakes
 from tests.support.world import World
+from tests.unit.apply.plans import MIGRATE, PLAN, applied, refused
 
 CALL = "CALL glacierbase.rekey_validate(table => 't')"
 FILE = f"CREATE TABLE t (a INT); {CALL}; INSERT INTO t VALUES (2)"
@@ -279,3 +281,18 @@ def test_an_action_is_cancelled_and_shows_progress_like_a_statement(world: World
     run(world, gate)
     assert shown == ["range 2 of 5, stage 1, 2/3 tasks"]
     assert isinstance(world.engine, FakeExecutor)
+
+
+def test_a_plan_file_of_a_file_that_waits_is_applied(lakes: Lakes, gate: Gate, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question to the gate is recorded, so that the next one needs another plan."""
+    monkeypatch.setattr("glacierbase.project.each.open_action", lambda _: gate)
+    gate.shut("soak time ends tomorrow")
+    lakes.project.file("0004_d.sql", CALL)
+    waiting = lakes.run("migrate --catalog shop --format json").document["catalogs"][0]["waiting"]
+    assert (waiting["version"], waiting["waiting"]["why"]) == ("0004", "soak time ends tomorrow")
+    assert "soak time ends tomorrow" in lakes.run(PLAN).stdout
+    assert applied(lakes.run(MIGRATE, "--format", "json")) == []
+    refused(lakes)
+    gate.then = lambda run: None
+    lakes.run(PLAN)
+    assert applied(lakes.run(MIGRATE, "--format", "json")) == ["0004"]
