@@ -8,12 +8,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import cached_property
 
 from glacierbase.declared.column_edits import ColumnEdit, Refusal, folded, tree_at
 from glacierbase.declared.trees import (
     ColumnTree,
     Trees,
-    columns_of,
+    columns_of_table,
     dotted,
     dotted_names,
     stored_columns,
@@ -23,6 +24,7 @@ from glacierbase.formats import FORMATS, ICEBERG, OF_SPARK
 from glacierbase.formats.delta import CLUSTERED, CONSTRAINT
 from glacierbase.formats.iceberg import DISTRIBUTION, METRICS_OF_COLUMN, OF_NEW_TABLES
 from glacierbase.formats.iceberg import FORMAT_VERSION as VERSION_KEY
+from glacierbase.formats.table_format import TableFormat
 from glacierbase.model.changes import (
     COLUMNS,
     EVERY_PART,
@@ -128,7 +130,8 @@ def _applied(table: PartialShape | None, change: Change, table_format: str) -> P
         case RowsWritten():
             return _after_rows(table, change, table_format)
     made = _Table(table, table_format).after(change)
-    return made if table_format in (_ICEBERG, _SNOWFLAKE) else _with_engine_properties(made, table_format)
+    is_other = table_format in FORMATS and table_format != _ICEBERG
+    return _with_engine_properties(made, FORMATS[table_format]) if is_other else made
 
 
 def _after_rows(table: PartialShape, change: RowsWritten, table_format: str) -> PartialShape:
@@ -138,10 +141,10 @@ def _after_rows(table: PartialShape, change: RowsWritten, table_format: str) -> 
     return table.without(COLUMNS) if evolves else table
 
 
-def _with_engine_properties(table: PartialShape, table_format: str) -> PartialShape:
+def _with_engine_properties(table: PartialShape, table_format: TableFormat) -> PartialShape:
     """Return a table with the properties that its engine sets with a change as not known."""
-    kept = FORMATS[table_format].kept if table_format in FORMATS else ()
-    changed = (key for key in table.shape.properties for pattern in kept if fnmatchcase(key, pattern))
+    keys = table.shape.properties
+    changed = (key for key in keys for pattern in table_format.kept if fnmatchcase(key, pattern))
     return table.without(PROPERTIES, FORMAT_VERSION, *(f"property {key}" for key in changed))
 
 
@@ -172,6 +175,7 @@ def _replaced(table: PartialShape | None, change: TableReplaced, table_format: s
     version = change.shape.format_version
     if version is not None and table.knows(FORMAT_VERSION) and version < (table.shape.format_version or 0):
         raise Refusal("version", f"the format version cannot go back from {table.shape.format_version} to {version}")
+    given = {f"property {key}" for key in made.shape.properties}
     before, ids = table.shape, {column.name: column.id for column in table.shape.columns}
     columns = tuple(replace(column, id=ids.get(column.name)) for column in made.shape.columns)
     names = {dotted(column.name) for column in columns} if made.knows(COLUMNS) else set()
@@ -181,15 +185,17 @@ def _replaced(table: PartialShape | None, change: TableReplaced, table_format: s
         format_version=made.shape.format_version or before.format_version,
         properties={**before.properties, **made.shape.properties},
     )  # fmt: skip
-    unknown = (made.unknown - {FORMAT_VERSION}) | (table.unknown & {EVERY_PART, FORMER, FORMAT_VERSION})
-    unknown |= {part for part in table.unknown if part.startswith("property ")} - {
-        f"property {key}" for key in made.shape.properties
-    }
-    if table.knows(PROPERTIES):
-        unknown -= {PROPERTIES}
+    unknown = set(made.unknown) - {FORMAT_VERSION}
+    kept = {FORMER, *([] if version else [FORMAT_VERSION])}
+    if table.knows():
+        unknown |= table.unknown & kept
+        unknown |= {part for part in table.unknown if part.startswith("property ")} - given
+        unknown -= set() if PROPERTIES in table.unknown else {PROPERTIES}
+    else:
+        unknown |= kept
     return PartialShape(
         shape,
-        unknown,
+        frozenset(unknown),
         table.absent - shape.properties.keys(),
         tuple(field for field in former if field.source in names),
     )
@@ -205,9 +211,16 @@ class _Table:
     def __init__(self, table: PartialShape, table_format: str) -> None:
         self._table = table
         self._format = table_format
-        self._trees = trees_of(table.shape.columns)
         self._has_columns = table.knows(COLUMNS)
-        self._names = dotted_names(self._trees) if self._is_iceberg else {}
+
+    @cached_property
+    def _trees(self) -> Trees:
+        return trees_of(self._table.shape.columns)
+
+    @cached_property
+    def _names(self) -> Mapping[str, Path]:
+        """The paths of columns by the names by which Iceberg finds them."""
+        return dotted_names(self._trees) if self._is_iceberg else {}
 
     @property
     def _is_iceberg(self) -> bool:
@@ -244,10 +257,10 @@ class _Table:
 
     def result(self, shape: Shape) -> PartialShape:
         """Return the table with another shape, whose metadata has no file."""
-        made = replace(shape, metadata_location=None, schema_id=None, spec_id=None, sort_order_id=None)
-        if made.format in ("", self._format):
-            made = replace(made, format=self._format)
-        return replace(self._table, shape=made)
+        if shape.metadata_location or shape.format != self._format or shape.schema_id is not None:
+            made = replace(shape, metadata_location=None, schema_id=None, spec_id=None, sort_order_id=None)
+            shape = replace(made, format=made.format or self._format)
+        return replace(self._table, shape=shape)
 
     def _known(self, shape: Shape, *parts: str) -> PartialShape:
         """Return the table with another shape, in which these parts are known now."""
@@ -300,7 +313,9 @@ class _Table:
     def _followed(self, edit: ColumnEdit, identifiers: tuple[str, ...], trees: Trees) -> PartialShape:
         """Return the table with other columns; what refers to a column follows it."""
         table = self._table
-        shape = _with_sources(replace(table.shape, columns=columns_of(trees), identifiers=identifiers), edit.moved)
+        shape = _with_sources(
+            replace(table.shape, columns=columns_of_table(trees), identifiers=identifiers), edit.moved
+        )
         properties = dict(_following(shape.properties, edit)) if self._is_iceberg else shape.properties
         dots = {dotted(old): dotted(new) for old, new in edit.moved.items()}
         gone = {".".join(path) for path in edit.dropped}
@@ -382,7 +397,7 @@ class _Table:
     def _check_transform(self, path: Path, transform: str) -> None:
         tree = self._tree(path)
         if tree.inside:
-            raise Refusal("type", f"{name_of(path)} is of type {tree.type}, which has no transform")
+            raise Refusal("type", f"{name_of(path)} is of type {tree.spelling}, which has no transform")
         kind, width = name_and_width(transform)
         accepts = TRANSFORMS[kind].accepts if kind in TRANSFORMS else None
         base = tree.column.type.partition("(")[0]
@@ -395,7 +410,7 @@ class _Table:
     def _check_reachable(self, path: Path) -> None:
         for end in range(1, len(path)):
             if self._tree(path[:end]).kind != "struct":
-                raise Refusal("type", f"{name_of(path)} is inside {self._tree(path[:end]).type}")
+                raise Refusal("type", f"{name_of(path)} is inside {self._tree(path[:end]).spelling}")
 
     def _tree(self, path: Path) -> ColumnTree:
         return tree_at(self._trees, path)
@@ -410,7 +425,7 @@ class _Table:
             raise Refusal("absent", f"there is no column {name}")
         tree = self._tree(path)
         if tree.inside:
-            raise Refusal("type", f"{cannot}: it is of type {tree.type}")
+            raise Refusal("type", f"{cannot}: it is of type {tree.spelling}")
         if not tree.column.required:
             raise Refusal("required", f"{cannot}: it may be null")
         if tree.column.type in ("float", "double"):
@@ -544,16 +559,23 @@ class _Table:
         fields, name = self._table.shape.partitioning, dotted(dropped.source)
         column = self._names.get(name) if self._has_columns else None
         is_by_name = dropped.name is not None and column is None
-        named = [field for field in fields if field.name == dropped.name] if is_by_name else []
-        if not named and not (is_by_name and self._has_columns):
+        named = (
+            [field for field in fields if self._compared(field.name) == self._compared(dropped.name or "")]
+            if is_by_name
+            else []
+        )
+        if not named and not (is_by_name and self._has_columns and self._is_iceberg):
             source = ".".join(column) if column else name
-            wanted = (source, dropped.transform)
-            named = [field for field in fields if (dotted(field.source), field.transform) == wanted]
+            wanted = (self._compared(source), dropped.transform)
+            named = [field for field in fields if (self._compared(dotted(field.source)), field.transform) == wanted]
         if named:
             return named[-1]
         if is_by_name and self._may_be_kept(dropped.name or ""):
             return None
         raise Refusal("absent", f"there is no partition field {dropped.name or name}")
+
+    def _compared(self, name: str) -> str:
+        return name if self._is_iceberg else name.lower()
 
     def _may_be_kept(self, name: str) -> bool:
         """Return whether a removed field may have this name: format version 1 keeps its place."""
@@ -567,8 +589,10 @@ class _Table:
 
     def _source(self, name: str, transform: str, *, any_case: bool = False) -> str:
         """Return the column of a partition or sort field as the table spells it."""
-        if not self._has_columns or not self._is_iceberg:
+        if not self._has_columns:
             return name
+        if not self._is_iceberg:
+            return self._spelt(name)
         name = dotted(name)
         path = self._names.get(name)
         if path is None and any_case:
@@ -579,6 +603,16 @@ class _Table:
         if not any_case:
             self._check_reachable(path)
         return name_of(path)
+
+    def _spelt(self, name: str) -> str:
+        """Return the name of a column as the table spells it, in any case of letters."""
+        spelt = {dotted(column.name).lower(): column.name for column in self._table.shape.columns}
+        top = folded(name_parts(name)[:1])
+        if dotted(name).lower() not in spelt and all(
+            tree.is_clear for tree in self._trees if folded((tree.name,)) == top
+        ):
+            raise Refusal("absent", f"there is no column {name}")
+        return spelt.get(dotted(name).lower(), name)
 
     def _name_of(self, new: FieldAdded, source: str, fields: Sequence[PartitionField]) -> tuple[str, bool]:
         """Return the name of a new partition field, and whether it is known."""

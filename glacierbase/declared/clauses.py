@@ -53,6 +53,7 @@ from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.model.transforms import TRANSFORMS, given_name
 from glacierbase.sql.cursor import Cursor, UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
+from glacierbase.sql.maintenance import is_action
 from glacierbase.sql.operations import CREATES_TABLE, PARTITIONS, QUERIES, RIGHTS, ROWS, UPKEEP
 from glacierbase.sql.statement import (
     AlterColumn,
@@ -89,13 +90,16 @@ def changes_of(statement: ParsedStatement) -> tuple[Change, ...]:
     """Return the changes of the tables of a statement, in their order; `Unknown` for each clause that is not read."""
     if not statement.understood or statement.unread:
         return (Unknown(statement.why or statement.unread[0]),)
+    return clause_changes(statement)
+
+
+def clause_changes(statement: ParsedStatement) -> tuple[Change, ...]:
+    """Return the changes that the clauses of a statement declare, whatever else it has that is not read."""
     if statement.operation in CREATES_TABLE:
         return (_created(statement),)
     if statement.operation in ROWS:
         return (RowsWritten(statement.options.evolves),)
-    if statement.operation in _KEEPS_SHAPE or any(
-        isinstance(part, Call) and part.name in _OF_FILES for part in statement.parts
-    ):
+    if statement.operation in _KEEPS_SHAPE or is_of_files(statement):
         return ()
     if statement.operation in _WHOLE and not statement.parts:
         return (_WHOLE[statement.operation](statement),)
@@ -104,6 +108,12 @@ def changes_of(statement: ParsedStatement) -> tuple[Change, ...]:
     grouped = groupby(statement.parts, key=type)
     changes = (change for kind, parts in grouped for change in _of_parts(kind, list(parts), statement))
     return tuple({_once(change): change for change in changes}.values())
+
+
+def is_of_files(statement: ParsedStatement) -> bool:
+    """Return whether a statement calls a procedure that changes no shape, of Iceberg or of glacierbase."""
+    calls = (part for part in statement.parts if isinstance(part, Call))
+    return any(part.name in _OF_FILES or is_action(part.procedure) for part in calls)
 
 
 def _once(change: Change) -> object:
@@ -333,7 +343,9 @@ def _created(statement: ParsedStatement) -> TableCreated | TableReplaced:
             properties[CLUSTERED] = json.dumps([name.split(".") for name in part.fields], separators=(",", ":"))
     if options.comment is not None:
         properties["comment"] = options.comment
-    version = properties.pop(FORMAT_VERSION, "")
+    version = properties.get(FORMAT_VERSION, "")
+    if version.isdecimal():
+        del properties[FORMAT_VERSION]
     keys = [_path(part, statement) for part in parts if isinstance(part, ColumnClause) and part.primary_key]
     identifiers = [name_of(path) for path in keys]
     for part in parts:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from functools import lru_cache
 
 from glacierbase.declared.trees import ColumnTree, Trees, edited, stored, stored_columns, trees_of, with_inside
 from glacierbase.formats.iceberg import ICEBERG
@@ -48,10 +49,13 @@ def is_widening(before: str, after: str) -> bool:
 
 def folded(path: Iterable[str]) -> Path:
     """Return names in the form that Spark compares: letter by letter, in upper case and then in lower case."""
-    return tuple(name.lower() if name.isascii() else _folded(name) for name in path)
+    return tuple(map(_folded, path))
 
 
+@lru_cache(maxsize=4096)
 def _folded(name: str) -> str:
+    if name.isascii():
+        return name.lower()
     upper = (letter.upper() if len(letter.upper()) == 1 else letter for letter in name)
     return "".join(letter.lower()[0] for letter in upper)
 
@@ -218,7 +222,7 @@ class ColumnEdit:
         )
 
     def _retyped(self, tree: ColumnTree, text: str) -> ColumnTree:
-        name, before = name_of(self.path), tree.type
+        name, before = name_of(self.path), tree.spelling
         after = stored(text) if self._is_iceberg and "<" not in text else text
         if before == after or _READ_AS.get(before.partition("(")[0]) == after:
             return tree
@@ -231,7 +235,7 @@ class ColumnEdit:
         return replace(tree, column=replace(tree.column, type=after))
 
     def _is_same(self, name: str, other: str) -> bool:
-        return name == other if self._is_exact else folded((name,)) == folded((other,))
+        return name == other if self._is_exact else _folded(name) == _folded(other)
 
     def _resolved(self, path: Path) -> Path:
         """Return the path of a column as the table spells it."""
@@ -244,7 +248,9 @@ class ColumnEdit:
         """Return the path of a column as the table spells it; None where there is no such column."""
         trees, above, is_struct = self._trees, Path(), True
         for name in path:
-            same = [tree for tree in trees if (self._is_same(tree.name, name) if is_struct else tree.name == name)]
+            compared = _folded if is_struct and not self._is_exact else str
+            wanted = compared(name)
+            same = [tree for tree in trees if compared(tree.name) == wanted]
             if not same and not is_struct:
                 raise Refusal("place", f"{name_of(above)} is no struct")
             if len(same) > 1:

@@ -6,9 +6,11 @@ import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
-from glacierbase.declared.known import KnownColumn, KnownColumns, KnownField, KnownTable, KnownTables, Path
+from glacierbase.declared.known import KnownColumns, KnownField, KnownTable, KnownTables
+from glacierbase.declared.trees import ColumnTree
 from glacierbase.formats import FILE_FORMATS, FORMATS, OF_SPARK
 from glacierbase.formats.iceberg import FORMAT_VERSION
+from glacierbase.model.changes import Path
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
@@ -263,7 +265,7 @@ class _Declaration:
             else:
                 yield from self._columns(known.fields, path)
 
-    def _column(self, path: Path, known: KnownColumn, there: Column | None) -> Column:
+    def _column(self, path: Path, known: ColumnTree, there: Column | None) -> Column:
         name = self._name(path)
         declared = Column(
             there.id if there else None, name, self._type(name, known, there), known.required, known.comment or None
@@ -276,16 +278,16 @@ class _Declaration:
             declared = replace(declared, required=True)
         return replace(declared, default=_default(known.default, there.default))
 
-    def _type(self, name: str, known: KnownColumn, there: Column | None) -> str:
+    def _type(self, name: str, known: ColumnTree, there: Column | None) -> str:
         """Return a type, in the table's spelling if the table has it. Nested types are compared by their fields."""
         try:
-            spellings = types_of(known.text or "", self._dialect)
+            spellings = types_of(known.spelling, self._dialect)
             if there is None or not (known.fields and "<" in there.type):
                 actual = normalised(there.type, self._dialect) if there else ""
                 return there.type if there and actual in spellings else spellings[0]
         except UnsupportedClause:
             self._result.unknown.append(f"type of {name}")
-        return there.type if there else known.text or ""
+        return there.type if there else known.spelling
 
     def _in_order(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """Return the columns in the order of the table if its format determines the order."""

@@ -7,15 +7,22 @@ means unknown, so that no value is wrong. Names are as the engine compares them.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from typing import TypeAlias
 
-from glacierbase.formats.iceberg import DISTRIBUTION
+from glacierbase.declared.applied import apply
+from glacierbase.declared.clauses import clause_changes, is_of_files
+from glacierbase.declared.trees import ColumnTree, trees_of
+from glacierbase.formats.iceberg import DISTRIBUTION, FORMAT_VERSION
+from glacierbase.model import changes as model
+from glacierbase.model.changes import OrderSet, PartialShape, Path, Refused, TableReplaced, parts_of
+from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.shape import Column, Shape
 from glacierbase.model.transforms import IDENTITY, given_name
-from glacierbase.sql.cursor import Cursor, UnsupportedClause
+from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK
-from glacierbase.sql.maintenance import is_action
 from glacierbase.sql.operations import (
     CREATES_TABLE,
     FUNCTIONS,
@@ -28,55 +35,23 @@ from glacierbase.sql.operations import (
     VIEWS,
 )
 from glacierbase.sql.statement import (
-    AlterColumn,
-    Call,
     ColumnClause,
-    Constraint,
-    DropColumn,
     Fields,
+    MergeClause,
     Name,
     ParsedStatement,
-    Part,
-    PartitionClause,
-    Property,
     Query,
-    RenameColumn,
-    SortClause,
     Subject,
     Transform,
-    WriteOrder,
 )
-from glacierbase.sql.types import type_tree, types_of
+from glacierbase.sql.types import types_of
 
-Path: TypeAlias = tuple[str, ...]
 _WORD = re.compile(r"\w+")
 # A quoted part of a name. With a dot in one, the text of a path does not tell its parts.
 _QUOTED = re.compile(r"`((?:[^`]|``)*)`")
 
 
-@dataclass(frozen=True, slots=True)
-class KnownColumn:
-    """A column, or a field inside one.
-
-    Attributes:
-        text: its type, as declared.
-        fields: the fields directly inside, by name; None where the type is not understood.
-        default: the text of its default expression.
-    """
-
-    text: str | None
-    required: bool
-    comment: str | None = None
-    default: str | None = None
-    fields: KnownColumns | None = field(default_factory=dict)
-
-    @property
-    def type(self) -> str | None:
-        """Its type in Spark in one spelling; None where it is not known."""
-        return known_type(self.text)
-
-
-KnownColumns: TypeAlias = Mapping[str, KnownColumn]
+KnownColumns: TypeAlias = Mapping[str, ColumnTree]
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,19 +73,18 @@ class KnownField:
     spelling: str = field(default="", compare=False)
 
 
-@dataclass(frozen=True, slots=True)
+# Nothing is known of the properties of a table that was replaced, and that is not known itself.
+_REPLACED = "replaced properties"
+_NOTHING = PartialShape(Shape("", None, "", None, ()), frozenset({model.EVERY_PART}))
+
+
+@dataclass(frozen=True)
 class KnownTable:
-    """What is known of a table.
+    """What is known of a table. Names are as the engine compares them.
 
     Attributes:
         using: its format, where the statement that creates it names one; `view` for a view.
-        columns: the top-level columns, by name, in order.
-        partitioning: the fields of new rows.
-        former: fields by which older files of the table may be partitioned; new rows are not.
-        ordering: the fields of the write order.
-        identifiers: the paths of the identifier fields.
-        properties: set by statements.
-        unset: the keys of properties that statements removed.
+        model: the table that the changes were applied to.
         clustering: the words of the clustering key in capitals, among them its columns.
         sources: the tables that a view, a dynamic table or a shallow clone reads.
         query: of a view or a dynamic table.
@@ -120,19 +94,87 @@ class KnownTable:
     """
 
     using: str | None = None
-    columns: Mapping[str, KnownColumn] | None = None
-    partitioning: tuple[KnownField, ...] | None = None
-    former: tuple[KnownField, ...] = ()
-    ordering: tuple[KnownField, ...] | None = None
-    identifiers: tuple[Path, ...] | None = None
-    properties: Mapping[str, str] | None = None
-    unset: frozenset[str] = frozenset()
+    model: PartialShape = _NOTHING
     clustering: tuple[str, ...] = ()
     sources: tuple[Name, ...] = ()
     query: Query | None = None
     location: str | None = None
     subject: Subject | None = None
     is_dropped: bool = False
+
+    @cached_property
+    def columns(self) -> KnownColumns | None:
+        """The top-level columns, by name, in order."""
+        if not self.model.knows(model.COLUMNS):
+            return None
+        trees = trees_of(self.model.shape.columns)
+        return {tree.name: tree for tree in trees} if self._is_exact else {tree.name.lower(): tree for tree in trees}
+
+    @cached_property
+    def partitioning(self) -> tuple[KnownField, ...] | None:
+        """The fields of new rows."""
+        if not self.model.knows(model.PARTITIONING):
+            return None
+        return tuple(self._field(field.source, field.transform, field.name) for field in self.model.shape.partitioning)
+
+    @cached_property
+    def former(self) -> tuple[KnownField, ...]:
+        """Fields by which older files of the table may be partitioned; new rows are not."""
+        fields = (self._field(field.source, field.transform, field.name) for field in self.model.former)
+        present = {(field.source, field.transform) for field in self.partitioning or ()}
+        return tuple(field for field in fields if (field.source, field.transform) not in present)
+
+    @cached_property
+    def ordering(self) -> tuple[KnownField, ...] | None:
+        """The fields of the write order."""
+        if not self.model.knows(model.SORTING):
+            return None
+        return tuple(
+            replace(self._field(field.source, field.transform), direction=field.direction, nulls=field.nulls)
+            for field in self.model.shape.sorting
+        )
+
+    @cached_property
+    def identifiers(self) -> tuple[Path, ...] | None:
+        """The paths of the identifier fields."""
+        known = self.model.knows(model.IDENTIFIERS)
+        return tuple(self._path(name) for name in self.model.shape.identifiers) if known else None
+
+    @cached_property
+    def properties(self) -> Mapping[str, str] | None:
+        """Set by statements."""
+        if not self.model.knows(_REPLACED):
+            return None
+        shape = self.model.shape
+        version = {} if shape.format_version is None else {FORMAT_VERSION: str(shape.format_version)}
+        known = {key: text for key, text in shape.properties.items() if f"property {key}" not in self.model.unknown}
+        return {**known, **(version if self.model.knows(model.FORMAT_VERSION) else {})}
+
+    @property
+    def unset(self) -> frozenset[str]:
+        """The keys of properties that statements removed."""
+        return self.model.absent
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is known but the format."""
+        return not self.model.knows() and replace(self, model=_NOTHING) == KnownTable(self.using)
+
+    def _field(self, source: str, transform: str, name: str | None = None) -> KnownField:
+        spelling = name or given_name(".".join(name_parts(source)), transform, with_width=False)
+        function = transform.replace("[", "(").replace("]", ")")
+        return KnownField(spelling.lower(), self._path(source), function, spelling=spelling)
+
+    def _path(self, name: str) -> Path:
+        return tuple(map(self._key, name_parts(name)))
+
+    def _key(self, name: str) -> str:
+        """Return a name as the engine compares it: those of Snowflake are folded when they are read."""
+        return name if self._is_exact else name.lower()
+
+    @property
+    def _is_exact(self) -> bool:
+        return self.model.shape.format == SNOWFLAKE.name
 
     def has(self, path: Path) -> bool | None:
         """Return whether the table has a column, or a field inside one; None where that is not known."""
@@ -145,7 +187,7 @@ class KnownTable:
             columns = columns[name].fields
         return True
 
-    def column(self, path: Path) -> KnownColumn | None:
+    def column(self, path: Path) -> ColumnTree | None:
         """Return what is known of a column; None for a field inside a column, and for an unknown column."""
         return self.columns.get(path[0]) if self.columns and len(path) == 1 else None
 
@@ -161,9 +203,6 @@ class KnownTable:
             if any(starts_with(identifier, path) for identifier in self.identifiers or ())
             else None
         )
-
-
-NOTHING = KnownTable()
 
 
 def starts_with(path: Path, start: Path) -> bool:
@@ -194,348 +233,70 @@ def known_type(text: str | None) -> str | None:
         return None
 
 
-# Procedures of Iceberg that change files or snapshots, but no shape; the actions of glacierbase change none either.
-# https://iceberg.apache.org/docs/latest/spark-procedures/
-_OF_FILES = frozenset(
-    {
-        "rewrite_data_files", "rewrite_manifests", "rewrite_position_delete_files", "expire_snapshots", "remove_orphan_files",
-        "rollback_to_snapshot", "rollback_to_timestamp", "set_current_snapshot", "cherrypick_snapshot", "publish_changes",
-        "fast_forward", "compute_table_stats", "compute_partition_stats",
-    }
-)  # fmt: skip
-
-
 def created(statement: ParsedStatement, before: KnownTable | None) -> KnownTable:
     """Return a table after the statement that creates or replaces it.
 
     Args:
         before: the table that is replaced; its properties are kept, and its files may be.
     """
-    options, parts = statement.options, statement.parts
-    using = options.using
-    before = None if statement.subject else before  # Snowflake keeps nothing of a table that is replaced.
-    if _is_copied(statement):
-        return KnownTable(using, sources=statement.sources or ()) if options.shallow else KnownTable(using)
-    columns = _declared(parts)
-    spellings = {part.key: part.path[0] for part in parts if isinstance(part, ColumnClause) and len(part.path) == 1}
-    fields = tuple(
-        _spelt(field_of(part.transform, part.name), spellings) for part in parts if isinstance(part, PartitionClause)
-    )
-    former = (*before.former, *(before.partitioning or ())) if before else ()
-    properties = {**((before and before.properties) or {}), **_properties(parts)}
-    if options.comment is not None:
-        properties["comment"] = options.comment
-    unset = (before.unset if before else frozenset()) - properties.keys()
-    identifiers = tuple(part.key for part in parts if isinstance(part, ColumnClause) and part.primary_key)
-    table = KnownTable(using, columns or None, _all_known(fields), former, (), identifiers, properties, unset)
-    for part in parts:
-        if isinstance(part, (Constraint, Fields)):
-            table = _CHANGES[part.operation](table, part)
-    table = replace(table, location=options.location or (before.location if before else None))
-    if options.kind == "dynamic table":
-        table = replace(table, sources=statement.sources or (), query=statement.query)
-    return replace(table, subject=statement.subject)
+    options = statement.options
+    location = options.location or (before.location if before and not statement.subject else None)
+    is_read = options.kind == "dynamic table" or options.shallow
+    table = KnownTable(
+        options.using, _NOTHING, (), (statement.sources or ()) if is_read else (),
+        statement.query if options.kind == "dynamic table" else None, location, statement.subject,
+    )  # fmt: skip
+    [change] = clause_changes(statement)
+    for present in (before.model if before else _NOTHING, None):  # A refused change of the table is not the reader's.
+        made = apply(present if isinstance(change, TableReplaced) else None, change, _format(table))
+        if isinstance(made, PartialShape):
+            return _clustered(replace(table, model=made), statement)
+    return table
 
 
 def altered(table: KnownTable, statement: ParsedStatement) -> KnownTable:
     """Return a table after an ALTER TABLE, a COMMENT ON or a CALL."""
-    if statement.operation == "replace_columns":
-        return replace(table, columns=_declared(statement.parts))
+    if _may_change_all(table, statement):
+        return KnownTable()
+    present, is_whole = table.model, statement.operation in ("comment_on", "set_location")
+    for change in clause_changes(statement) if statement.parts or is_whole else ():
+        made = apply(present, change, _format(table))
+        if isinstance(made, PartialShape):
+            present = made
+        elif isinstance(made, Refused) and made.kind == "absent":
+            present = present.without(*parts_of(change))  # The columns were declared in another way.
+        if isinstance(change, OrderSet):  # The effect of LOCALLY on the distribution depends on the version.
+            present = present.without(f"property {DISTRIBUTION}")
     if statement.operation == "set_location":
-        return replace(table, location=statement.options.location)
-    if statement.operation == "comment_on" and not statement.parts:
-        return _with_property(table, "comment", statement.options.comment or "")
-    for part in statement.parts:
-        change = _CHANGES.get(part.operation)
-        if change is None:
-            return NOTHING
-        table = change(table, part)
-    return table if statement.parts or _keeps_columns(table, statement) else NOTHING
+        table = replace(table, location=statement.options.location)
+    return _clustered(replace(table, model=present), statement)
 
 
-def _keeps_columns(table: KnownTable, statement: ParsedStatement) -> bool:
-    """Return whether a statement of Snowflake that has no clause in `OPERATIONS` leaves the columns of its table unchanged."""
+def _format(table: KnownTable) -> str:
+    return SNOWFLAKE.name if table.subject else ""
+
+
+def _may_change_all(table: KnownTable, statement: ParsedStatement) -> bool:
+    """Return whether a statement has a clause of rows, which may add columns, or none that is known."""
+    if any(isinstance(part, MergeClause) for part in statement.parts):
+        return True
     verb = statement.subject.verb if statement.subject else ""
     evolves = (table.properties or {}).get("ENABLE_SCHEMA_EVOLUTION") == "TRUE"
-    return (verb in ("MERGE", "COPY") and not evolves) or (verb == "ALTER" and len(statement.targets) == 1)
+    is_kept = (verb in ("MERGE", "COPY") and not evolves) or (verb == "ALTER" and len(statement.targets) == 1)
+    return not (statement.parts or is_kept or statement.operation in ("comment_on", "set_location"))
 
 
-def _is_copied(statement: ParsedStatement) -> bool:
-    """Return whether the columns are those of another table or of a query."""
-    has_columns = any(isinstance(part, ColumnClause) for part in statement.parts)
-    is_query = statement.query is not None or statement.operation == "create_table_as"
-    return not has_columns and not is_query and statement.sources != ()
-
-
-def _declared(parts: Iterable[Part]) -> dict[str, KnownColumn]:
-    return {part.key[0]: _column(part) for part in parts if isinstance(part, ColumnClause)}
-
-
-def _column(part: ColumnClause) -> KnownColumn:
-    return _known(part.type, not part.nullable, part.comment, part.default)
-
-
-def _known(text: str | None, required: bool, comment: str | None, default: str | None = None) -> KnownColumn:
-    try:
-        inside = type_tree(text).fields if text and "<" in text else ()
-        fields = {field.name.lower(): _known(field.text, field.required, field.comment) for field in inside}
-    except UnsupportedClause:
-        return KnownColumn(text, required, comment, default, None)
-    return KnownColumn(text, required, comment, default, fields)
-
-
-def _spelt(known: KnownField | None, spellings: Mapping[Path, str]) -> KnownField | None:
-    """Return a field of a new table with the column in its name as the table spells it."""
-    column = spellings.get(known.source) if known else None
-    return known and replace(known, spelling=column + known.spelling[len(column) :] if column else known.spelling)
-
-
-def _all_known(fields: Iterable[KnownField | None]) -> tuple[KnownField, ...] | None:
-    all_fields = tuple(fields)
-    known = tuple(field for field in all_fields if field is not None)
-    return known if len(known) == len(all_fields) else None
-
-
-def _properties(parts: Sequence[Part]) -> dict[str, str]:
-    return {part.key: part.value or "" for part in parts if isinstance(part, Property)}
-
-
-def _edited(
-    table: KnownTable, path: Path, edit: Callable[[dict[str, KnownColumn], str], Mapping[str, KnownColumn]]
-) -> KnownTable:
-    """Return a table after an edit of the columns, or of the fields inside one, among which the path ends.
-
-    Args:
-        edit: returns the new columns, from the old ones and the last name of the path. KeyError: a column is not declared.
-    """
-
-    def inside(columns: KnownColumns | None, names: Path) -> KnownColumns:
-        if columns is None:
-            raise KeyError(names[0])
-        edited = dict(columns)
-        if len(names) == 1:
-            return edit(edited, names[0])
-        parent = edited[names[0]]
-        return {**edited, names[0]: replace(parent, fields=inside(parent.fields, names[1:]))}
-
-    if table.columns is None:
-        return table
-    try:
-        return replace(table, columns=inside(table.columns, path))
-    except KeyError:  # The engine refuses the statement, or the column is not known.
-        return replace(table, columns=None)
-
-
-def _placed(columns: dict[str, KnownColumn], name: str, position: str | None) -> dict[str, KnownColumn]:
-    """Return columns with one of them moved to a position: `first`, or `after` and a name."""
-    if position is None:
-        return columns
-    others = [column for column in columns if column != name]
-    after = position.removeprefix("after ").lower()
-    if position != "first" and after not in others:
-        raise KeyError(after)
-    others.insert(0 if position == "first" else others.index(after) + 1, name)
-    return {name: columns[name] for name in others}
-
-
-def _add_column(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, ColumnClause)
-    added = _column(part)
-    return _edited(
-        table, part.key,
-        lambda columns, name: _placed({**columns, name: columns.get(name, added)}, name, part.position),
-    )  # fmt: skip
-
-
-def _drop_column(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, DropColumn)
-    return _edited(
-        table, part.key, lambda columns, name: {key: column for key, column in columns.items() if key != name}
-    )
-
-
-def _rename_column(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, RenameColumn)
-    new = (*part.key[:-1], part.new_key)
-
-    def renamed(path: Path) -> Path:
-        return (*new, *path[len(part.key) :]) if starts_with(path, part.key) else path
-
-    def fields(known: tuple[KnownField, ...] | None) -> tuple[KnownField, ...] | None:
-        return known and tuple(replace(field, source=renamed(field.source)) for field in known)
-
-    def edit(columns: dict[str, KnownColumn], name: str) -> KnownColumns:
-        columns[name]  # Raise KeyError if it is absent.
-        return {part.new_key if key == name else key: column for key, column in columns.items()}
-
-    return replace(
-        _edited(table, part.key, edit), partitioning=fields(table.partitioning), former=fields(table.former) or (),
-        ordering=fields(table.ordering), identifiers=table.identifiers and tuple(map(renamed, table.identifiers)),
-    )  # fmt: skip
-
-
-def _alter_column(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, AlterColumn)
-
-    def edit(columns: dict[str, KnownColumn], name: str) -> KnownColumns:
-        return _placed({**columns, name: _changed(columns[name], part)}, name, part.position)
-
-    return _edited(table, part.key, edit)
-
-
-def _changed(column: KnownColumn, part: AlterColumn) -> KnownColumn:
-    if part.type is not None:
-        return _known(part.type, column.required, column.comment, column.default)
-    if part.nullable is not None:
-        return replace(column, required=not part.nullable)
-    if part.comment is not None:
-        return replace(column, comment=part.comment)
-    return replace(column, default=part.default) if part.operation == "alter_column_default" else column
-
-
-def _add_field(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, PartitionClause)
-    if table.partitioning is None:
-        return table
-    added = field_of(part.transform, part.name, is_added=True)
-    return replace(table, partitioning=_all_known((*table.partitioning, added)))
-
-
-def _drop_field(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, PartitionClause)
-    return _without(table, part.transform)
-
-
-def _replace_field(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, PartitionClause)
-    assert part.replaces is not None
-    old, new = _named_field(table, part.replaces), field_of(part.transform, part.name)
-    if old and new and (old.source, old.transform) == (new.source, new.transform):  # The field stays where it is.
-        kept = replace(old, name=new.name, spelling=new.spelling) if part.name else old
-        return replace(table, partitioning=tuple(kept if field is old else field for field in table.partitioning or ()))
-    return _add_field(_without(table, part.replaces), part)
-
-
-def _without(table: KnownTable, transform: Transform) -> KnownTable:
-    """Return a table without the partition field that has this name or transform."""
-    dropped = _named_field(table, transform)
-    if dropped is None:
-        return replace(table, partitioning=None)
-    kept = tuple(field for field in table.partitioning or () if field is not dropped)
-    return replace(table, partitioning=kept, former=(*table.former, dropped))
-
-
-def _named_field(table: KnownTable, transform: Transform) -> KnownField | None:
-    """Return the partition field that has this name or transform, or None where not exactly one has."""
-    named = field_of(transform)
-    matching = [field for field in table.partitioning or () if named and is_named(field, named)]
-    return matching[0] if len(matching) == 1 else None
+def _clustered(table: KnownTable, statement: ParsedStatement) -> KnownTable:
+    for part in statement.parts:
+        if isinstance(part, Fields) and part.operation == "cluster_by":
+            table = replace(table, clustering=tuple(_WORD.findall(" ".join(part.fields).upper())))
+    return table
 
 
 def is_named(known: KnownField, dropped: KnownField) -> bool:
     """Return whether a statement that drops a field, by its name or its transform, means this field."""
     is_same = (known.source, known.transform) == (dropped.source, dropped.transform)
     return is_same or (dropped.transform == IDENTITY.name and known.name == dropped.name)
-
-
-def _order(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, WriteOrder)
-    # Whether writers shuffle rows. The effect of LOCALLY on it depends on the version.
-    table = _with_property(table, DISTRIBUTION, None)
-    # The effect of WRITE DISTRIBUTED BY on the order depends on the version.
-    ordering = None if part.operation == "set_distribution" else _all_known(map(_sort_field, part.fields))
-    return replace(table, ordering=ordering)
-
-
-def _sort_field(part: SortClause) -> KnownField | None:
-    """Return a field of a write order. https://iceberg.apache.org/docs/latest/spark-ddl/#alter-table--write-ordered-by"""
-    known, direction = field_of(part.transform), part.direction or "asc"
-    return known and replace(
-        known, direction=direction, nulls=part.nulls or ("first" if direction == "asc" else "last")
-    )
-
-
-def _with_property(table: KnownTable, key: str, value: str | None) -> KnownTable:
-    """Return a table with a new value of a property; None for an unknown value."""
-    rest = {name: text for name, text in (table.properties or {}).items() if name != key}
-    return replace(table, properties=rest if value is None else {**rest, key: value}, unset=table.unset - {key})
-
-
-def _add_constraint(table: KnownTable, part: Part) -> KnownTable:
-    """Return a table after ADD PRIMARY KEY or another constraint, with the columns of the key as identifiers."""
-    assert isinstance(part, Constraint)
-    cursor = Cursor(part.text, SNOWFLAKE.name)
-    if cursor.take("CONSTRAINT"):
-        cursor.table()
-    if not cursor.take("PRIMARY", "KEY"):
-        return table
-    cursor.expect("(")
-    names = [cursor.names()]
-    while cursor.take(","):
-        names.append(cursor.names())
-    return replace(table, identifiers=tuple(names))
-
-
-def _drop_constraint(table: KnownTable, part: Part) -> KnownTable:
-    """Return a table after DROP PRIMARY KEY, or after DROP CONSTRAINT, whose constraint may be the key."""
-    assert isinstance(part, Constraint)
-    return replace(table, identifiers=() if part.text.upper().startswith("PRIMARY") else None)
-
-
-def _is_of_files(part: Part) -> bool:
-    """Return whether a clause calls a procedure that changes no shape; the name of its table may lack the catalog."""
-    return isinstance(part, Call) and (part.name in _OF_FILES or is_action(part.procedure))
-
-
-def _set_identifiers(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, Fields)
-    return replace(table, identifiers=_paths(part))
-
-
-def _drop_identifiers(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, Fields)
-    dropped = _paths(part)
-    return replace(table, identifiers=table.identifiers and tuple(p for p in table.identifiers if p not in dropped))
-
-
-def _paths(part: Fields) -> tuple[Path, ...]:
-    return tuple(tuple(field.lower().split(".")) for field in part.fields)
-
-
-def _set_property(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, Property)
-    return _with_property(table, part.key, part.value or "")
-
-
-def _unset_property(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, Property)
-    return replace(_with_property(table, part.key, None), unset=table.unset | {part.key})
-
-
-def _cluster(table: KnownTable, part: Part) -> KnownTable:
-    assert isinstance(part, Fields)
-    return replace(table, clustering=tuple(_WORD.findall(" ".join(part.fields).upper())))
-
-
-def _same(table: KnownTable, _part: Part) -> KnownTable:
-    return table
-
-
-def _other(table: KnownTable, part: Part) -> KnownTable:
-    """Return a table after a mask or a tag of a column; any other clause may change more."""
-    return table if isinstance(part, AlterColumn) else NOTHING
-
-
-_CHANGES: Mapping[str, Callable[[KnownTable, Part], KnownTable]] = {
-    "add_column": _add_column, "drop_column": _drop_column, "rename_column": _rename_column,
-    "alter_column_type": _alter_column, "alter_column_nullability": _alter_column,
-    "add_partition_field": _add_field, "drop_partition_field": _drop_field, "replace_partition_field": _replace_field,
-    "set_write_order": _order, "set_distribution": _order, "set_identifier_fields": _set_identifiers,
-    "drop_identifier_fields": _drop_identifiers, "set_properties": _set_property, "unset_properties": _unset_property,
-    "alter_column_comment": _alter_column, "alter_column_position": _alter_column, "alter_column_default": _alter_column,
-    "add_constraint": _add_constraint, "drop_constraint": _drop_constraint,
-    **dict.fromkeys(("create_branch", "drop_branch", "create_tag", "drop_tag"), _same), "cluster_by": _cluster, "other": _other,
-}  # fmt: skip
 
 
 _Key = tuple[str, ...]
@@ -635,9 +396,10 @@ class KnownTables:
         if statement.options.if_not_exists and (before or self._may_exist(key)):
             return
         table = created(statement, before)
-        is_whole = before or not self._may_exist(key) or statement.operation != "replace_table"
-        # The replaced table, which is not known, may have had properties.
-        self._put(key, table if is_whole else replace(table, properties=None))
+        if not before and self._may_exist(key) and statement.operation == "replace_table":
+            # The replaced table, which is not known, may have had properties.
+            table = replace(table, model=table.model.without(_REPLACED))
+        self._put(key, table)
 
     def _define(self, key: _Key, statement: ParsedStatement) -> None:
         """Add a view, with its columns where the statement lists them."""
@@ -645,8 +407,19 @@ class KnownTables:
         if options.temporary or is_altered or (options.if_not_exists and (self._get(key) or self._may_exist(key))):
             return
         columns = view_columns(statement)
-        known = {name: KnownColumn(None, required=False) for name in columns or ()}
-        self._put(key, KnownTable(VIEW, known or None, sources=statement.sources or (), query=statement.query))
+        named = SNOWFLAKE.name if statement.subject else ""
+        shape = replace(
+            _NOTHING.shape, format=named, columns=tuple(Column(None, name_of((name,)), "") for name in columns or ())
+        )
+        unknown = {
+            model.PARTITIONING,
+            model.SORTING,
+            model.IDENTIFIERS,
+            _REPLACED,
+            *([] if columns else [model.COLUMNS]),
+        }
+        known = PartialShape(shape, frozenset(unknown))
+        self._put(key, KnownTable(VIEW, known, sources=statement.sources or (), query=statement.query))
 
     def _rename(self, old: _Key, new: _Key) -> None:
         table = self._get(old)
@@ -672,7 +445,7 @@ class KnownTables:
         others = self._tables.setdefault(key[-1], {})
         for other in [other for other in others if _may_be_same(other, key)]:
             del others[other]
-        if table is not None and table != replace(NOTHING, using=table.using):
+        if table is not None and not table.is_empty:
             others[key] = table
             if not self._is_lasting(key):
                 self._of_session.add(key)
@@ -703,7 +476,7 @@ def _is_harmless(statement: ParsedStatement) -> bool:
     """Return whether a statement changes nothing that is known of a table."""
     is_comment = statement.operation == "comment_on" and not statement.targets
     is_harmless = statement.operation in _HARMLESS or is_comment or _is_apart(statement)
-    return is_harmless or any(map(_is_of_files, statement.parts))
+    return is_harmless or is_of_files(statement)
 
 
 def _is_apart(statement: ParsedStatement) -> bool:

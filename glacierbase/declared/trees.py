@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
@@ -11,7 +12,8 @@ from glacierbase.model.changes import Path
 from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Column
 from glacierbase.sql.cursor import UnsupportedClause
-from glacierbase.sql.types import TypeTree, type_tree
+from glacierbase.sql.dialects import SPARK
+from glacierbase.sql.types import TypeTree, normalised, type_tree
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,12 +40,38 @@ class ColumnTree:
         return bool(self.inside) or "<" not in self.column.type.removesuffix("<>")
 
     @property
-    def type(self) -> str:
+    def spelling(self) -> str:
+        """Its type as shapes spell it; as declared where it is not understood."""
         if not self.inside:
             return self.column.type
         is_struct = self.kind == "struct"
-        inside = (f"{name_of((field.name,))}:{field.type}" if is_struct else field.type for field in self.inside)
+        inside = (
+            f"{name_of((field.name,))}:{field.spelling}" if is_struct else field.spelling for field in self.inside
+        )
         return f"{self.kind}<{','.join(inside)}>"
+
+    @property
+    def type(self) -> str | None:
+        """Its type in Spark in one spelling; None where it is not known."""
+        return _in_spark(self.spelling)
+
+    @property
+    def required(self) -> bool:
+        return self.column.required
+
+    @property
+    def comment(self) -> str | None:
+        return self.column.comment
+
+    @property
+    def default(self) -> str | None:
+        """The text of its default expression."""
+        return None if self.column.default is None else str(json.loads(self.column.default))
+
+    @property
+    def fields(self) -> Mapping[str, ColumnTree] | None:
+        """The fields directly inside, by name in lower case; None where the type is not understood."""
+        return {field.name.lower(): field for field in self.inside} if self.is_clear else None
 
     def columns(self, above: Path = ()) -> Iterator[Column]:
         """Yield the column, and after it the fields inside."""
@@ -51,9 +79,17 @@ class ColumnTree:
             yield self.column
             return
         path = (*above, self.name)
-        yield replace(self.column, name=name_of(path), type=self.type)
+        yield replace(self.column, name=name_of(path), type=self.spelling)
         for field in self.inside:
             yield from field.columns(path)
+
+
+@lru_cache(maxsize=1024)
+def _in_spark(text: str) -> str | None:
+    try:
+        return normalised(text, SPARK.name) if text else None
+    except UnsupportedClause:
+        return None
 
 
 Trees: TypeAlias = tuple[ColumnTree, ...]
@@ -61,8 +97,16 @@ Trees: TypeAlias = tuple[ColumnTree, ...]
 _Edit: TypeAlias = Callable[[Trees, int], Sequence[ColumnTree]]
 
 
-def trees_of(columns: Iterable[Column]) -> Trees:
+# The trees of the columns that `columns_of` made last, by the identity of the columns, which are kept with them.
+_MADE: dict[int, tuple[tuple[Column, ...], Trees]] = {}
+_MOST_MADE = 256
+
+
+def trees_of(columns: Sequence[Column]) -> Trees:
     """Return the columns of a shape as trees."""
+    same, trees = _MADE.get(id(columns), (None, ()))
+    if same is columns:
+        return trees
     inside: dict[Path, list[tuple[Path, Column]]] = {}
     for column in columns:
         is_plain = "." not in column.name and "`" not in column.name
@@ -70,15 +114,25 @@ def trees_of(columns: Iterable[Column]) -> Trees:
         inside.setdefault(path[:-1], []).append((path, column))
 
     def made(above: Path) -> Trees:
-        return tuple(ColumnTree(column, path[-1], made(path)) for path, column in inside.get(above, ()))
+        return tuple(
+            ColumnTree(column, path[-1], made(path) if path in inside else ()) for path, column in inside.get(above, ())
+        )
 
-    shortest = min(inside, key=len, default=())
-    return made(shortest)
+    return made(min(inside, key=len, default=()))
 
 
 def columns_of(trees: Iterable[ColumnTree], above: Path = ()) -> tuple[Column, ...]:
     """Return trees as the columns of a shape."""
     return tuple(column for tree in trees for column in tree.columns(above))
+
+
+def columns_of_table(trees: Trees) -> tuple[Column, ...]:
+    """Return the trees of a table as its columns, of which `trees_of` returns the same trees again."""
+    columns = columns_of(trees)
+    if len(_MADE) >= _MOST_MADE:
+        _MADE.clear()
+    _MADE[id(columns)] = (columns, trees)
+    return columns
 
 
 def edited(trees: Trees, path: Path, edit: _Edit) -> Trees:

@@ -63,7 +63,7 @@ def of_known(
     chosen = layout_format(table_format if is_of_files or not table.using else table.using)
     if chosen is None or table.partitioning is None:
         return None
-    columns = {name: column.type or column.text or "" for name, column in (table.columns or {}).items()}
+    columns = {name: column.type or column.spelling for name, column in (table.columns or {}).items()}
     fields = (
         PartitionField(None, field.spelling or field.name, name_of(field.source), transform_of(field))
         for field in table.partitioning

@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from contextlib import closing
-from typing import Any
 
 import pytest
 
-from glacierbase.declared.declared import transform_of
-from glacierbase.declared.known import KnownTables
 from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.sql import read
-from glacierbase.sql.statement import ParsedStatement
 from tests.oracle.cases import groups
 from tests.oracle.records import names, recorded
 from tests.oracle.replay import Replay
 from tests.oracle.spark import USER
 from tests.support.catalog_files import LAKE
-from tests.support.lake_states import State
 from tests.support.project_folder import ProjectFolder, only_catalog
 
 # How many statements of a case one test replays: those that change one table many times take longer.
@@ -34,8 +29,6 @@ PARTS = {
     ]
     for group, cases in groups().items()
 }
-# How many cases one test of the declared tables follows.
-CASES = 15
 # How many of a hundred statements of a group are plain.
 PLAIN = {"tables": 50, "alters": 90, "chains": 95, "alter chains": 95}
 # Why the direct engine leaves a plain statement to Spark when it sees the table.
@@ -78,38 +71,6 @@ def check(replay: Replay, group: str, name: str, begin: int) -> None:
     replayed = replay.run(recorded(group, name), begin, begin + LENGTHS[group])
     assert replayed.differences == ()
     assert [why for sql, why in replayed.not_plain.items() if is_plain(sql) and not OF_THE_TABLE.match(why)] == []
-
-
-@pytest.mark.parametrize(
-    ("group", "begin"), [(group, begin) for group in groups() for begin in range(0, len(names(group)), CASES)]
-)
-def test_declared_partition_fields_are_those_of_spark(group: str, begin: int) -> None:
-    """The fields that the statements declare have the transforms, the names and the order that Spark gave them."""
-    for name in names(group)[begin : begin + CASES]:
-        declared, state = KnownTables(), dict[str, Any]()
-        for statement in recorded(group, name).statements:
-            state, parsed = dict(statement.after(state)), read(statement.sql, "spark")
-            if statement.error is None:
-                declared.follow(parsed)
-                assert declared_fields(declared, parsed) in (None, fields_of(state, parsed)), statement.sql
-
-
-def declared_fields(declared: KnownTables, statement: ParsedStatement) -> list[tuple[str, str]] | None:
-    """Return names and transforms of the partition fields of the last table of a statement; None where they are not known."""
-    known = declared.before(statement.targets[-1]) if statement.targets else None
-    fields = known.partitioning if known else None
-    return None if fields is None else [(field.name, transform_of(field)) for field in fields]
-
-
-def fields_of(state: State, statement: ParsedStatement) -> list[tuple[str, str]] | None:
-    """Return names and transforms of the partition fields that Spark left of the last table of a statement."""
-    key = ".".join(statement.targets[-1].key[1:]) if statement.targets else ""
-    table = next((value for name, value in state.items() if name.lower().replace("`", "") == f"table {key}"), None)
-    if table is None:
-        return None
-    current = next(spec for spec in table["partition-specs"] if spec["spec-id"] == table["default-spec-id"])
-    fields = [(field["name"].lower(), field["transform"]) for field in current["fields"]]
-    return [(name, transform) for name, transform in fields if transform != "void"]
 
 
 @pytest.mark.parametrize("group", groups())

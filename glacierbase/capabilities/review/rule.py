@@ -12,7 +12,8 @@ from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
 
-from glacierbase.declared.known import VIEW, KnownColumn, KnownField, KnownTable
+from glacierbase.declared.known import VIEW, KnownField, KnownTable
+from glacierbase.declared.trees import ColumnTree
 from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
@@ -230,7 +231,7 @@ class File:
         table = self.tables.before(step)
         return table if table and table.using in (None, self.format_of(step)) else None
 
-    def column(self, step: Step, key: tuple[str, ...]) -> KnownColumn | None:
+    def column(self, step: Step, key: tuple[str, ...]) -> ColumnTree | None:
         """Return what earlier statements declare of a column of the table that a statement changes; None if nothing is known."""
         known = self.known(step)
         return known.column(key) if known else None

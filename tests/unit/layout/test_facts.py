@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from glacierbase.declared.known import NOTHING, KnownTable, KnownTables
+from glacierbase.declared.known import KnownTable, KnownTables
 from glacierbase.layout.facts import of_known, of_shape
 from glacierbase.layout.template import TableFacts
 from glacierbase.layout.templates import key_template
@@ -12,13 +12,13 @@ from glacierbase.sql import read
 DAY = PartitionField(1000, "ts_day", "ts", "day")
 
 
-def known(*statements: str) -> KnownTable:
+def known(*statements: str, is_complete: bool = True) -> KnownTable:
     """Return what is known of the one table of the statements."""
-    tables = KnownTables()
+    tables = KnownTables(is_complete=is_complete)
     for statement in statements:
         parsed = read(statement, "spark")
         tables.follow(parsed)
-    return tables.before(parsed.targets[0]) or NOTHING
+    return tables.before(parsed.targets[0]) or KnownTable()
 
 
 def declared(*statements: str, table_format: str = "iceberg") -> TableFacts | None:
@@ -92,8 +92,9 @@ def test_a_property_that_the_engine_gives_to_new_tables_counts_unless_a_statemen
 
 
 def test_unknown_partitioning_has_no_facts_and_unknown_properties_are_a_note() -> None:
-    assert of_known("t", NOTHING, "iceberg") is None
-    facts = of_known("t", KnownTable(partitioning=()), "iceberg", "1.12.0")
+    assert of_known("t", KnownTable(), "iceberg") is None
+    replaced = known("CREATE OR REPLACE TABLE t (id INT) USING iceberg", is_complete=False)
+    facts = of_known("t", replaced, "iceberg", "1.12.0")
     assert facts
     assert key_template(facts).notes == ("the properties of the table are not known",)
 

@@ -328,8 +328,8 @@ def _compared(step: Step, file: File) -> Iterator[tuple[str, str, str, str]]:
     condition = step.parsed.options.condition
     for name, sign, value in condition.compared if condition else ():
         column = file.column(step, (name,))
-        if column and column.text:
-            yield name, sign, value, column.text
+        if column and column.spelling:
+            yield name, sign, value, column.spelling
 
 
 def _all_rows(step: Step, file: File) -> str:

@@ -37,7 +37,7 @@ from glacierbase.layout.versions import at_least
 from glacierbase.model.catalog import LayoutOptions, Peak
 from glacierbase.model.differences import partition_text
 from glacierbase.model.finding import Severity
-from glacierbase.model.names import completed_like, name_of
+from glacierbase.model.names import completed_like, name_of, name_parts
 from glacierbase.sql.operations import CREATES_TABLE, PARTITION_FIELDS
 from glacierbase.sql.statement import AlterColumn, ColumnClause, Name, PartitionClause, Place, Property
 from glacierbase.sql.tokens import words
@@ -127,9 +127,11 @@ def _template(step: Step, table: KnownTable | None, file: File) -> KeyTemplate |
     table_format = file.format_of(step)
     # The types of other columns decide nothing.
     sources = {partition.source[0] for partition in table.partitioning}
-    columns = {name: column for name, column in (table.columns or {}).items() if name in sources}
+    shape = table.model.shape
+    columns = tuple(column for column in shape.columns if name_parts(column.name)[0].lower() in sources)
+    table = replace(table, model=replace(table.model, shape=replace(shape, columns=columns)))
     version = file.facts.versions.get(table_format)
-    facts = of_known(str(step.target), replace(table, columns=columns), table_format, version, file.facts.defaults)
+    facts = of_known(str(step.target), table, table_format, version, file.facts.defaults)
     return key_template(facts) if facts else None
 
 

@@ -51,7 +51,7 @@ def _added(step: Step) -> Iterator[PartitionClause]:
 def _types(step: Step, file: File) -> dict[str, str]:
     """Return the types of the columns that the statement, or the ones before it, declare."""
     known = None if step.parsed.operation in CREATES_TABLE else file.known(step)
-    before = {name: (column.text or "").lower() for name, column in ((known and known.columns) or {}).items()}
+    before = {name: column.spelling.lower() for name, column in ((known and known.columns) or {}).items()}
     declared = {part.key[0]: (part.type or "").lower() for part in of(step, ColumnClause) if len(part.path) == 1}
     return {**before, **declared}
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from glacierbase.capabilities.review import table_properties
 from glacierbase.capabilities.review.family import Family
 from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
-from glacierbase.declared.known import KnownTable, field_of
+from glacierbase.declared.known import field_of
 from glacierbase.layout.iceberg import FORMER_PATHS, refuses_former_paths
 from glacierbase.model.text import first_of
 from glacierbase.sql.operations import CREATES_TABLE
@@ -105,16 +105,15 @@ def columns_without_metrics(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns beyond the number of columns for which Iceberg keeps metrics."""
     # A table that is replaced keeps its properties.
     before = file.known(step) if not step.operations.isdisjoint(("add_column", "replace_table")) else None
-    new = KnownTable(columns={}, properties=before.properties if before else None)
-    known = before if "add_column" in step.operations else new
-    if known is None or known.columns is None:
+    known = before if "add_column" in step.operations else None
+    if "add_column" in step.operations and (known is None or known.columns is None):
         return
     added = [column for column in of(step, ColumnClause) if len(column.path) == 1]
-    properties = {**file.facts.defaults, **(known.properties or {}), **set_from(step, file)}
+    properties = {**file.facts.defaults, **((before and before.properties) or {}), **set_from(step, file)}
     most = properties.get(f"{_METRICS}max-inferred-column-defaults", "100")
     if f"{_METRICS}default" in properties or not _COUNT.fullmatch(most):
         return
-    beyond = added[max(int(most) - len(known.columns), 0) :]
+    beyond = added[max(int(most) - len((known and known.columns) or ()), 0) :]
     without = [column for column in beyond if f"{_METRICS}column.{column.path[0]}" not in properties]
     if without:
         names = first_of([column.path[0] for column in without], 1)

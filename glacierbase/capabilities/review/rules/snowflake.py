@@ -424,7 +424,7 @@ def _retyped(step: Step, file: File) -> Iterator[tuple[AlterColumn, _Type, _Type
     """Yield the clauses that change the type of a declared column, with the old and the new type."""
     for part in of(step, AlterColumn, "alter_column_type"):
         column = file.column(step, part.key)
-        old, new = _type(column.text) if column else None, _type(part.type)
+        old, new = _type(column.spelling) if column else None, _type(part.type)
         if old and new:
             yield part, old, new
 

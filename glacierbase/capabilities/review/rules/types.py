@@ -9,7 +9,9 @@ from dataclasses import replace
 from glacierbase.capabilities.review.family import Family
 from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
 from glacierbase.declared.column_edits import is_widening
-from glacierbase.declared.known import KnownColumn, KnownTable, Path, altered, created, known_type
+from glacierbase.declared.known import KnownTable, altered, created, known_type
+from glacierbase.declared.trees import ColumnTree
+from glacierbase.model.changes import Path
 from glacierbase.model.text import counted
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SPARK
@@ -121,7 +123,7 @@ def identifier_field_may_be_null(step: Step, file: File) -> Iterator[RuleFinding
             yield RuleFinding(f"ALTER COLUMN {part.column} DROP NOT NULL of an identifier field", step, part.place)
 
 
-def _no_identifier(column: KnownColumn) -> str | None:
+def _no_identifier(column: ColumnTree) -> str | None:
     if not column.required:
         return "may be null"
     kind = column.type or ""
