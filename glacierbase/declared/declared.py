@@ -5,13 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TypeVar
 
-from glacierbase.declared.known import KnownColumns, KnownField, KnownTable, KnownTables
-from glacierbase.declared.trees import ColumnTree
+from glacierbase.declared.known import KnownTable, KnownTables
 from glacierbase.formats import FILE_FORMATS, FORMATS, OF_SPARK
 from glacierbase.formats.iceberg import FORMAT_VERSION
-from glacierbase.model.changes import Path
-from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.changes import COLUMNS, IDENTIFIERS, PARTITIONING, SORTING, Path
+from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of
@@ -23,6 +23,7 @@ from glacierbase.sql.types import normalised, types_of
 # Returns the qualified names of what a statement changes, after these statements of its session.
 WholeNames = Callable[[ParsedStatement, Sequence[FileStatement]], Sequence[Name]]
 
+_F = TypeVar("_F", PartitionField, SortField)
 _CREATES = CREATES_TABLE | {"create_view", "replace_view"}
 _DROPS = frozenset({"drop_table", "drop_view"})
 _RENAMES = frozenset({"rename_table", "rename_view"})
@@ -224,17 +225,17 @@ class _Declaration:
         self._is_partial = actual.format == "iceberg" and actual.uuid is None
 
     def result(self) -> DeclaredShape:
-        known, result = self._known, self._result
+        declared, result = self._known.model, self._result
         format_, version = self._format()
         shape = replace(result.shape, format=format_, format_version=version)
-        if known.columns is None:
+        if declared.knows(COLUMNS):
+            shape = replace(shape, columns=self._in_order(tuple(self._columns(declared.shape.columns))))
+        else:
             result.unknown.append("columns")
+        if declared.knows(PARTITIONING):
+            shape = replace(shape, partitioning=tuple(map(self._named, declared.shape.partitioning)))
         else:
-            shape = replace(shape, columns=self._in_order(tuple(self._columns(known.columns))))
-        if known.partitioning is None:
             result.unknown.append("partitioning")
-        else:
-            shape = replace(shape, partitioning=tuple(map(self._partition, known.partitioning)))
         result.shape = self._with_properties(self._with_order(shape))
         return result
 
@@ -243,9 +244,12 @@ class _Declaration:
         facts = dialect_of(self._dialect)
         return tuple(map(facts.folds, parts) if facts.quotes_fold else parts)
 
-    def _name(self, path: Path) -> str:
-        there = self._there.get(path)
-        return there.name if there else name_of(path)
+    def _name(self, name: str) -> str:
+        there = self._there.get(self._path(name))
+        return there.name if there else name
+
+    def _named(self, field: _F) -> _F:
+        return replace(field, source=self._name(field.source))
 
     def _format(self) -> tuple[str, int | None]:
         actual, version = self._actual, (self._known.properties or {}).get("format-version", "")
@@ -254,40 +258,40 @@ class _Declaration:
         using = self._known.using if self._known.using in FORMATS else None
         return using or actual.format, int(version) if is_named else actual.format_version
 
-    def _columns(self, columns: KnownColumns, above: Path = ()) -> Iterator[Column]:
-        """Yield each column, and after it the fields inside."""
-        for name, known in columns.items():
-            path = (*above, name)
-            there = self._there.get(path)
-            yield self._column(path, known, there)
-            if known.fields is None:
-                yield from (column for at, column in self._there.items() if at[:-1] and at[: len(path)] == path != at)
-            else:
-                yield from self._columns(known.fields, path)
+    def _columns(self, columns: Sequence[Column]) -> Iterator[Column]:
+        """Yield each column. The fields inside one whose type is not understood are those of the table."""
+        paths = [self._path(column.name) for column in columns]
+        with_fields = {path[:-1] for path in paths}
+        for path, column in zip(paths, columns, strict=True):
+            yield self._column(column, self._there.get(path), has_fields=path in with_fields)
+            if "<" in column.type and path not in with_fields:
+                yield from (inner for at, inner in self._there.items() if at[:-1] and at[: len(path)] == path != at)
 
-    def _column(self, path: Path, known: ColumnTree, there: Column | None) -> Column:
-        name = self._name(path)
-        declared = Column(
-            there.id if there else None, name, self._type(name, known, there), known.required, known.comment or None
-        )
+    def _column(self, column: Column, there: Column | None, *, has_fields: bool) -> Column:
+        name = there.name if there else column.name
+        made = Column(
+            there.id if there else None, name, self._type(name, column.type, there, has_fields=has_fields),
+            column.required, column.comment or None,
+        )  # fmt: skip
         if there is None:
-            return declared
+            return made
         if self._actual.format in _OF_FILES:
-            declared = replace(declared, required=there.required)
-        if self._dialect == SNOWFLAKE.name and path in (self._known.identifiers or ()):
-            declared = replace(declared, required=True)
-        return replace(declared, default=_default(known.default, there.default))
+            made = replace(made, required=there.required)
+        if self._dialect == SNOWFLAKE.name and column.name in self._known.model.shape.identifiers:
+            made = replace(made, required=True)
+        default = None if column.default is None else str(json.loads(column.default))
+        return replace(made, default=_default(default, there.default))
 
-    def _type(self, name: str, known: ColumnTree, there: Column | None) -> str:
+    def _type(self, name: str, text: str, there: Column | None, *, has_fields: bool) -> str:
         """Return a type, in the table's spelling if the table has it. Nested types are compared by their fields."""
         try:
-            spellings = types_of(known.spelling, self._dialect)
-            if there is None or not (known.fields and "<" in there.type):
+            spellings = types_of(text, self._dialect)
+            if there is None or not (has_fields and "<" in there.type):
                 actual = normalised(there.type, self._dialect) if there else ""
                 return there.type if there and actual in spellings else spellings[0]
         except UnsupportedClause:
             self._result.unknown.append(f"type of {name}")
-        return there.type if there else known.spelling
+        return there.type if there else text
 
     def _in_order(self, columns: tuple[Column, ...]) -> tuple[Column, ...]:
         """Return the columns in the order of the table if its format determines the order."""
@@ -296,26 +300,21 @@ class _Declaration:
         order = {column.name: at for at, column in enumerate(self._actual.columns)}
         return tuple(sorted(columns, key=lambda column: order.get(column.name, len(order))))
 
-    def _partition(self, known: KnownField) -> PartitionField:
-        return PartitionField(None, known.name, self._name(known.source), transform_of(known))
-
     def _with_order(self, shape: Shape) -> Shape:
         """Return the shape with write order and identifiers as declared."""
-        known, actual = self._known, self._actual
-        if known.ordering is None or (self._is_partial and known.ordering):
+        declared, sorting, identifiers = (
+            self._known.model,
+            self._known.model.shape.sorting,
+            self._known.model.shape.identifiers,
+        )
+        if not declared.knows(SORTING) or (self._is_partial and sorting):
             self._result.unknown.append("write order")
         elif not self._is_partial:
-            shape = replace(
-                shape,
-                sorting=tuple(
-                    SortField(self._name(field.source), transform_of(field), field.direction, field.nulls)
-                    for field in known.ordering
-                ),
-            )
-        if known.identifiers is None or (self._is_partial and known.identifiers):
+            shape = replace(shape, sorting=tuple(map(self._named, sorting)))
+        if not declared.knows(IDENTIFIERS) or (self._is_partial and identifiers):
             self._result.unknown.append("identifier fields")
-        elif actual.format in _WITH_IDENTIFIERS and not self._is_partial:
-            shape = replace(shape, identifiers=tuple(map(self._name, known.identifiers)))
+        elif self._actual.format in _WITH_IDENTIFIERS and not self._is_partial:
+            shape = replace(shape, identifiers=tuple(map(self._name, identifiers)))
         return shape
 
     def _with_properties(self, shape: Shape) -> Shape:
@@ -331,11 +330,6 @@ class _Declaration:
         absent = known.unset | {"comment"}
         rest = {key: value for key, value in self._actual.properties.items() if key not in absent}
         return replace(shape, properties={**rest, **named})
-
-
-def transform_of(known: KnownField) -> str:
-    """Return a transform as Iceberg spells it: `bucket[16]`, `day`."""
-    return known.transform.replace("(", "[").replace(")", "]")
 
 
 def _default(declared: str | None, actual: str | None) -> str | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TypeAlias
 
@@ -62,7 +62,6 @@ class KnownField:
         source: the path of its column.
         transform: Iceberg's name of its function, with the width: `bucket(16)`; `identity` for the column itself.
         direction, nulls: only for a field of a write order.
-        spelling: the name in the spelling of the statement, in which files have it.
     """
 
     name: str
@@ -70,7 +69,6 @@ class KnownField:
     transform: str = IDENTITY.name
     direction: str = ""
     nulls: str = ""
-    spelling: str = field(default="", compare=False)
 
 
 # Nothing is known of the properties of a table that was replaced, and that is not known itself.
@@ -161,9 +159,8 @@ class KnownTable:
         return not self.model.knows() and replace(self, model=_NOTHING) == KnownTable(self.using)
 
     def _field(self, source: str, transform: str, name: str | None = None) -> KnownField:
-        spelling = name or given_name(".".join(name_parts(source)), transform, with_width=False)
-        function = transform.replace("[", "(").replace("]", ")")
-        return KnownField(spelling.lower(), self._path(source), function, spelling=spelling)
+        given = name or given_name(".".join(name_parts(source)), transform, with_width=False)
+        return KnownField(given.lower(), self._path(source), transform.replace("[", "(").replace("]", ")"))
 
     def _path(self, name: str) -> Path:
         return tuple(map(self._key, name_parts(name)))
@@ -210,19 +207,18 @@ def starts_with(path: Path, start: Path) -> bool:
     return path[: len(start)] == start
 
 
-def field_of(transform: Transform, name: str | None = None, *, is_added: bool = False) -> KnownField | None:
+def field_of(transform: Transform, name: str | None = None) -> KnownField | None:
     """Return the field of a transform, or None where its column is not known.
 
     Args:
         name: given by AS; default the name that Iceberg gives.
-        is_added: whether ADD PARTITION FIELD adds it to a table.
     """
     columns = transform.columns
     if len(columns) != 1 or any("." in quoted for quoted in _QUOTED.findall(transform.text)):
         return None
-    spelling = name or given_name(columns[0], transform.iceberg, with_width=is_added)
+    given = name or given_name(columns[0], transform.iceberg, with_width=False)
     function = transform.iceberg.replace("[", "(").replace("]", ")")
-    return KnownField(spelling.lower(), tuple(columns[0].lower().split(".")), function, spelling=spelling)
+    return KnownField(given.lower(), tuple(columns[0].lower().split(".")), function)
 
 
 def known_type(text: str | None) -> str | None:

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from glacierbase.declared.declared import transform_of
 from glacierbase.declared.known import KnownTable
 from glacierbase.formats import FILE_FORMATS
 from glacierbase.layout.template import TableFacts
 from glacierbase.layout.templates import FORMATS
-from glacierbase.model.names import name_of
-from glacierbase.model.shape import PartitionField, Shape
+from glacierbase.model.changes import COLUMNS, PARTITIONING
+from glacierbase.model.shape import Shape
 
 # Formats of Spark whose tables are folders of files.
 _OF_FILES = FILE_FORMATS | {"hive"}
@@ -61,16 +60,13 @@ def of_known(
         table_format == "iceberg" and table.using in _OF_FILES
     )  # The format of the files in a table of Iceberg.
     chosen = layout_format(table_format if is_of_files or not table.using else table.using)
-    if chosen is None or table.partitioning is None:
+    if chosen is None or not table.model.knows(PARTITIONING):
         return None
-    columns = {name: column.type or column.spelling for name, column in (table.columns or {}).items()}
-    fields = (
-        PartitionField(None, field.spelling or field.name, name_of(field.source), transform_of(field))
-        for field in table.partitioning
-    )
-    facts = TableFacts(
-        name, chosen, version, columns, tuple(fields), {**(defaults or {}), **(table.properties or {})}, table.location
-    )
+    shape = table.model.shape
+    columns = {column.name.lower(): column.type for column in shape.columns} if table.model.knows(COLUMNS) else {}
+    fields = tuple(replace(field, source=field.source.lower()) for field in shape.partitioning)
+    properties = {**(defaults or {}), **(table.properties or {})}
+    facts = TableFacts(name, chosen, version, columns, fields, properties, table.location)
     return (
         facts if table.properties is not None else replace(facts, notes=("the properties of the table are not known",))
     )
