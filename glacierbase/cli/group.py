@@ -56,7 +56,7 @@ class ListedCommand(click.Command):
             rest = super().parse_args(ctx, args)
         except click.UsageError as error:
             if "unexpected extra argument" in error.message and (hint := self._hint()):
-                error.message = f"{error.message.rstrip('.')}; {hint}."
+                raise click.UsageError(f"{error.message.rstrip('.')}; {hint}.", ctx) from error
             raise
         if ctx.resilient_parsing:  # For a shell that completes an incomplete line.
             return rest

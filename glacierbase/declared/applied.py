@@ -67,6 +67,7 @@ from glacierbase.model.changes import (
     TableReplaced,
     Unknown,
 )
+from glacierbase.model.differences import partition_text
 from glacierbase.model.names import completed_like, name_of, name_parts
 from glacierbase.model.shape import PartitionField, Shape, SortField
 from glacierbase.model.transforms import TRANSFORMS, given_name, name_and_width
@@ -572,7 +573,8 @@ class _Table:
             return named[-1]
         if is_by_name and self._may_be_kept(dropped.name or ""):
             return None
-        raise Refusal("absent", f"there is no partition field {dropped.name or name}")
+        text = dropped.name or partition_text(PartitionField(None, "", dropped.source, dropped.transform))
+        raise Refusal("no field", f"the table has no partition field {text}")
 
     def _compared(self, name: str) -> str:
         return name if self._is_iceberg else name.lower()
@@ -582,7 +584,7 @@ class _Table:
         if self._is_of_version_2():
             return False
         is_former = any(field.name == name for field in self._table.former)
-        return is_former or not self._table.knows(FORMER) or bool(re.search(r"_\d+\Z", name))
+        return is_former or not self._table.knows(FORMER) or bool(re.search(r"_[1-9]\d{3,}\Z", name))
 
     def _is_of_version_2(self) -> bool:
         return self._table.knows(FORMAT_VERSION) and self._table.shape.format_version != 1
@@ -619,7 +621,8 @@ class _Table:
         table = self._table
         dots = dotted(source)
         if any((field.source, field.transform) == (source, new.transform) for field in fields):
-            raise Refusal("duplicate", f"there is a partition field of {dots} with {new.transform} already")
+            text = partition_text(PartitionField(None, "", source, new.transform))
+            raise Refusal("duplicate", f"the table has the partition field {text}")
         former = {
             field.name
             for field in table.former
@@ -634,7 +637,7 @@ class _Table:
             is_known = is_known and len(former) == 1
             name = next(iter(former))
         if is_known and any(field.name == name for field in fields) and table.knows(PARTITION_NAMES):
-            raise Refusal("duplicate", f"there is a partition field {name} already")
+            raise Refusal("duplicate", f"the table has a partition field {name}")
         return name, is_known
 
     def _ordered(self, change: OrderSet) -> PartialShape:

@@ -128,6 +128,7 @@ class ColumnEdit:
         ):
             raise Refusal("exists", f"there is a column {name_of(change.path)} already")
         self.path = (*(parent or ()), change.path[-1])
+        self._check_not_in_key()
         [tree] = trees_of(stored_columns(change.columns) if self._is_iceberg else change.columns)
         siblings = self._tree(parent).inside if parent else self._trees
         at = len(siblings) if change.after is None else self._after(siblings, change.after)
@@ -154,6 +155,7 @@ class ColumnEdit:
             return self._trees
         self.path = self._resolved(change.path)
         self._check_no_part("dropped")
+        self._check_not_in_key()
         self.dropped = [self.path]
         self.cleared = {name_of(self.path)}
         return edited(self._trees, self.path, lambda trees, at: (*trees[:at], *trees[at + 1 :]))
@@ -169,6 +171,7 @@ class ColumnEdit:
         if self._path(new) is not None:
             raise Refusal("exists", f"there is a column {name_of(new)} already")
         self._check_no_part("renamed")
+        self._check_not_in_key()
         tree = self._tree(self.path)
         renamed = replace(tree, name=change.name)
         self.moved = {
@@ -183,6 +186,7 @@ class ColumnEdit:
     def _move(self, change: ColumnMoved) -> Trees:
         self.path = self._resolved(change.path)
         self._check_no_part("moved")
+        self._check_not_in_key()
         tree = self._tree(self.path)
         if change.after and self._is_same(change.after, tree.name):
             raise Refusal("place", f"{name_of(self.path)} cannot come after itself")
@@ -210,20 +214,23 @@ class ColumnEdit:
                 if self._is_iceberg:
                     raise Refusal("default", f"the default of {name_of(self.path)} cannot change")
                 made = replace(tree, column=replace(tree.column, default=change.default))
-        if self._is_iceberg and made != tree and self._is_in_key():
-            raise Refusal("place", f"{name_of(self.path)} is a part of the key of a map, which cannot change")
+        if made != tree:
+            self._check_not_in_key()
         if self._is_iceberg and self.path[:-1] and self._tree(self.path[:-1]).kind in ("array", "map"):
             made = replace(made, column=replace(made.column, comment=tree.column.comment))  # Iceberg keeps none.
         return self._exchanged(made)
 
-    def _is_in_key(self) -> bool:
-        return any(
-            name == "key" and self._tree(self.path[:at]).kind == "map" for at, name in enumerate(self.path) if at
-        )
+    def _check_not_in_key(self) -> None:
+        """Check that the column is no key of a map, and not inside one, as Iceberg does."""
+        for at, name in enumerate(self.path if self._is_iceberg else ()):
+            if at and name == "key" and self._tree(self.path[:at]).kind == "map":
+                raise Refusal("place", f"{name_of(self.path)} is a part of the key of a map, which cannot change")
 
     def _retyped(self, tree: ColumnTree, text: str) -> ColumnTree:
         name, before = name_of(self.path), tree.spelling
-        after = stored(text) if self._is_iceberg and "<" not in text else text
+        after = text
+        if self._is_iceberg and "<" not in text:
+            before, after = stored(before), stored(text)
         if before == after or _READ_AS.get(before.partition("(")[0]) == after:
             return tree
         if not self._is_iceberg:

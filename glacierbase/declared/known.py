@@ -259,7 +259,7 @@ def altered(table: KnownTable, statement: ParsedStatement) -> KnownTable:
         made = apply(present, change, _format(table))
         if isinstance(made, PartialShape):
             present = made
-        elif isinstance(made, Refused) and made.kind == "absent":
+        elif isinstance(made, Refused) and made.kind in ("absent", "no field"):
             present = present.without(*parts_of(change))  # The columns were declared in another way.
         if isinstance(change, OrderSet):  # The effect of LOCALLY on the distribution depends on the version.
             present = present.without(f"property {DISTRIBUTION}")

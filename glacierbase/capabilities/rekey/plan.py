@@ -10,7 +10,7 @@ from pathlib import Path
 
 from glacierbase.capabilities.rekey.iceberg import with_field_names
 from glacierbase.catalogs.folder import file_of
-from glacierbase.declared.known import KnownField, KnownTable, altered
+from glacierbase.declared.known import KnownTable, altered
 from glacierbase.declared.render import has_function, literal, table_name, transformed
 from glacierbase.errors import ConfigurationError, EngineUnavailable
 from glacierbase.history.state import current_state
@@ -20,6 +20,7 @@ from glacierbase.layout.iceberg import OBJECT_STORAGE, PARTITIONED_PATHS, PROVID
 from glacierbase.layout.template import KeyTemplate, is_true
 from glacierbase.layout.templates import key_template
 from glacierbase.migrations.new_files import as_template, git_user, write_migration
+from glacierbase.model.changes import FORMER, PartialShape
 from glacierbase.model.command import command
 from glacierbase.model.names import name_parts, recorded_name, spark_identifier
 from glacierbase.model.result import Result
@@ -185,16 +186,7 @@ def _hides_partitions(shape: Shape) -> bool:
 
 def _templates(shape: Shape, change: ParsedStatement) -> tuple[KeyTemplate, KeyTemplate]:
     """Return the templates of the table's keys before and after the statement."""
-    fields = tuple(
-        KnownField(
-            field.name.lower(),
-            tuple(name_parts(field.source)),
-            field.transform.replace("[", "(").replace("]", ")"),
-            spelling=field.name,
-        )
-        for field in shape.partitioning
-    )
-    known = KnownTable(columns={}, partitioning=fields, properties=shape.properties)
+    known = KnownTable("iceberg", PartialShape(shape, frozenset({FORMER})))
     made = [of_known(shape.table, table, "iceberg") for table in (known, altered(known, change))]
     if None in made:
         raise _refused("the partition fields after this statement are not known")

@@ -7,13 +7,16 @@ group `glacierbase.rules`; an entry point names a `Family`, one of its rules, or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
 
+from glacierbase.declared.applied import apply
+from glacierbase.declared.clauses import clause_changes
 from glacierbase.declared.known import VIEW, KnownField, KnownTable
 from glacierbase.declared.trees import ColumnTree
+from glacierbase.model.changes import Refused
 from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
@@ -235,6 +238,18 @@ class File:
         """Return what earlier statements declare of a column of the table that a statement changes; None if nothing is known."""
         known = self.known(step)
         return known.column(key) if known else None
+
+    def refusals(self, step: Step) -> Iterator[tuple[Part, Refused]]:
+        """Yield the clauses of a statement that the engine refuses for a table as earlier statements declare it, with why."""
+        known = self.known(step)
+        table = known.model if known and not known.is_dropped else None
+        for part in step.parsed.parts if table else ():
+            for change in clause_changes(replace(step.parsed, operation=part.operation, parts=(part,))):
+                made = apply(table, change, self.format_of(step))
+                if isinstance(made, Refused):
+                    yield part, made
+                elif made:
+                    table = made
 
     def properties(self, step: Step) -> Mapping[str, str]:
         """Return the properties that earlier statements declare of the table that a statement changes."""

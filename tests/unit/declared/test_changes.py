@@ -170,3 +170,13 @@ def others(changes: list[Change]) -> list[Change]:
     added = [replace(change, after="b`c") for change in changes if isinstance(change, ColumnAdded)]
     moved = [ColumnMoved(change.path, "") for change in changes if isinstance(change, ColumnAdded)]
     return [*added, *moved, TableRenamed("a.`b c`"), PropertiesUnset(("it's",)), PropertiesSet((("comment", "\\"),))]
+
+
+@pytest.mark.parametrize("clause", ["ADD COLUMN m.key.b INT", "DROP COLUMN m.key.a", "RENAME COLUMN m.key.a TO c"])
+def test_the_key_of_a_map_does_not_change(clause: str) -> None:
+    """Iceberg refuses it; the value changes."""
+    create = "CREATE TABLE lake.a.t (m MAP<STRUCT<a: INT, z: INT>, STRUCT<a: INT, z: INT>>) USING iceberg"
+    table = apply_all(None, changes_of(read(create, "spark")), "iceberg")
+    for text, is_refused in ((clause, True), (clause.replace("m.key", "m.value"), False)):
+        made = apply_all(table, changes_of(read(f"ALTER TABLE lake.a.t {text}", "spark")), "iceberg")
+        assert isinstance(made, Refused) == is_refused, text

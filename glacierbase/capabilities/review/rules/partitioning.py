@@ -122,18 +122,10 @@ def _buckets(text: str) -> int:
 
 @RULES.check("PA109", "add_partition_field", "drop_partition_field", "replace_partition_field")
 def partition_field_mismatch(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find partition fields that are added though the table has them, or dropped though it has not."""
-    known = file.known(step)
-    if known is None or known.partitioning is None or known.columns is None or len(step.parsed.parts) != 1:
-        return
-    for part in of(step, PartitionClause):
-        dropped = part.transform if part.operation == "drop_partition_field" else part.replaces
-        field = field_of(dropped) if dropped else None
-        if dropped and field and not any(is_named(partition, field) for partition in known.partitioning):
-            yield RuleFinding(f"the table has no partition field {dropped.text}", step, part.place)
-        new = field_of(part.transform, part.name) if part.operation == "add_partition_field" else None
-        if new and any((old.source, old.transform) == (new.source, new.transform) for old in known.partitioning):
-            yield RuleFinding(f"the table has the partition field {part.transform.text}", step, part.place)
+    """Find partition fields that are added though the table has them, or dropped though it has not, and names of columns."""
+    for part, refused in file.refusals(step):
+        if refused.kind in ("no field", "duplicate", "name"):
+            yield RuleFinding(refused.reason, step, part.place)
 
 
 @RULES.check("PA103", "drop_column")

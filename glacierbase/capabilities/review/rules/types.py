@@ -338,20 +338,15 @@ def _columns_of(table: KnownTable) -> str:
 
 @RULES.check("TY115", "add_column", "rename_column", "create_table", "replace_table")
 def column_exists(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find new columns with the name of another one; names that differ in case only are the same."""
+    """Find new columns with the name of another one, in any case, or of a partition field of another one."""
     if step.parsed.operation in CREATES_TABLE:
         keys = [part.key for part in of(step, ColumnClause)]
         for key in dict.fromkeys(key for key in keys if keys.count(key) > 1):
             yield RuleFinding(f"the column {key[-1]} is declared twice", step)
         return
-    for part, table in _with_table(step, file):
-        new: Path = ()
-        if isinstance(part, RenameColumn):
-            new = (*part.key[:-1], part.new_key)
-        elif isinstance(part, ColumnClause) and part.operation == "add_column":
-            new = part.key
-        if new and table.has(new) is True:
-            yield RuleFinding(f"there is a column {'.'.join(new)} already", step, part.place)
+    for part, refused in file.refusals(step):
+        if refused.kind in ("exists", "name"):
+            yield RuleFinding(refused.reason, step, part.place)
 
 
 @RULES.check_file("TY116")

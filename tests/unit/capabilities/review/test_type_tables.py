@@ -423,3 +423,22 @@ def test_delta_widens_numbers_and_dates_only_where_it_is_enabled() -> None:
         )
     }
     assert found == types
+
+
+def test_columns_and_partition_fields_have_one_name_space() -> None:
+    """A removed partition field keeps its name while its column exists; a field that follows its renamed column gives it up."""
+    table = (
+        "CREATE TABLE lake.a.t (ts TIMESTAMP, x INT, y INT) USING iceberg PARTITIONED BY (days(ts), x);\n"
+        "ALTER TABLE lake.a.t DROP PARTITION FIELD days(ts)"
+    )
+    clauses = {
+        "ADD COLUMN ts_day DATE", "RENAME COLUMN y TO ts_day", "ADD COLUMN ts_hour DATE", "RENAME COLUMN x TO z",
+    }  # fmt: skip
+    taken = {"ADD COLUMN ts_day DATE", "RENAME COLUMN y TO ts_day"}
+    assert raising("TY115", "ALTER TABLE lake.a.t {}", clauses, table) == taken
+    fields = {"hours(ts) AS y", "hours(ts) AS z", "bucket(4, y) AS ts_hour"}
+    assert raising("PA109", "ALTER TABLE lake.a.t ADD PARTITION FIELD {}", fields, table) == {"hours(ts) AS y"}
+    renamed = f"{table};\nALTER TABLE lake.a.t RENAME COLUMN x TO z"
+    assert raising("TY115", "ALTER TABLE lake.a.t {}", {"ADD COLUMN x INT", "ADD COLUMN w INT"}, renamed) == {
+        "ADD COLUMN x INT"
+    }
