@@ -91,6 +91,15 @@ def resolution_entry(target: CatalogRun, state: State, record: Record, decision:
     return repaired(file, recorded, done, decision.resolution.value, decision.reason, decision.engine_stopped)
 
 
+def ran_since_record(record: Record, entry: Entry, statements: Sequence[FileStatement]) -> tuple[FileStatement, ...]:
+    """Return the statements of a file that took effect since its tables were recorded last, by the entry that settles it.
+
+    A run that was lost has recorded none of its statements; another one has recorded those before the one that failed.
+    """
+    first = record.started.statement_index or 1 if record.state is State.UNKNOWN else record.statements_done + 1
+    return tuple(named for named in statements if first <= named.statement.index <= (entry.statement_index or 0))
+
+
 def recorded_file(record: Record) -> FileColumns:
     """Return the columns of a file as its history has them."""
     return FileColumns(

@@ -11,7 +11,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from glacierbase.apply.evidence import Decision, read_statements, resolution_entry, statement_of, table_shows
+from glacierbase.apply.evidence import (
+    Decision,
+    ran_since_record,
+    read_statements,
+    resolution_entry,
+    statement_of,
+    table_shows,
+)
 from glacierbase.apply.failures import stopped_before
 from glacierbase.apply.locked import LockedCatalog
 from glacierbase.apply.progress import Progress
@@ -122,7 +129,8 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
     index = record.statements_done + 1
     what = f"statement {index} of {record.statements_total} of {record.what}"
     name, run_id, others = held.target.catalog.name, record.started.run_id, list[str]()
-    statement = statement_of(read_statements(held.target, record), index)
+    statements = read_statements(held.target, record)
+    statement = statement_of(statements, index)
     tag = statement_tag(run_id, record.label, index)
     took_effect, why = _outcome(held, before, tag, statement, f"{name}: {what}", held.lock.lease_seconds)
     if took_effect is not None:
@@ -131,7 +139,7 @@ def _settle(held: LockedCatalog, record: Record, before: TableVersion) -> Sequen
 
         entry = resolution_entry(held.target, State.UNKNOWN, record, Decision(resolution, why))
         tables = TableRecords(held.target.catalog, held.engine, held.state.history)
-        entry = entry.with_tables(tables.settled(read_statements(held.target, record)))
+        entry = entry.with_tables(tables.settled(statements, ran_since_record(record, entry, statements)))
         others = tables.warnings
         held.lock.prove()
         held.recorder.append(replace(entry, principal=_PRINCIPAL))

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 
 from glacierbase.apply.evidence import (
     Decision,
+    ran_since_record,
     read_statements,
     resolution_entry,
     statement_of,
@@ -154,7 +155,8 @@ def _entries(held: LockedCatalog, cases: Sequence[RepairCase], decision: Decisio
     for case in reversed(cases):
         record = held.state.history.records[case.key]
         entry = resolution_entry(target, case.state, record, decision)
-        entries.append(entry.with_tables(tables.settled(read_statements(target, record))))
+        statements = read_statements(target, record)
+        entries.append(entry.with_tables(tables.settled(statements, ran_since_record(record, entry, statements))))
     return entries[::-1]
 
 

@@ -3,7 +3,7 @@
 What a run records:
 - `table_records`: what a run observes of the tables that its files change.
 - `table_reader`: snapshots of tables, read in threads and waited for with a time limit.
-- `about`: the parts of a table that a statement may change.
+- `replay`: what statements make of a table, one after another.
 - `attribution`: which statement, or which other client, made a change.
 - `shapes`: what is recorded, as values and in the details of an event.
 
@@ -16,6 +16,7 @@ What the records say:
 - `template_names`: their names as templates.
 
 The tables now:
+- `about`: the parts of a table that statements are about, for comparing environments.
 - `live`: read the shapes of users' tables, through PyIceberg or the engine.
 - `drift`: compare the tables with their records.
 """

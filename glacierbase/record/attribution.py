@@ -1,25 +1,28 @@
 """Attribute the changes of a table to the statements that ran, or to another client. Pure.
 
-A change is attributed to a statement only if the statement is about the part that changed (`about`). Where the metadata of the
-table lists its commits, each commit is attributed as a whole, and dates the change; elsewhere each part is attributed separately.
+Statements are replayed: what each does is applied to the table before it (`replay`). Where the metadata of the table lists its
+commits, each commit is attributed as a whole, and dates the change: it is a statement's if the name of its metadata file proves
+that, or if it is what the statement does. Elsewhere the parts that the statements do not make so are another client's.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import TypeAlias
 
+from glacierbase.model.changes import PartialShape
 from glacierbase.model.differences import Change, Difference, compare
-from glacierbase.model.shape import Column, PartitionField, Past, Shape, SortField, Version
+from glacierbase.model.shape import Past, Shape, Version
 from glacierbase.model.text import time_of
-from glacierbase.record.about import Explanation, StatementChanges
 from glacierbase.record.drift import is_kept_by_engine
+from glacierbase.record.replay import ReplayedTable, TableStatement, completed, with_ids_of
 from glacierbase.record.shapes import ChangeOrigin, RecordedChange, TableRecord, as_recorded
 from glacierbase.record.timeline import differ
 
-_F = TypeVar("_F", PartitionField, SortField)
+# Returns whether a statement made a commit to a table, which is called for one after the other.
+_IsOwn: TypeAlias = Callable[[Shape | None, Shape], bool]
 
 # One record keeps at most this many commits of other clients; older ones are merged.
 _MOST = 16
@@ -52,20 +55,27 @@ def made_outside(known: Shape | None, versions: Sequence[Version] | None) -> tup
 
 
 def is_explained(
-    before: Shape | None, after: Shape, claims: StatementChanges, proofs: Collection[str] | None = None
+    before: Shape | None, after: Shape, statements: Sequence[TableStatement], proofs: Collection[str] | None = None
 ) -> bool:
     """Return whether the statements that ran explain every difference of a table, and as many commits.
 
     Args:
         proofs: the UUIDs in the names of the metadata files that the statements wrote; None where the names prove nothing.
     """
-    if before is None and not claims.creates:
+    made = _replayed(before, statements, after)
+    if made is None or differences(made, after):
         return False
-    if any(claims.fit(difference, before, after) is not Explanation.SAME for difference in _differences(before, after)):
-        return False
-    location, made = after.metadata_location, _number(after) - (_number(before) if before else -1)
+    location, commits_ = after.metadata_location, _number(after) - (_number(before) if before else -1)
     is_same = before is not None and before.metadata_location == location
-    return (proofs is None or is_same or _is_proven(after, proofs)) and made <= claims.count
+    return (proofs is None or is_same or _is_proven(after, proofs)) and commits_ <= len(statements)
+
+
+def _replayed(before: Shape | None, statements: Iterable[TableStatement], after: Shape) -> Shape | None:
+    """Return what statements make of a table; None where they leave none. The present table has what they do not determine."""
+    replay = ReplayedTable(before, after.format)
+    for statement in statements:
+        replay.apply(statement.changes, statement.name)
+    return as_recorded(completed(replay.table, after)) if replay.table else None
 
 
 def _number(shape: Shape) -> int:
@@ -82,49 +92,105 @@ def _is_proven(shape: Shape, proofs: Iterable[str]) -> bool:
 def made_meanwhile(
     before: Shape | None,
     after: Shape,
-    claims: StatementChanges,
+    statements: Sequence[TableStatement],
     versions: Sequence[Version] | None,
     proofs: Collection[str] | None = None,
 ) -> tuple[RecordedChange, ...]:
-    """Return the changes of other clients while statements ran, with the statements' changes before them.
+    """Return the changes of other clients while statements ran, among those of the statements; none where there are no others.
 
     Args:
         versions: the commits meanwhile; None where they are not known.
         proofs: as for `is_explained`.
     """
-    if versions is not None and proofs is not None:
-        return _newest(_proven(before, versions, proofs))
     if versions is not None:
-        return _newest(_by_commit(before, claims, versions))
-    if before is None and not claims.creates:
+        is_own = _proven(proofs) if proofs is not None else _by_statements(statements)
+        return _newest(_by_commit(before, versions, is_own))
+    made = _replayed(before, statements, after)
+    if made is None:
         return (RecordedChange(after, ChangeOrigin.DURING),)
-    differences = _differences(before, after)
-    others = [difference for difference in differences if claims.fit(difference, before, after) is Explanation.NONE]
-    return (RecordedChange(with_only(before, after, others), ChangeOrigin.DURING),) if others else ()
+    if not differences(made, after):
+        return ()
+    return RecordedChange(made, ChangeOrigin.MIGRATION), RecordedChange(after, ChangeOrigin.DURING)
+
+
+def _by_commit(before: Shape | None, versions: Sequence[Version], is_own: _IsOwn) -> list[RecordedChange]:
+    steps = []
+    for version in versions:
+        if differ(before, version.shape):
+            made = (
+                (ChangeOrigin.MIGRATION, None) if is_own(before, version.shape) else (ChangeOrigin.DURING, version.at)
+            )
+            steps.append(RecordedChange(version.shape, *made))
+        before = version.shape
+    return steps if any(step.origin is ChangeOrigin.DURING for step in steps) else []
+
+
+def _proven(proofs: Collection[str]) -> _IsOwn:
+    """Return what attributes a commit by the name of its metadata file."""
+    return lambda _, shape: _is_proven(shape, proofs)
+
+
+def _by_statements(statements: Sequence[TableStatement]) -> _IsOwn:
+    """Return what attributes each commit by what the statements do, one after another, to the table before the commit."""
+    left = list(statements)
+
+    def is_own(before: Shape | None, after: Shape) -> bool:
+        for explains in (_is_made, _is_begun, _may_be_made):
+            for index, statement in enumerate(left):
+                if explains(before, statement, after):
+                    # A statement may make several commits.
+                    del left[: index + (explains is _is_made)]
+                    return True
+        return not differences(before, after) and before is not None
+
+    return is_own
+
+
+def _is_made(before: Shape | None, statement: TableStatement, after: Shape) -> bool:
+    """Return whether a statement makes the later shape of the earlier one."""
+    replay = ReplayedTable(before, after.format)
+    is_clear = replay.apply(statement.changes, statement.name) and replay.table is not None and replay.table.knows()
+    return is_clear and replay.table is not None and not differences(completed(replay.table, after), after)
+
+
+def _is_begun(before: Shape | None, statement: TableStatement, after: Shape) -> bool:
+    """Return whether each difference is one that the statement makes."""
+    replay = ReplayedTable(before, after.format)
+    if not replay.apply(statement.changes, statement.name) or replay.table is None or not replay.table.knows():
+        return False
+    left = {difference.subject for difference in differences(completed(replay.table, after), after)}
+    return left.isdisjoint(difference.subject for difference in differences(before, after))
+
+
+def _may_be_made(before: Shape | None, statement: TableStatement, after: Shape) -> bool:
+    """Return whether a statement may change any part."""
+    del before, after
+    return statement.may_be_all
 
 
 def made_before_baseline(
-    known: Shape | None, after: Shape, files: Sequence[tuple[str, StatementChanges]]
+    known: Shape | None, after: Shape, files: Sequence[tuple[str, Sequence[TableStatement]]]
 ) -> tuple[RecordedChange, ...]:
     """Attribute each part of a table to a file that `baseline` records, or to none.
 
     Args:
         files: those that change the table, oldest first, each with its version. The last one has the record.
     """
-    by_version: dict[str | None, list[Difference]] = {version: [] for version, _ in files}
-    others: list[Difference] = []
-    for difference in _differences(known, after):
-        about = (version for version, claims in reversed(files) if claims.is_about(difference, known, after))
-        by_version.get(next(about, None), others).append(difference)
-    parts = [(ChangeOrigin.MIGRATION, version, differences) for version, differences in by_version.items()]
-    # Where one of the files creates the table, the other parts come after that.
-    first = next((index for index, (_, claims) in enumerate(files, start=1) if claims.creates), 0)
-    parts.insert(first, (ChangeOrigin.BASELINE, None, others))
-    steps, kept = [], list[Difference]()
-    for origin, version, differences in parts:
-        kept += differences
-        if differences:
-            steps.append(RecordedChange(with_only(known, after, kept), origin, version=version))
+    replay, made = ReplayedTable(known, after.format), list[tuple[str, PartialShape]]()
+    for version, statements in files:
+        for statement in statements:
+            replay.apply(statement.changes, statement.name)
+        if replay.table:
+            made.append((version, replay.table))
+    tables = with_ids_of([table for _, table in made], after)
+    steps = [
+        RecordedChange(
+            as_recorded(completed(table, after, takes_properties=False)), ChangeOrigin.MIGRATION, version=version
+        )
+        for (version, _), table in zip(made, tables, strict=True)
+    ]
+    if not steps or differences(steps[-1].shape, after):
+        steps.append(RecordedChange(after, ChangeOrigin.BASELINE))
     return tuple(steps) if any(step.version != files[-1][0] for step in steps) else ()
 
 
@@ -173,116 +239,6 @@ def _lines(before: Shape | None, after: Shape | None) -> Iterator[str]:
             )
 
 
-def with_only(before: Shape | None, after: Shape, kept: Collection[Difference]) -> Shape:
-    """Return a shape with some of its differences from an earlier one, and without the others."""
-    nothing = replace(
-        after, columns=(), partitioning=(), sorting=(), identifiers=(), properties={}, format_version=None
-    )
-    base, subjects = before or nothing, {difference.subject for difference in kept}
-    columns = _columns(base, after, kept)
-    ids = {column.id: column.name for column in columns if column.id is not None}
-    names = {column.name: ids.get(column.id or 0, column.name) for column in base.columns}
-    is_renamed = any(difference.subject == "table" and not difference.destructive for difference in kept)
-    is_replaced = any(difference.subject == "table" and difference.destructive for difference in kept)
-    keys = {difference.name for difference in kept if difference.what == "property"}
-    properties = {key: value for key, value in base.properties.items() if key not in keys}
-    return replace(
-        after,
-        table=after.table if is_renamed else base.table,
-        uuid=after.uuid if is_replaced else base.uuid,
-        format_version=after.format_version if "format version" in subjects else base.format_version,
-        columns=columns,
-        partitioning=after.partitioning if "partitioning" in subjects else _named(base.partitioning, names),
-        sorting=after.sorting if "sorting" in subjects else _named(base.sorting, names),
-        identifiers=after.identifiers
-        if "identifiers" in subjects
-        else tuple(names.get(identifier, identifier) for identifier in base.identifiers),
-        properties=properties | {key: after.properties[key] for key in keys if key in after.properties},
-    )
-
-
-def _columns(base: Shape, after: Shape, kept: Collection[Difference]) -> tuple[Column, ...]:
-    """Return the columns of `with_only`."""
-    subjects = {difference.subject for difference in kept if difference.what != "column"}
-    added, dropped, renamed = (
-        {name for difference in kept if difference.what == "column" for name in [of(difference)] if name}
-        for of in (_added, _dropped, _renamed)
-    )
-    known, new = ({_key(column): column for column in shape.columns} for shape in (base, after))
-    columns = {key: column for key, column in known.items() if key in new or column.name not in dropped}
-    for key in known.keys() & new.keys():
-        now, column = new[key], known[key]
-        facts = ("type", "required", "comment", "default")
-        changed = {fact: getattr(now, fact) for fact in facts if f"{fact} {now.name}" in subjects}
-        is_renamed = any(f"{column.name}.".startswith(f"{name}.") for name in renamed)
-        columns[key] = replace(column, name=now.name if is_renamed else column.name, **changed)
-    order, before = list(columns), 0
-    for key, column in new.items():  # An added column keeps its predecessor.
-        if key not in known and column.name in added:
-            columns[key] = column
-            order.insert(before, key)
-        before = order.index(key) + 1 if key in columns else before
-    if "order of columns" in subjects:
-        places = {key: place for place, key in enumerate(new)}
-        order.sort(key=lambda key: places.get(key, len(places)))
-    return tuple(columns[key] for key in order)
-
-
-def _added(difference: Difference) -> str | None:
-    return difference.name if difference.name and difference.before is None else None
-
-
-def _dropped(difference: Difference) -> str | None:
-    return difference.name if difference.name and difference.after is None else None
-
-
-def _renamed(difference: Difference) -> str | None:
-    return None if difference.name else difference.before
-
-
-def _key(column: Column) -> int | str:
-    return column.name if column.id is None else column.id
-
-
-def _named(fields: tuple[_F, ...], names: Mapping[str, str]) -> tuple[_F, ...]:
-    return tuple(replace(field, source=names.get(field.source, field.source)) for field in fields)
-
-
-def _proven(before: Shape | None, versions: Sequence[Version], proofs: Collection[str]) -> list[RecordedChange]:
-    """Attribute each commit by the name of its metadata file."""
-    steps = []
-    for version in versions:
-        if differ(before, version.shape):
-            is_own = _is_proven(version.shape, proofs)
-            made = (ChangeOrigin.MIGRATION, None) if is_own else (ChangeOrigin.DURING, version.at)
-            steps.append(RecordedChange(version.shape, *made))
-        before = version.shape
-    return steps if any(step.origin is ChangeOrigin.DURING for step in steps) else []
-
-
-def _by_commit(before: Shape | None, claims: StatementChanges, versions: Sequence[Version]) -> list[RecordedChange]:
-    rated: list[tuple[Version, frozenset[str], Explanation]] = []
-    for version in versions:
-        differences, shape = _differences(before, version.shape), version.shape
-        if differ(before, shape):
-            fit = min((claims.fit(difference, before, shape) for difference in differences), default=Explanation.SAME)
-            if before is None and not claims.creates:
-                fit = Explanation.NONE
-            if fit is Explanation.SAME:
-                claims.use(differences, before, shape)
-            rated.append((version, frozenset(difference.subject for difference in differences), fit))
-        before = shape
-    said = {subject for _, subjects, fit in rated if fit is Explanation.SAME for subject in subjects}
-    own = [fit is Explanation.SAME or (fit is Explanation.ABOUT and not subjects & said) for _, subjects, fit in rated]
-    steps = [
-        RecordedChange(version.shape, ChangeOrigin.MIGRATION)
-        if is_own
-        else RecordedChange(version.shape, ChangeOrigin.DURING, version.at)
-        for is_own, (version, _, _) in zip(own, rated, strict=True)
-    ]
-    return steps if not all(own) else []
-
-
 def _newest(steps: Sequence[RecordedChange]) -> tuple[RecordedChange, ...]:
     if len(steps) <= _MOST:
         return tuple(steps)
@@ -290,7 +246,7 @@ def _newest(steps: Sequence[RecordedChange]) -> tuple[RecordedChange, ...]:
     return (replace(first, at=None), *rest)
 
 
-def _differences(before: Shape | None, after: Shape) -> tuple[Difference, ...]:
+def differences(before: Shape | None, after: Shape) -> tuple[Difference, ...]:
     """Return the differences between two shapes of a table, without those that an engine or a catalog makes on its own."""
     changes = compare({before.table: before} if before else {}, {after.table: after})
     return tuple(difference for change in changes for difference in change.diff if not is_kept_by_engine(difference))

@@ -60,8 +60,11 @@ class LastChange:
         if moment.origin is not ChangeOrigin.MIGRATION:
             at_most, is_first = not moment.is_exact, is_first and not moment.has_predecessor
             return cls(None, event.recorded_at, None, None, moment.origin, at_most, event.label or None, is_first)
-        is_late = event.event == EventType.BASELINED
-        return cls(event.label or None, event.recorded_at, event.author, event.description, moment.origin, is_late)
+        is_late = event.event in (EventType.BASELINED, EventType.REPAIRED)
+        why = event.description
+        if event.event == EventType.REPAIRED:
+            why = f"{why or ''}; recorded as done: {event.reason}"
+        return cls(event.label or None, event.recorded_at, event.author, why, moment.origin, is_late)
 
     @property
     def is_outside(self) -> bool:

@@ -390,9 +390,19 @@ class TableShapes(ShapeReader):
         Raises:
             ConfigurationError, EngineError: as for `read`.
         """
-        others = (name for name in self.names_beside(table.table) if name != table.table)
-        shapes = map(self.read, others)
+        shapes = map(self.read, self.names_beside(table.table))
         return next((shape for shape in shapes if shape and shape.uuid == table.uuid), None)
+
+    def created(self, table: str, proofs: Iterable[str]) -> Shape | None:
+        """Return the table beside one of a name whose first metadata file has one of these UUIDs in its name; None without one.
+
+        Raises:
+            ConfigurationError, EngineError: as for `read`.
+        """
+        for past in (self.past(name, None) for name in self.names_beside(table)):
+            if past and any(proof in (past.versions[0].shape.metadata_location or "") for proof in proofs):
+                return past.versions[-1].shape
+        return None
 
     def _loaded(self, table: str, read: Callable[[str, Any], T]) -> T | None:
         return super()._loaded(qualified(self._catalog, table), read)

@@ -129,13 +129,25 @@ class TableReader:
 
     def renamed(self, table: Shape) -> Shape | None:
         """Return the shape of a table that another client has renamed in its namespace; None where none there has its UUID."""
-        if self._hangs or not self._threads or table.uuid is None:
+        return self._beside(table.table, lambda shapes: shapes.renamed(table)) if table.uuid else None
+
+    def created(self, table: str, proofs: frozenset[str]) -> Shape | None:
+        """Return the table that statements have created under a name, and that another client has renamed in its namespace.
+
+        Args:
+            proofs: the UUIDs in the names of the metadata files that the statements wrote.
+        """
+        return self._beside(table, lambda shapes: shapes.created(table, proofs))
+
+    def _beside(self, table: str, read: Callable[[TableShapes], Shape | None]) -> Shape | None:
+        """Return what a read of the tables in the namespace of a table returns; None where they could not be read."""
+        if self._hangs or not self._threads:
             return None
         caller, shapes = self._threads[0]
         try:
-            shape = self._result(caller.submit(lambda: _guarded(lambda: shapes.renamed(table))), READ_SECONDS)
+            shape = self._result(caller.submit(lambda: _guarded(lambda: read(shapes))), READ_SECONDS)
         except Exception as error:
-            logger.debug("the tables beside %s could not be read: %s", table.table, mask(str(error)))
+            logger.debug("the tables beside %s could not be read: %s", table, mask(str(error)))
             return None
         return as_recorded(shape) if shape else None
 

@@ -18,7 +18,7 @@ import uuid
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import dataclass, replace
-from functools import cache
+from itertools import groupby
 from typing import TypeAlias
 
 from glacierbase.errors import GlacierbaseError
@@ -30,14 +30,15 @@ from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Past, Shape, TableVersion
 from glacierbase.record import attribution
-from glacierbase.record.about import StatementChanges
+from glacierbase.record.live import TableRead
+from glacierbase.record.replay import TableStatement, ends, renamed_to, statements_on
 from glacierbase.record.shapes import ChangeOrigin, RecordedChange, TableRecord, last_shape, last_shapes, to_document
 from glacierbase.record.table_reader import PendingSnapshot, PendingSnapshots, Snapshots, TableReader
 from glacierbase.record.timeline import differ, is_lost
 from glacierbase.run.run import tag_uuid
 from glacierbase.secrets import mask
 from glacierbase.sql.file import FileStatement
-from glacierbase.sql.statement import DroppedNamespace, ParsedStatement, not_understood
+from glacierbase.sql.statement import DroppedNamespace, ParsedStatement
 
 logger = logging.getLogger("glacierbase")
 
@@ -63,7 +64,6 @@ class TableRecords:
         self.warnings: list[str] = []
         self.reader = TableReader(catalog, engine.cancelled)
         engine.at_close(self.reader.close)
-        self.dialect = catalog.dialect
         self._catalog = catalog
         self._engine = engine
         self._history = history
@@ -109,16 +109,21 @@ class TableRecords:
         self._last = file
         return self.reader.begin(_whole(file.names), session)
 
-    def settled(self, statements: Sequence[FileStatement]) -> Documents:
+    def settled(self, statements: Sequence[FileStatement], ran: Sequence[FileStatement]) -> Documents:
         """Return the records of a file whose outcome is recorded after its run, with its tables as they are now.
 
-        A change since the last record may be that of the file, or of another client. A table is recorded with the first of several
-        files only: begin with the newest one.
+        A change since the last record that the statements do not make may be that of another file, or of another client. A table
+        is recorded with the first of several files only: begin with the newest one.
+
+        Args:
+            statements: all of the file.
+            ran: those that ran since its last record, or that a person has completed.
         """
 
         def records(names: Names, after: Snapshots) -> list[TableRecord]:
-            changes = observed(names, self.known(names), after, after, (), self.dialect)
-            return self.attributed(changes, version="", is_late=True)
+            known = self.known(names)
+            before = {table: TableRead(known.by_name.get(table)) for table in after}
+            return self.attributed(observed(names, known, before, after, ran), version="", is_late=True)
 
         return self._now(self._names(statements), records)
 
@@ -129,7 +134,7 @@ class TableRecords:
         """
 
         def records(names: Names, after: Snapshots) -> list[TableRecord]:
-            return list(baseline_records(names, self.known(names).by_name, after, files, self.dialect))
+            return list(baseline_records(names, self.known(names).by_name, after, files))
 
         return self._now(self._names(files[-1].named), records)
 
@@ -188,6 +193,8 @@ class TableRecords:
             may_be_lost = is_late or record.table in self._gaps
             is_certain = not may_be_lost and not is_lost(self._history, record)
             before = self._known.get(self._wholes.get(record.table) or record.table)
+            if before is None and record.before and not self._last_of(record.before.uuid or ""):
+                before = record.before  # What a table had before its first record is no change.
             lines = attribution.lines_of_others(record, before, self._last_of, version, is_certain=is_certain)
             self.warnings += lines
 
@@ -198,7 +205,12 @@ class TableRecords:
         if unknown:
             shapes = last_shapes(self._history, unknown)
             self._known |= {whole or name: shapes[name] for name, whole in unknown.items()}
-        return LastRecords({table: self._known[table] for table in tables}, self._last_of)
+        known = {table: self._known[table] for table in tables}
+        # The last record of a name may be of a table that has another name since.
+        named = {table: shape if shape and shape.table == table else None for table, shape in known.items()}
+        return LastRecords(
+            {table: named[table] if tables[table][1] else known[table] for table in tables}, self._last_of
+        )
 
     def _last_of(self, uuid: str) -> Shape | None:
         """Return the shape of a table by its last record, under whichever name; None where there is none."""
@@ -326,8 +338,8 @@ class FileRecord:
         proofs = None
         if self._tag is not None:
             proofs = frozenset(tag_uuid(self._tag(named.statement.index)) for named in self._statements)
-        known, find = run.known(self.names), run.reader.renamed
-        changes = observed(self.names, known, before, after, self._statements, run.dialect, proofs, find)
+        known, find, created = run.known(self.names), run.reader.renamed, run.reader.created
+        changes = observed(self.names, known, before, after, self._statements, proofs, find, created)
         return run.attributed(changes, self._label, is_late=False)
 
 
@@ -343,7 +355,7 @@ class ObservedTable:
         before: the table before the statements, under the name that it had then; None where there was none.
         after: its shape after them.
         is_named: whether it has its name by the statements, or had it before.
-        claims: what the statements declare about it.
+        statements: those that ran, as they change it.
         proofs: the UUIDs in the names of the metadata files that the statements wrote; None where the names prove nothing.
     """
 
@@ -354,7 +366,7 @@ class ObservedTable:
     before: Shape | None
     after: Shape
     is_named: bool
-    claims: StatementChanges
+    statements: Sequence[TableStatement]
     proofs: frozenset[str] | None
 
     @property
@@ -365,12 +377,14 @@ class ObservedTable:
     @property
     def is_explained(self) -> bool:
         """Whether the statements explain every difference, and as many commits."""
-        return attribution.is_explained(self.before, self._unrenamed, self.claims, self.proofs)
+        return attribution.is_explained(self.before, self._unrenamed, self.statements, self.proofs)
 
     @property
     def _unrenamed(self) -> Shape:
         """The table after the statements without the rename by another client."""
-        return self.after if self.is_named or self.before is None else replace(self.after, table=self.before.table)
+        return (
+            self.after if self.is_named else replace(self.after, table=self.before.table if self.before else self.table)
+        )
 
     @property
     def needs_commits(self) -> bool:
@@ -408,7 +422,7 @@ class ObservedTable:
         steps: tuple[RecordedChange, ...] = ()
         if not self.is_explained:
             commits = attribution.commits(past, self.before, self.after)
-            steps = attribution.made_meanwhile(self.before, self._unrenamed, self.claims, commits, self.proofs)
+            steps = attribution.made_meanwhile(self.before, self._unrenamed, self.statements, commits, self.proofs)
         if self.is_named:
             return steps
         own = RecordedChange(self._unrenamed, ChangeOrigin.MIGRATION)
@@ -421,9 +435,9 @@ def observed(
     before: Snapshots,
     after: Snapshots,
     statements: Sequence[FileStatement],
-    dialect: str,
     proofs: frozenset[str] | None = None,
     find: Callable[[Shape], Shape | None] = lambda _: None,
+    created: Callable[[str, frozenset[str]], Shape | None] = lambda *_: None,
 ) -> list[ObservedTable | TableRecord]:
     """Return what snapshots show of each table; a record where there is nothing to attribute.
 
@@ -432,6 +446,7 @@ def observed(
         statements: those that ran between the snapshots.
         proofs: as for `ObservedTable`.
         find: returns the shape that a table has now that another client may have renamed; None where it was dropped.
+        created: returns the table that the statements have created under a name, where another client has renamed it.
     """
     sources = origins(statements)
     ids = TableIds(known.by_name, sources)
@@ -446,32 +461,35 @@ def observed(
             changes[name] = TableRecord(name, unread=_DEPENDS)
             continue
         recorded, was, now = known.by_name[table], were[table], are[table]
-        claims = claims_on(table, statements, dialect)
-        ended: list[RecordedChange] = []
-        if recorded and _ends(recorded, was, present):
-            ended.append(RecordedChange(find(recorded), ChangeOrigin.OUTSIDE))
-        elsewhere = None
-        if was and _ends(was, now, _ids(are)):
-            elsewhere = None if now or (claims.ends and table not in moved) else find(was)
-            if elsewhere is None:
-                ended += [RecordedChange(was, ChangeOrigin.OUTSIDE)] if differ(known.of(was), was) else []
-                ended.append(RecordedChange(None, ChangeOrigin.MIGRATION if claims.ends else ChangeOrigin.DURING))
         if unread := after[table].unread or before[table].unread:
             changes[name] = TableRecord(name, unread=unread)
         elif _shows_less(recorded, was, now):
             changes[name] = TableRecord(name, unread=_LESS)
         elif any(names[other] == table for other in changes):
             changes[name] = TableRecord(name, now)  # The file has written another name of it before.
-        elif present_now := now or elsewhere:
-            last = known.of(present_now)
-            # Another client may have renamed a table to this name, or this one to another name.
-            origin = _same_table(present_now, were.values()) or (last if present_now.uuid else was)
-            is_named = origin is None or origin.table == present_now.table or table in renamed or claims.may_be_all
-            changes[name] = ObservedTable(
-                name, table, tuple(ended), last, origin, present_now, is_named, claims, proofs
-            )
         else:
-            changes[name] = TableRecord(name, steps=tuple(ended))
+            ended: list[RecordedChange] = []
+            if recorded and _ends(recorded, was, present):
+                ended.append(RecordedChange(find(recorded), ChangeOrigin.OUTSIDE))
+            elsewhere = None
+            if was and _ends(was, now, _ids(are)):
+                is_own = ends(table, statements)
+                elsewhere = None if now or (is_own and table not in moved) else find(was)
+                if elsewhere is None:
+                    ended += [RecordedChange(was, ChangeOrigin.OUTSIDE)] if differ(known.of(was), was) else []
+                    ended.append(RecordedChange(None, ChangeOrigin.MIGRATION if is_own else ChangeOrigin.DURING))
+            shape = now or elsewhere
+            if shape is None and proofs and statements_on(table, statements):
+                shape = created(table, proofs)
+            if shape is None:
+                changes[name] = TableRecord(name, steps=tuple(ended))
+                continue
+            last, named = known.of(shape), statements_on(table if now else renamed_to(table, statements), statements)
+            # Another client may have renamed a table to this name, or this one to another name.
+            origin = _same_table(shape, were.values()) or (last if shape.uuid else was)
+            is_given = origin is None or origin.table == table or table in renamed
+            is_named = shape.table == table and (is_given or any(statement.may_be_all for statement in named))
+            changes[name] = ObservedTable(name, table, tuple(ended), last, origin, shape, is_named, named, proofs)
     return list(changes.values())
 
 
@@ -491,7 +509,6 @@ def baseline_records(
     known: Mapping[str, Shape | None],
     after: Snapshots,
     files: Sequence[Compiled],
-    dialect: str,
 ) -> Iterator[TableRecord]:
     """Yield the record of each table for the last of the files, which did not run here.
 
@@ -499,19 +516,16 @@ def baseline_records(
         known: the last records, by qualified name.
     """
     statements = [statement for file in files for statement in file.named]
-    # Hundreds of files are about hundreds of tables; most files have no other name for a table.
-    others = cache(lambda names: _about(names, statements))
+    versions = {id(statement): file.migration.version for file in files for statement in file.named}
     ids = TableIds(known, {})
     for name, table in names.items():
         if table is None or after[table].unread:
             yield TableRecord(name, unread=after[table].unread if table else _DEPENDS)
         else:
             shape = ids.after(table, after[table].shape)
-            claims = [
-                (file.migration.version, claims_on(table, file.named, dialect, others)) for file in files if shape
-            ]
-            about = [(version, said) for version, said in claims if said.are_any]
-            steps = attribution.made_before_baseline(known[table], shape, about) if shape else ()
+            named = groupby(statements_on(table, statements), lambda statement: versions[id(statement.statement)])
+            about = [(version, list(made)) for version, made in named]
+            steps = attribution.made_before_baseline(known[table], shape, about) if shape and about else ()
             yield TableRecord(name, shape, steps=steps)
 
 
@@ -609,43 +623,6 @@ def may_be_within(table: str, namespaces: Sequence[Sequence[str]]) -> bool:
 def _folded(parts: Sequence[str]) -> str:
     """Return the parts of a name as one text, which contains the text of each run of its parts."""
     return "".join(f"\0{part.casefold()}\0" for part in parts)
-
-
-def claims_on(
-    table: str,
-    statements: Sequence[FileStatement],
-    dialect: str,
-    others: Callable[[frozenset[str | None]], list[ParsedStatement]] = lambda _: [],
-) -> StatementChanges:
-    """Return what statements declare about a table, also under the names that they rename it from or to.
-
-    Args:
-        table: its qualified name.
-        others: returns, of all statements that may have renamed its columns, those about a table with these names.
-    """
-    names: set[str | None] = {table}
-    renames = [
-        {whole for _, whole in statement.names}
-        for statement in statements
-        if statement.parsed.operation == "rename_table"
-    ]
-    while grown := {name for renamed in renames if renamed & names for name in renamed} - names:
-        names |= grown
-    every = frozenset(names)
-    return StatementChanges(_about(every, statements), dialect, others(every))
-
-
-def _about(names: frozenset[str | None], statements: Sequence[FileStatement]) -> list[ParsedStatement]:
-    """Return the statements that are about a table with these names, or may be."""
-    statements_about = []
-    for statement in statements:
-        wholes = [whole for _, whole in statement.names]
-        drops = any(isinstance(part, DroppedNamespace) for part in statement.parsed.parts)
-        if None in wholes:
-            statements_about.append(not_understood("which table it means is not certain"))
-        elif not statement.parsed.understood or drops or not names.isdisjoint(wholes):
-            statements_about.append(statement.parsed)
-    return statements_about
 
 
 def origins(statements: Iterable[FileStatement]) -> Mapping[str, str | None]:

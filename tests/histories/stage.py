@@ -20,7 +20,7 @@ from glacierbase.project.project import Project
 from glacierbase.stores.bounded import BoundedStore
 from tests.support.catalog_files import LAKE
 from tests.support.fakes import MemoryStore, MemoryTables
-from tests.support.project_folder import ProjectFolder
+from tests.support.project_folder import ProjectFolder, only_catalog
 
 _USE = re.compile(r"USE (\w+)\.(\w+)")
 # The name of a table without catalog and namespace, after the words that precede it.
@@ -84,6 +84,10 @@ class Stage:
             "type: spark\n", "type: spark\n  direct: auto\n", 1
         )
         self.project.catalog(text + more)
+
+    def executor(self) -> Any:
+        """Return an executor of statements that no run executes."""
+        return _Executor(only_catalog(self.project.root))
 
     @contextmanager
     def running(self) -> Iterator[Project]:

@@ -9,20 +9,23 @@ from enum import Enum
 from itertools import chain, takewhile
 from typing import ClassVar
 
+from glacierbase.declared.clauses import changes_of
 from glacierbase.errors import GlacierbaseError
 from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.model.catalog import Catalog, DriftRule
+from glacierbase.model.changes import EVERY_PART, TableDropped, TableRenamed, TableReplaced, Unknown
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import completed_like, name_parts
 from glacierbase.model.result import Result
 from glacierbase.model.shape import LoggedStatement, Past, StatementLog, Version
 from glacierbase.model.text import Line, counted, table, time_of
-from glacierbase.record.about import Explanation, StatementChanges
+from glacierbase.record.attribution import differences
 from glacierbase.record.drift import TableDrift, compare_tables, drift_of, is_kept_by_engine, not_read
 from glacierbase.record.live import LiveTables
+from glacierbase.record.replay import ReplayedTable, completed
 from glacierbase.record.tables import FileTables, TableChoice, is_own_table, tables_of_others
 from glacierbase.record.timeline import Timeline, timelines
 from glacierbase.run.clock import SKEW
@@ -379,12 +382,18 @@ def _is_about(logged: LoggedStatement, difference: Difference, whole: TableDrift
         parsed = read(logged.sql, catalog.dialect)
     except GlacierbaseError:  # The log cuts long texts.
         return False
-    claims = StatementChanges([parsed], catalog.dialect)
-    if claims.may_be_all or not _changes(parsed, logged, whole.table, catalog):
+    changes = changes_of(parsed)
+    may_be_all = any(isinstance(change, Unknown) and EVERY_PART in change.parts for change in changes)
+    if may_be_all or not _changes(parsed, logged, whole.table, catalog):
         return False
     if whole.actual is None:  # A rename also leaves nothing under the old name.
-        return claims.ends
-    return claims.fit(difference, whole.recorded, whole.actual) is not Explanation.NONE
+        return any(isinstance(change, (TableDropped, TableReplaced, TableRenamed)) for change in changes)
+    replay = ReplayedTable(whole.recorded, whole.actual.format)
+    replay.apply(changes, whole.actual.table)
+    if replay.table is None:
+        return False
+    made = differences(whole.recorded, completed(replay.table, whole.actual))
+    return any(made_difference.subject == difference.subject for made_difference in made)
 
 
 def _changes(parsed: ParsedStatement, logged: LoggedStatement, table: str, catalog: Catalog) -> bool:

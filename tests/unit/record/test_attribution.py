@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 
+from glacierbase.migrations.statements import split_statements
 from glacierbase.model.differences import compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.record.about import StatementChanges
-from glacierbase.record.attribution import made_before_baseline, made_meanwhile, with_only
-from glacierbase.record.shapes import ChangeOrigin
+from glacierbase.record.attribution import made_before_baseline, made_meanwhile
+from glacierbase.record.replay import TableStatement, statements_on
 from glacierbase.record.timeline import differ
-from glacierbase.sql import read
+from glacierbase.sql.file import named
 
 BEFORE = Shape(
     "lake.a.t", "u", "iceberg", 2, (Column(1, "id", "bigint"), Column(2, "s", "struct<x:int>"), Column(3, "s.x", "int"))
@@ -27,8 +27,9 @@ def column(added: Column) -> Shape:
     return after(columns=(*BEFORE.columns, added))
 
 
-def claims(*statements: str) -> StatementChanges:
-    return StatementChanges([read(each, "spark") for each in statements], "spark")
+def replayed(*statements: str, table: str = "lake.a.t") -> list[TableStatement]:
+    """Return what statements do to the table that has the name after them."""
+    return statements_on(table, named(split_statements(";".join(statements), "spark"), "spark"))
 
 
 BUCKET = (PartitionField(1000, "id_bucket", "id", "bucket[4]"),)
@@ -45,38 +46,59 @@ OWN = [
     (f"{T} SET TBLPROPERTIES ('format-version'='3')", after(format_version=3)),
     ("COMMENT ON TABLE lake.a.t IS 'x'", after(properties={"comment": "x"})),
     (f"{T} ALTER COLUMN s.x TYPE BIGINT", after(columns=(*BEFORE.columns[:2], Column(3, "s.x", "bigint")))),
-    (f"{T} ALTER COLUMN id FIRST", after(columns=(*BEFORE.columns[1:], BEFORE.columns[0]))),
-    (f"{T} RENAME TO a.u", after(table="lake.a.u")),
+    (f"{T} ALTER COLUMN id AFTER s", after(columns=(*BEFORE.columns[1:], BEFORE.columns[0]))),
+    (f"{T} RENAME TO lake.a.u", after(table="lake.a.u")),
     ("CALL lake.system.unheard_of('a.t')", column(Column(4, "c", "string"))),
 ]  # fmt: skip
 
 
+def meanwhile(before: Shape | None, after: Shape, *statements: str) -> list[tuple[str, list[str]]]:
+    """Return the origin of each step that a record has, and the differences of the steps and of the last shape."""
+    steps = made_meanwhile(before, after, replayed(*statements, table=after.table), None)
+    shapes = [before, *(step.shape for step in steps)]
+    return [(str(step.origin), lines(earlier, step.shape)) for earlier, step in zip(shapes, steps, strict=False)]
+
+
+def lines(before: Shape | None, after: Shape | None) -> list[str]:
+    return [
+        difference.line()
+        for change in compare(*({shape.table: shape} if shape else {} for shape in (before, after)))
+        for difference in change.diff
+    ]
+
+
 @pytest.mark.parametrize(("sql", "shape"), OWN)
-def test_what_a_statement_is_about_is_its_own(sql: str, shape: Shape) -> None:
+def test_what_a_statement_makes_is_its_own(sql: str, shape: Shape) -> None:
     """Types, transforms and orders are compared as the table stores them. What a call may change is not told from outside."""
     assert differ(BEFORE, shape)
-    assert made_meanwhile(BEFORE, shape, claims(sql), None) == ()
+    assert meanwhile(BEFORE, shape, sql) == []
 
 
-@pytest.mark.parametrize(("sql", "shape"), OWN[:-1])
-def test_what_no_statement_is_about_came_from_another_client(sql: str, shape: Shape) -> None:
+@pytest.mark.parametrize(("sql", "shape"), OWN[:-2])
+def test_what_no_statement_makes_came_from_another_client(sql: str, shape: Shape) -> None:
     """A part is attributed to another client whatever the file changes besides, and whatever part it is."""
-    for other in ("INSERT INTO lake.a.t SELECT 1", f"{T} SET TBLPROPERTIES ('other'='1')", f"{T} DROP COLUMN zz"):
-        [step] = made_meanwhile(BEFORE, shape, claims(other), None)
-        assert (step.origin, step.shape) == (ChangeOrigin.DURING, shape), sql
+    for other in ("INSERT INTO lake.a.t SELECT 1", f"{T} DROP COLUMN zz"):
+        assert meanwhile(BEFORE, shape, other)[-1] == ("during", lines(BEFORE, shape)), sql
 
 
 @pytest.mark.parametrize(("sql", "shape"), OWN[:-2])
 def test_two_changes_are_told_apart(sql: str, shape: Shape) -> None:
-    """The step between has that of the other client only, so that the last one is that of the file."""
+    """The first step has what the statement makes, and the second one what another client did."""
     theirs = Column(9, "theirs", "int")
     both = Shape(**{name: getattr(shape, name) for name in Shape.__slots__} | {"columns": (*shape.columns, theirs)})
-    [step] = made_meanwhile(BEFORE, both, claims(sql), None)
-    assert step.shape
-    [change] = compare({"lake.a.t": BEFORE}, {"lake.a.t": step.shape})
-    assert [each.line() for each in change.diff] == ["+ column theirs: int"]
-    [own] = compare({"lake.a.t": step.shape}, {"lake.a.t": both})
-    assert "column theirs" not in [each.subject for each in own.diff]
+    assert meanwhile(BEFORE, both, sql) == [
+        ("migration", lines(BEFORE, shape)), ("during", ["+ column theirs: int"]),
+    ]  # fmt: skip
+
+
+def test_names_are_those_of_the_table_before_each_statement() -> None:
+    """A swap of two columns and a name that is given again are the file's."""
+    swap = (f"{T} RENAME COLUMN id TO x", f"{T} RENAME COLUMN s TO id", f"{T} RENAME COLUMN x TO s")
+    swapped = after(columns=(Column(1, "s", "bigint"), Column(2, "id", "struct<x:int>"), Column(3, "id.x", "int")))
+    assert meanwhile(BEFORE, swapped, *swap) == []
+    again = after(columns=(Column(1, "key", "bigint"), *BEFORE.columns[1:], Column(4, "id", "int")), sorting=ORDER)
+    statements = (f"{T} RENAME COLUMN id TO key", f"{T} ADD COLUMN id INT", f"{T} WRITE LOCALLY ORDERED BY id DESC")
+    assert meanwhile(BEFORE, again, *statements) == []
 
 
 def test_a_part_of_a_baseline_is_that_of_the_last_file_about_it() -> None:
@@ -90,11 +112,10 @@ def test_a_part_of_a_baseline_is_that_of_the_last_file_about_it() -> None:
         "2": [f"{T} RENAME COLUMN id TO key", f"{T} SET TBLPROPERTIES ('named'='1')"],
         "3": [f"{T} ALTER COLUMN b COMMENT 'y'"],
     }
-    every = [read(each, "spark") for statements in texts.values() for each in statements]
-    files = [
-        (version, StatementChanges([read(each, "spark") for each in found], "spark", every))
-        for version, found in texts.items()
-    ]
+    every = {version: named(split_statements(";".join(texts[version]), "spark"), "spark") for version in texts}
+    versions = {id(statement): version for version in every for statement in every[version]}
+    on = statements_on("lake.a.t", [statement for statements in every.values() for statement in statements])
+    files = [(version, [one for one in on if versions[id(one.statement)] == version]) for version in texts]
     before: Shape | None = None
     found: list[tuple[str, str | None, list[str]]] = []
     for step in made_before_baseline(None, shape, files):
@@ -106,19 +127,22 @@ def test_a_part_of_a_baseline_is_that_of_the_last_file_about_it() -> None:
         before = step.shape
     assert before == shape
     assert found == [
-        ("migration", "1", ["format version"]),
-        ("baseline", None, ["column legacy", "partitioning", "property k", "property write.parquet.compression-codec"]),
-        ("migration", "2", ["column key", "property named"]),
-        ("migration", "3", ["column b"]),
+        ("migration", "1", ["column id", "column b", "property k", "format version"]),
+        ("migration", "2", ["column", "property named"]),
+        ("migration", "3", ["comment b"]),
+        (
+            "baseline",
+            None,
+            [
+                "comment key",
+                "comment b",
+                "column legacy",
+                "partitioning",
+                "property k",
+                "property write.parquet.compression-codec",
+            ],
+        ),
     ]
-
-
-def test_nothing_kept_is_the_shape_before() -> None:
-    """With all of them, the result is the shape after, whatever differs."""
-    for _, shape in OWN:
-        [change] = compare({"lake.a.t": BEFORE}, {shape.table: shape})
-        assert not differ(with_only(BEFORE, shape, ()), BEFORE)
-        assert not differ(with_only(BEFORE, shape, change.diff), shape)
 
 
 def test_a_replaced_table_has_nothing_of_the_one_before_by_another_client() -> None:
@@ -126,17 +150,14 @@ def test_a_replaced_table_has_nothing_of_the_one_before_by_another_client() -> N
     replaced = "CREATE OR REPLACE TABLE lake.a.t (id STRING) USING iceberg"
     was = after(partitioning=BUCKET, sorting=ORDER, identifiers=("id",))
     now = after(columns=(Column(1, "id", "string"),))
-    assert made_meanwhile(was, now, claims(replaced), None) == ()
-    [step] = made_meanwhile(was, after(columns=(*now.columns, Column(4, "x", "int"))), claims(replaced), None)
-    assert step.shape
-    assert [each.name for each in step.shape.columns] == ["id", "x", "s", "s.x"]
+    assert meanwhile(was, now, replaced) == []
+    wider = after(columns=(*now.columns, Column(4, "x", "int")))
+    assert meanwhile(was, wider, replaced)[-1] == ("during", ["+ column x: int"])
 
 
 def test_a_new_table_is_from_the_statement_that_creates_it() -> None:
     """Where no statement creates a table, another client has made it."""
     other = after(uuid="v", columns=(Column(1, "a", "int"),))
     own = ("DROP TABLE lake.a.t", "CREATE TABLE lake.a.t (a INT) USING iceberg")
-    assert made_meanwhile(None, other, claims(*own), None) == ()
-    assert [
-        (each.origin, each.shape) for each in made_meanwhile(None, other, claims(f"{T} ADD COLUMN a INT"), None)
-    ] == [(ChangeOrigin.DURING, other)]
+    assert meanwhile(None, other, *own) == []
+    assert [origin for origin, _ in meanwhile(None, other, f"{T} ADD COLUMN a INT")] == ["during"]

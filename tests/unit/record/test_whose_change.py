@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, LongType, NestedField
 
+from glacierbase.errors import MigrationFailed, StatementRefused
 from tests.histories.stage import Stage
 
 Act = Callable[[SqlCatalog], object]
@@ -159,3 +161,24 @@ def test_a_table_that_another_client_makes_anew_is_not_before_the_first_record(t
     scene.run(f"{T} ADD COLUMN b INT")
     outside = "not from a migration, first observed by 2"
     assert scene.blamed() == {"a": outside, "b": "2", "lake.a.t": outside}
+
+
+def test_a_statement_that_a_person_completes_is_its_versions_with_the_reason(tmp_path: Path) -> None:
+    """What else the person changed is not recorded."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+
+    def refuse(_: SqlCatalog) -> None:
+        raise StatementRefused("REFUSED", "the test refuses it")
+
+    with pytest.raises(MigrationFailed):
+        scene.run(f"{T} ADD COLUMN b INT", f"{T} ADD COLUMN c INT", acts={(2, False): refuse})
+    added("c")(scene.client)
+    added("d")(scene.client)
+    with scene.running() as project:
+        project.repair(["2"], as_="done", reason="added by hand")
+        [result] = project.blame("lake.a.t.c")
+    assert [line.since.why for line in result.lines_] == ["A test's change; recorded as done: added by hand"]
+    assert scene.blamed() == {
+        "a": "1", "b": "2", "c": "2", "d": "not recorded, first observed by 2", "lake.a.t": "1",
+    }  # fmt: skip
