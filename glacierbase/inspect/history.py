@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
-from itertools import pairwise
 
 from glacierbase.errors import ConfigurationError
 from glacierbase.history.details import details_of
@@ -21,9 +21,11 @@ from glacierbase.model.result import Result, user_of
 from glacierbase.model.shape import Column, Shape
 from glacierbase.model.text import Cell, Line, Mark, counted, did_you_mean, table
 from glacierbase.record.lineage import LastChange
+from glacierbase.record.live import LiveTables
 from glacierbase.record.points import Place, place_of, since_given
 from glacierbase.record.table_search import ChosenTable, TableSearch, version_events
-from glacierbase.record.timeline import Moment
+from glacierbase.record.timeline import Moment, Timeline
+from glacierbase.record.unrecorded import with_changes_since
 
 _OUTCOMES = frozenset(
     kind.value
@@ -83,7 +85,7 @@ def history(target: CatalogRun, result: HistoryResult, filters: Filters) -> Hist
             return result
         places = places_about(table)
         if filters.column is not None:
-            located = tuple(changes_of(table, filters.column, filters.accepts))
+            located = tuple(changes_of(_with_changes_since(target, table), filters.column, filters.accepts))
             places, changes = frozenset(place for place, _ in located), tuple(change for _, change in located)
         accepts = lambda event: place_of(event) in places and (changes is not None or filters.accepts(event))  # noqa: E731
     kept = tuple(event for event in events if accepts(event))
@@ -136,28 +138,48 @@ class Filters:
 
 
 def places_about(table: ChosenTable) -> frozenset[Place]:
-    """Return the places of the events of all files that change a table, also under its former names."""
-    names = table.written(table.name)
-    former = [(table.written(name), begin, end) for name, begin, end in _former_names(table)]
+    """Return the places of the events of all files that change a table, also under its former names while it had them.
+
+    Files that change another table which had the name then, and has another one now, are left out.
+    """
+    begins = {place_of(event.event): event.begin for event in version_events(table.history)}
+    lives = table.lives
+
+    def named(timelines: Iterable[Timeline]) -> Iterator[tuple[str, Place, Place]]:
+        for timeline in timelines:
+            for name, begin, end in _spans(timeline):
+                yield name, begins.get(begin, begin), end
+
+    others = [
+        span
+        for span in named(timeline for timeline in table.timelines if timeline not in lives)
+        if span[0] == table.name
+    ]
+    former = [span for span in named(lives) if span[0] != table.name]
+    names, by_name = table.written(table.name), {name: table.written(name) for name, _, _ in former}
+
+    def is_about(tables: frozenset[str], place: Place) -> bool:
+        if tables & names and not any(begin <= place <= end for _, begin, end in others):
+            return True
+        return any(tables & by_name[name] and begin <= place <= end for name, begin, end in former)
+
     return frozenset(
-        place_of(version_event.event)
-        for version_event in version_events(table.history)
-        if version_event.tables & names
-        or any(
-            version_event.tables & names_ and begin <= place_of(version_event.event) <= end
-            for names_, begin, end in former
-        )
+        place_of(event.event)
+        for event in version_events(table.history)
+        if is_about(event.tables, place_of(event.event))
     )
 
 
-def _former_names(table: ChosenTable) -> Iterator[tuple[str, Place, Place]]:
-    """Yield each former name of the table, with the places of the events from which and up to which the table had it."""
-    for timeline in table.timelines:
-        moments = [moment for moment in timeline.moments if moment.shape]
-        last = max(index for index, moment in enumerate(moments) if moment.shape and moment.shape.table == table.name)
-        for moment, next_ in pairwise(moments[: last + 1]):
-            if moment.shape and moment.shape.table != table.name:
-                yield moment.shape.table, place_of(moment.event), place_of(next_.event)
+_LAST = (sys.maxsize, sys.maxsize)
+
+
+def _spans(timeline: Timeline) -> Iterator[tuple[str, Place, Place]]:
+    """Yield each name of a table, with the places of the events from which and up to which it had the name."""
+    moments = timeline.moments
+    ends = (*(place_of(moment.event) for moment in moments[1:]), _LAST)
+    for moment, end in zip(moments, ends, strict=True):
+        if moment.shape:
+            yield moment.shape.table, place_of(moment.event), end
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,28 +309,37 @@ class ColumnChange:
     since: LastChange
 
 
+def _with_changes_since(target: CatalogRun, table: ChosenTable) -> ChosenTable:
+    """Return a table with its changes since its last record, where no engine is needed to read it."""
+    timelines = []
+    with LiveTables(target.catalog) as tables:
+        for timeline in table.timelines:
+            is_wanted = timeline in table.lives
+            moments = timeline.moments
+            if is_wanted:
+                moments, _ = with_changes_since(tables, moments, is_whole=timeline.is_certain)
+            timelines.append(replace(timeline, moments=moments))
+    return replace(table, timelines=tuple(timelines))
+
+
 def changes_of(
     table: ChosenTable, column: str, accepts: Callable[[Event], bool]
 ) -> Iterator[tuple[Place, ColumnChange]]:
     """Yield the changes of a column, in order, through renames of the column and of its table, with the places of their events.
 
-    All columns that ever had the name are followed, in each table that had the name of the table.
+    All columns that ever had the name are followed, in the table that has its name now and in those that were dropped under it.
 
     Raises:
         ConfigurationError: `UNKNOWN_COLUMN`.
     """
     column = name_of(name_parts(column))  # As `blame` reads it.
     located = sorted(
-        (change for timeline in table.timelines for change in _changes(timeline.moments, column)),
+        (change for timeline in table.lives for change in _changes(timeline.moments, column)),
         key=lambda pair: place_of(pair[0].event),
     )
     if not located:
-        names = dict.fromkeys(
-            column.name
-            for timeline in table.timelines
-            for moment in timeline.moments
-            for column in _columns(moment.shape)
-        )
+        moments = (moment for timeline in table.lives for moment in timeline.moments)
+        names = dict.fromkeys(column.name for moment in moments for column in _columns(moment.shape))
         hint = did_you_mean(column, names, f"`{command('schema', table.name)}` shows what is recorded of the table")
         what = f"the records of {table.name} have no column {column}"
         raise ConfigurationError("UNKNOWN_COLUMN", what, hint, table=table.name, column=column)

@@ -64,26 +64,40 @@ class ChosenTable:
         Raises:
             ConfigurationError: the point is a version that never ran.
         """
-        is_reached = reached(point, self.history)
-        reached_moments = [
-            [moment for moment in timeline.moments if is_reached(moment.event)] for timeline in self.timelines
-        ]
-        held = [_held_until(moments, self.name) for moments in reached_moments]
-        if not any(reached_moments):
+        timeline, moments = self._chosen(point)
+        if timeline is None:
             first = next((timeline.moments[0] for timeline in self.timelines), None)
             return TableAtPoint((), first, gaps(self.history, self.written(self.name), point))
-        # A table that got the name later is chosen only if no other one had it.
-        chosen = max(
-            range(len(reached_moments)), key=lambda index: (held[index] or (-1, -1), bool(reached_moments[index]))
-        )
-        moments, every = tuple(reached_moments[chosen]), self.timelines[chosen]
         # Other tables may have its former names now.
         current = next((moment.shape.table for moment in reversed(moments) if moment.shape), self.name)
         missing = gaps(self.history, self.written(current), point)
         if point is None:  # Also of files that wrote another form of the name.
-            missing = tuple(dict.fromkeys((*missing, *(event.label for event in every.unrecorded))))
-        later = next(iter(every.moments[len(moments) :]), None)
-        return TableAtPoint(moments, later, missing, every.is_doubtful)
+            missing = tuple(dict.fromkeys((*missing, *(event.label for event in timeline.unrecorded))))
+        later = next(iter(timeline.moments[len(moments) :]), None)
+        return TableAtPoint(moments, later, missing, timeline.is_doubtful)
+
+    @property
+    def lives(self) -> tuple[Timeline, ...]:
+        """The timelines of the table that has the name now, or had it last, and of those that were dropped under the name."""
+        chosen, _ = self._chosen(None)
+        return tuple(
+            timeline
+            for timeline in self.timelines
+            if timeline is chosen or (timeline.shape is None and timeline.table == self.name)
+        )
+
+    def _chosen(self, point: Point | None) -> tuple[Timeline | None, tuple[Moment, ...]]:
+        """Return the timeline that `at` chooses, and its moments up to the point; None where no table was recorded until then."""
+        is_reached = reached(point, self.history)
+        reached_moments = [
+            tuple(moment for moment in line.moments if is_reached(moment.event)) for line in self.timelines
+        ]
+        # A table that got the name later is chosen only if no other one had it.
+        held = [(_held_until(moments, self.name) or (-1, -1), bool(moments)) for moments in reached_moments]
+        if not any(reached_moments):
+            return None, ()
+        chosen = max(range(len(held)), key=lambda index: held[index])
+        return self.timelines[chosen], reached_moments[chosen]
 
 
 def _held_until(moments: Sequence[Moment], name: str) -> tuple[float, float] | None:

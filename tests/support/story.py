@@ -99,8 +99,7 @@ def asked(story: Story, folder: ProjectFolder, monkeypatch: pytest.MonkeyPatch) 
     world.target()  # Writes the catalog file.
     world.tables.histories["shop"] = story.events
     monkeypatch.setattr("glacierbase.project.each.load_targets", lambda *_: [world.target()])
-    monkeypatch.setattr(
-        "glacierbase.capabilities.tables.blame.with_changes_since", lambda _, moments, **__: (moments, "")
-    )
+    for module in ("capabilities.tables.blame", "inspect.history"):
+        monkeypatch.setattr(f"glacierbase.{module}.with_changes_since", lambda _, moments, **__: (moments, ""))
     monkeypatch.chdir(folder.root)
     return Project.load(folder.root)

@@ -17,7 +17,7 @@ from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, table
 from glacierbase.record.lineage import LastChange
-from glacierbase.record.points import Point, point_given
+from glacierbase.record.points import Point, point_given, reached
 from glacierbase.record.table_search import ChosenTable, TableAtPoint, TableSearch
 from glacierbase.secrets import MASK, mask
 
@@ -157,11 +157,38 @@ def _at(result: SchemaResult, chosen: ChosenTable, then: TableAtPoint) -> Schema
 
 def _compared(result: SchemaResult, chosen: ChosenTable, begin: Point, end: Point) -> SchemaResult:
     before, after = (_at(result, chosen, chosen.at(point)) for point in (begin, end))
-    earlier, later = ({result.table or "": result.shape} if result.shape else {} for result in (before, after))
+    ids = {result.shape and result.shape.uuid for result in (before, after)}
+    is_other = len(ids) > 1 and None not in ids
+    earlier, later = (
+        {result.table or "": _without_ids(result.shape) if is_other else result.shape} if result.shape else {}
+        for result in (before, after)
+    )
     changes = compare(earlier, later)
     gaps = tuple(dict.fromkeys((*before.not_recorded, *after.not_recorded)))
     differences = tuple(difference for change in changes for difference in change.diff)
+    if is_other and before.shape and (name := _name_at(chosen, before.shape, end)):
+        differences = tuple(
+            replace(difference, before=f"another table, {name} then", destructive=False)
+            if difference.what == "table" and difference.destructive
+            else difference
+            for difference in differences
+        )
     return replace(after, not_recorded=gaps, next=next_after(chosen.history, gaps), differences=differences)
+
+
+def _without_ids(shape: Shape) -> Shape:
+    """Return a shape whose columns have no ids: those of another table mean nothing."""
+    return replace(shape, columns=tuple(replace(column, id=None) for column in shape.columns))
+
+
+def _name_at(chosen: ChosenTable, shape: Shape, point: Point) -> str | None:
+    """Return the name that the table of a shape has at a point; None where it was dropped."""
+    is_reached = reached(point, chosen.history)
+    for timeline in chosen.timelines:
+        if any(moment.shape and moment.shape.uuid == shape.uuid for moment in timeline.moments):
+            last = [moment for moment in timeline.moments if is_reached(moment.event)][-1].shape
+            return last.table if last else None
+    return None
 
 
 def _sql(result: SchemaResult) -> str:

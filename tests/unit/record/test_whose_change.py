@@ -182,3 +182,25 @@ def test_a_statement_that_a_person_completes_is_its_versions_with_the_reason(tmp
     assert scene.blamed() == {
         "a": "1", "b": "2", "c": "2", "d": "not recorded, first observed by 2", "lake.a.t": "1",
     }  # fmt: skip
+
+
+def test_two_tables_that_had_one_name_are_kept_apart(tmp_path: Path) -> None:
+    """`history` follows the one that has the name now; `schema --diff` says where the other one is."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT, b INT)")
+    scene.run(f"{T} RENAME TO u")
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    added("hand", "a.u")(scene.client)
+    with scene.running() as project:
+        [of_t], [of_u] = (project.history(table=name) for name in ("lake.a.t", "lake.a.u"))
+        [column] = project.history(table="lake.a.t", column="a")
+        [byhand] = project.history(table="lake.a.u", column="hand")
+        [schema] = project.schema("lake.a.t", diff="1..3")
+    assert [outcome.version for outcome in of_t.outcomes] == ["3"]
+    assert [outcome.version for outcome in of_u.outcomes] == ["1", "2"]
+    assert [change.version for change in column.changes or ()] == ["3"]
+    assert [(change.version, change.outside) for change in byhand.changes or ()] == [(None, True)]
+    [replaced, dropped] = schema.differences or ()
+    assert (replaced.before, replaced.destructive, dropped.line()) == (
+        "another table, lake.a.u then", False, "- column b: int",
+    )  # fmt: skip
