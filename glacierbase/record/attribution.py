@@ -65,9 +65,12 @@ def is_explained(
     made = _replayed(before, statements, after)
     if made is None or differences(made, after):
         return False
-    location, commits_ = after.metadata_location, _number(after) - (_number(before) if before else -1)
-    is_same = before is not None and before.metadata_location == location
-    return (proofs is None or is_same or _is_proven(after, proofs)) and commits_ <= len(statements)
+    made_commits = _number(after) - (_number(before) if before else -1)
+    if proofs is not None and (before is None or before.metadata_location != after.metadata_location):
+        # Another client may have made a new table anew, to which the later statements were applied.
+        is_proven = _is_proven(after, proofs) and (before is not None or made_commits == 1)
+        return is_proven and made_commits <= len(statements)
+    return made_commits <= len(statements)
 
 
 def _replayed(before: Shape | None, statements: Iterable[TableStatement], after: Shape) -> Shape | None:

@@ -204,3 +204,24 @@ def test_two_tables_that_had_one_name_are_kept_apart(tmp_path: Path) -> None:
     assert (replaced.before, replaced.destructive, dropped.line()) == (
         "another table, lake.a.u then", False, "- column b: int",
     )  # fmt: skip
+
+
+def test_a_new_table_that_another_client_renames_before_the_file_ends_is_the_files(tmp_path: Path) -> None:
+    """The name of its first metadata file names the statement that created the table."""
+    scene = Scene(tmp_path)
+    acts = {(2, True): lambda client: client.rename_table("a.t", "a.u")}
+    scene.run("CREATE TABLE lake.a.t (a INT)", f"{T} ADD COLUMN b INT", acts=acts)
+    assert scene.blamed("lake.a.u") == {"a": "1", "b": "1", "lake.a.u": "during 1, not by it"}
+
+
+def test_a_new_table_that_another_client_makes_anew_while_the_file_runs_is_not_the_files(tmp_path: Path) -> None:
+    """The later statements of the file make the same of it as they would have made of the table that the file created."""
+    scene = Scene(tmp_path)
+
+    def make_anew(client: SqlCatalog) -> None:
+        client.drop_table("a.t")
+        client.create_table("a.t", Schema(NestedField(1, "a", IntegerType())))
+
+    scene.run("CREATE TABLE lake.a.t (a INT)", f"{T} ADD COLUMN b INT", acts={(1, True): make_anew})
+    during = "during 1, not by it"
+    assert scene.blamed() == {"a": during, "b": "1", "lake.a.t": during}
