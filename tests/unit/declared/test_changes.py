@@ -172,6 +172,56 @@ def others(changes: list[Change]) -> list[Change]:
     return [*added, *moved, TableRenamed("a.`b c`"), PropertiesUnset(("it's",)), PropertiesSet((("comment", "\\"),))]
 
 
+@pytest.mark.parametrize("examples", SIZES)
+def test_the_changes_of_a_delta_table_lead_to_it(examples: int) -> None:
+    """With column mapping and type widening; the engine sets further properties, which are not known."""
+    outcomes = Counter[str]()
+
+    @given(st.data())
+    @settings_of(examples)
+    def check(data: st.DataObject) -> None:
+        before, after = (of_delta(shape) for shape in pairs(data))
+        changes = between(before, after, "delta")
+        if any(isinstance(change, Unknown) for change in changes):
+            outcomes["impossible"] += 1
+            return
+        made = apply_all(PartialShape(before), changes, "delta")
+        assert isinstance(made, PartialShape), made
+        assert same(made.shape).columns == same(after).columns
+        known = {key for key in {*made.shape.properties, *after.properties} if made.knows_property(key)}
+        assert {key: made.shape.properties.get(key) for key in known} == {
+            key: after.properties.get(key) for key in known
+        }
+        assert made.knows("columns")
+        assert not (changes and made.knows("properties"))
+        for change in changes:
+            assert list(map(key, changes_of(read(str(sql_of(change, before.table)), "spark")))) == [key(change)]
+        outcomes["made"] += 1
+
+    check()
+    assert outcomes["made"] > examples / 4
+
+
+def of_delta(shape: Shape) -> Shape:
+    """Return a drawn table as one of Delta, with a constraint and a clustering that depend on its properties."""
+    columns = [column for column in shape.columns if "." not in column.name and "`" not in column.name]
+    lengths = {len(value) for value in shape.properties.values()}
+    mapped = {"delta.columnMapping.mode": "name", "delta.enableTypeWidening": "true"}
+    mapped |= {f"delta.constraints.c{length}": f"1 < {length}" for length in lengths}
+    if columns and len(shape.properties) > 1:
+        mapped["clusteringColumns"] = f'[["{columns[0].name}"]]'
+    properties = {key: value for key, value in shape.properties.items() if not key.startswith("write.")}
+    return replace(
+        shape,
+        format="delta",
+        format_version=2,
+        partitioning=(),
+        sorting=(),
+        identifiers=(),
+        properties=properties | mapped,
+    )
+
+
 @pytest.mark.parametrize("clause", ["ADD COLUMN m.key.b INT", "DROP COLUMN m.key.a", "RENAME COLUMN m.key.a TO c"])
 def test_the_key_of_a_map_does_not_change(clause: str) -> None:
     """Iceberg refuses it; the value changes."""
