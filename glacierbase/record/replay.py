@@ -8,6 +8,7 @@ from itertools import count
 
 from glacierbase.declared.applied import apply_all
 from glacierbase.declared.clauses import changes_of
+from glacierbase.formats import ICEBERG
 from glacierbase.model.changes import (
     COLUMNS,
     EVERY_PART,
@@ -33,7 +34,6 @@ from glacierbase.sql.statement import DroppedNamespace
 from glacierbase.sql.types import types_of
 
 _UNKNOWN = (Unknown("which table the statement changes is not certain"),)
-_ENDS = (TableDropped, TableReplaced)
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,11 +73,12 @@ def statements_on(table: str, statements: Sequence[FileStatement]) -> list[Table
     return named[::-1]
 
 
-def ends(table: str, statements: Iterable[FileStatement]) -> bool:
-    """Return whether statements drop or replace the table that has a qualified name before them, or may."""
+def ends(table: Shape, statements: Iterable[FileStatement]) -> bool:
+    """Return whether statements drop a table, or replace one whose format does not keep it, or may."""
+    kinds = (TableDropped, Unknown) if table.format == ICEBERG.name else (TableDropped, TableReplaced, Unknown)
     return any(
-        isinstance(change, (*_ENDS, Unknown))
-        for name, statement in _followed(table, statements)
+        isinstance(change, kinds)
+        for name, statement in _followed(table.table, statements)
         for change in _changes_on(name, statement)
     )
 

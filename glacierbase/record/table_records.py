@@ -473,7 +473,7 @@ def observed(
                 ended.append(RecordedChange(find(recorded), ChangeOrigin.OUTSIDE))
             elsewhere = None
             if was and _ends(was, now, _ids(are)):
-                is_own = ends(table, statements)
+                is_own = ends(was, statements)
                 elsewhere = None if now or (is_own and table not in moved) else find(was)
                 if elsewhere is None:
                     ended += [RecordedChange(was, ChangeOrigin.OUTSIDE)] if differ(known.of(was), was) else []

@@ -225,3 +225,12 @@ def test_a_new_table_that_another_client_makes_anew_while_the_file_runs_is_not_t
     scene.run("CREATE TABLE lake.a.t (a INT)", f"{T} ADD COLUMN b INT", acts={(1, True): make_anew})
     during = "during 1, not by it"
     assert scene.blamed() == {"a": during, "b": "1", "lake.a.t": during}
+
+
+def test_a_table_that_a_file_replaces_and_another_client_renames_is_the_same_table(tmp_path: Path) -> None:
+    """REPLACE keeps a table of Iceberg."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    acts = {(1, True): lambda client: client.rename_table("a.t", "a.u")}
+    scene.run("CREATE OR REPLACE TABLE lake.a.t (a INT, b INT)", acts=acts)
+    assert scene.blamed("lake.a.u") == {"a": "1", "b": "2", "lake.a.u": "during 2, not by it"}
