@@ -30,6 +30,7 @@ KEPT: tuple[str, ...] = (
 LINT: tuple[str, ...] = (
     "tests/costs/",
     "tests/docs/",
+    "tests/histories/",
     "tests/oracle/test_oracle.py::test_the_direct_engine_does_in_chains_of_clauses_what_spark_did",
     "tests/oracle/test_model.py",
     "tests/test_architecture.py",

@@ -39,7 +39,8 @@ class _Session(IcebergSession):
             self._namespace = use[1], use[2]
             return None
         if self._namespace:
-            sql = _SHORT.sub(lambda name: ".".join((*self._namespace, name[0])), sql)
+            before = ".".join(self._namespace)
+            sql = _SHORT.sub(lambda name: f"{before}.{name[0]}", sql)
         return super().execute(sql, parameters, tag=tag)
 
     def context(self) -> SessionContext:

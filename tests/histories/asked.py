@@ -1,0 +1,278 @@
+"""Run a generated history, and compare the answers of the commands with what the witness saw."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from glacierbase.errors import ConfigurationError, GlacierbaseError, StatementRefused
+from glacierbase.project.project import Project
+from tests.histories.generated import NAMESPACES, File, OtherClient, Sketch, Writer
+from tests.histories.stage import Stage
+from tests.histories.witness import Act, Part, Table, Witness
+
+_STEPS = 9
+_MOST_STATEMENTS = 5
+
+
+@dataclass
+class Answers:
+    """What was asked, and the wrong answers.
+
+    Attributes:
+        unknown: how often the answer was that it is not recorded who made a change, by reason.
+    """
+
+    asked: int = 0
+    unknown: Counter[str] = field(default_factory=Counter)
+    wrong: list[str] = field(default_factory=list)
+
+    def add(self, other: Answers) -> None:
+        self.asked += other.asked
+        self.unknown += other.unknown
+        self.wrong += other.wrong
+
+
+class Story:
+    """One generated history while it is run."""
+
+    def __init__(self, seed: int, folder: Path) -> None:
+        self.seed = seed
+        self.chance = random.Random(seed)
+        self.stage = Stage(folder)
+        self.stage.catalog_file()
+        self.witness = Witness(self.stage.database)
+        self.other = OtherClient(self.chance, self.stage.client)
+        for namespace in NAMESPACES:
+            self.stage.client.create_namespace(namespace)
+        self.stage.watch = self._watch
+        self.answers = Answers()
+        self.log: list[str] = []
+        self._number = 0
+        self._files: dict[str, File] = {}
+        self._begun: set[str] = set()
+        # The UUIDs of the tables before the file that runs.
+        self._existing: set[str] = set()
+        # In the middle of which statements another client acts, and which statement is refused.
+        self._disturbed: set[tuple[str, int, bool]] = set()
+        self._refused: tuple[str, int] | None = None
+
+    def run(self) -> Answers:
+        """Run the history, and ask after each step."""
+        with self.stage.running() as project:
+            if self.chance.random() < 0.2:
+                self._baseline(project)
+                self._ask(project)
+            for _ in range(_STEPS):
+                acts = (*(self._migrate,) * 6, self._disturb, self._disturb, self._adopt)
+                self.chance.choice(acts)(project)
+                self._ask(project)
+        return self.answers
+
+    def _baseline(self, project: Project) -> None:
+        """Run files by hand, with changes that no file makes, and record them as applied."""
+        session = self.stage.executor().open_session()
+        for _ in range(self.chance.randint(1, 3)):
+            version = self._write(disturbed=False)
+            self.witness.begin_file()
+            for statement in self._files[version].statements:
+                session.execute(statement)
+                self.witness.look(Act("migration", version))
+            names = [table.name for table in self.witness.tables.values() if table.name]
+            if names and self.chance.random() < 0.5:
+                name = self.chance.choice(names)
+                self.chance.choice((self.other.add_column, self.other.set_property))(name.removeprefix("lake."))
+                self.witness.look(Act("baseline", version))
+        project.baseline(f"{self._number:04}", reason="they are there", accept=["*"])
+        self._begun.update(self._files)
+        for table in self.witness.tables.values():
+            naming = [version for version, file in self._files.items() if table.name in set().union(*file.names)]
+            for acts in (table.last, table.made):
+                for part, act in acts.items():
+                    if naming and act.origin == "baseline":
+                        acts[part] = Act("baseline", naming[-1])
+
+    def _adopt(self, project: Project) -> None:
+        """Act as another client, and keep the changes by a migration."""
+        self._disturb(project)
+        try:
+            [result] = project.drift_adopt(reason="to keep", author="Test Team")
+        except GlacierbaseError as error:
+            self.log.append(f"  not adopted: {error}".splitlines()[0])
+            return
+        if not result.path:
+            return
+        version, newest = result.version, self.stage.project.root / result.path
+        self._number = int(version)
+        self._files[version] = File(["adopted"], [{table.name for table in self.witness.tables.values() if table.name}])
+        self._begun.add(version)
+        self.log.append(f"{version}: {newest.read_text()}")
+        for table in self.witness.tables.values():
+            # What no statement does stays another client's.
+            for acts in (table.last, table.made) if table.name in result.tables else ():
+                acts |= {part: Act("migration", version) for part, act in acts.items() if act == Act("outside", None)}
+
+    def _disturb(self, project: Project) -> None:
+        del project
+        for _ in range(self.chance.randint(1, 2)):
+            self._act(Act("outside", None))
+
+    def _act(self, act: Act, names: set[str] = set()) -> None:  # noqa: B006 (not changed)
+        self.other.act()
+        changed = self.witness.look(act)
+        for uuid, part in changed:
+            table = self.witness.tables[uuid]
+            self.log.append(f"  {act.origin} {act.version or ''}: {table.name} {table.names.get(part, part[0])}")
+
+    def _migrate(self, project: Project) -> None:
+        for _ in range(self.chance.choice((1, 1, 2))):
+            self._write()
+        try:
+            project.migrate()
+        except GlacierbaseError as error:
+            self.log.append(f"  failed: {error}".splitlines()[0])
+            self._refused = None
+            version = f"{self._number:04}"
+            states = {status.version: status.state for status in project.status()[0].migrations}
+            failed = [version for version, state in states.items() if state in ("failed", "unknown", "interrupted")]
+            for version in failed:
+                project.repair([version], as_="abandoned", reason="no longer wanted")
+            self._refused = None
+            pending = [version for version, state in states.items() if state == "pending"]
+            if pending:
+                try:
+                    project.migrate()
+                except GlacierbaseError as again:
+                    self.log.append(f"  failed again: {again}".splitlines()[0])
+                    for version in pending:
+                        if version in self._begun:
+                            project.repair([version], as_="abandoned", reason="no longer wanted")
+
+    def _write(self, *, disturbed: bool = True) -> str:
+        tables = {
+            table.name: Sketch.of(table.name, table.metadata) for table in self.witness.tables.values() if table.name
+        }
+        writer = Writer(self.chance, tables)
+        file = writer.write(_MOST_STATEMENTS, may_use=disturbed)
+        self._number += 1
+        version = f"{self._number:04}"
+        self._files[version] = file
+        self.stage.project.file(f"{version}_change.sql", file.sql)
+        self.log += [f"{version}: {statement}" for statement in file.statements]
+        if disturbed:
+            for _ in range(self.chance.choice((0, 0, 0, 1, 1, 2))):
+                index = self.chance.randint(1, len(file.statements))
+                self._disturbed.add((version, index, self.chance.random() < 0.5))
+            if self.chance.random() < 0.06:
+                self._refused = version, self.chance.randint(1, len(file.statements))
+        return version
+
+    def _watch(self, version: str, index: int, is_done: bool) -> None:
+        if not version:  # A statement by hand.
+            return
+        file = self._files[version]
+        names = set().union(*file.names)
+        if version not in self._begun:
+            self._begun.add(version)
+            self._observe(version, names)
+            self.witness.begin_file()
+            self._existing = set(self.witness.tables)
+        if is_done:
+            self.witness.look(Act("migration", version))
+        if (version, index, is_done) in self._disturbed:
+            self._disturbed.discard((version, index, is_done))
+            before = {table.uuid for table in self.witness.tables.values() if table.name in names}
+            new = [
+                table.name for table in self.witness.tables.values() if table.uuid not in self._existing and table.name
+            ]
+            self.other.act({name.removeprefix("lake.") for name in new})
+            changed = self.witness.look(Act("during", version))
+            for uuid, part in changed:
+                table = self.witness.tables[uuid]
+                is_in_file = uuid in before or table.name in names
+                when = f"{'after' if is_done else 'before'} statement {index}"
+                self.log.append(f"  during {version}, {when}: {table.name} {table.names.get(part, part[0])}")
+                if not is_in_file:
+                    outside = Act("outside", None)
+                    for acts in (table.last, table.made):
+                        if acts.get(part) == Act("during", version):
+                            acts[part] = outside
+                    if table.gone == Act("during", version):
+                        table.gone = outside
+        if not is_done and self._refused == (version, index):
+            raise StatementRefused("REFUSED", "the test refuses it")
+
+    def _observe(self, version: str, names: set[str]) -> None:
+        """A file begins: it observes what others did to its tables before."""
+        for table in self.witness.tables.values():
+            # A file also observes that a table has another name than before.
+            if names.intersection(
+                table.names_had[-2:] if table.last["table", ""] == Act("outside", None) else [table.name]
+            ):
+                for acts in (table.last, table.made):
+                    for part, act in acts.items():
+                        if act == Act("outside", None):
+                            acts[part] = Act("outside", version)
+
+    def _ask(self, project: Project) -> None:
+        known = set().union(*(names for version in self._begun for names in self._files[version].names))
+        for table in self.witness.tables.values():
+            if table.name is not None and self._is_known(table):
+                # No file names a table that another client has renamed: the history has its former names.
+                names = [
+                    name
+                    for name in reversed(table.names_had)
+                    if name in known and self.witness.named(name) in (None, table)
+                ]
+                if names or table.name in known:
+                    self._blame(project, table, names)
+
+    def _is_free(self, name: str, table: Table) -> bool:
+        """Return whether no other table has a name."""
+        return self.witness.named(name) in (None, table)
+
+    def _is_known(self, table: Table) -> bool:
+        """Return whether a file has named the table, under any name."""
+        return any(act.version is not None for act in table.last.values())
+
+    def _blame(self, project: Project, table: Table, names: Sequence[str]) -> None:
+        results = []
+        for name in names:
+            with suppress(ConfigurationError):  # The history has the table under its other names.
+                results += project.blame(name)
+        result = next((result for result in results if result.table == table.name and not result.dropped), None)
+        if result is None:
+            self._wrong(f"blame {names} ({table.name}): {[(result.table, result.dropped) for result in results]}")
+            return
+        said = {_key(line, table): line.since for line in result.lines_}
+        parts = set(table.parts)
+        if said.keys() != parts:
+            self._wrong(f"blame {table.name}: parts {sorted(map(str, said.keys() ^ parts))}")
+        for part in parts & said.keys():
+            since, act = said[part], table.last[part]
+            self.answers.asked += 1
+            answer = Act(since.origin.value, since.version or since.seen_by)
+            if answer.origin == "not recorded":
+                self.answers.unknown[since.why] += 1
+            elif answer not in (act, table.before_file.get(part)) and not _is_of_catalog(part, answer):
+                self._wrong(f"blame {table.name} {table.names.get(part, part[0])}: {answer}, not {act}")
+
+    def _wrong(self, text: str) -> None:
+        self.answers.wrong.append(f"seed {self.seed}, after {self._number:04}: {text}")
+
+
+def _is_of_catalog(part: Part, answer: Act) -> bool:
+    """Return whether a property that a catalog sets in new tables was found by `baseline`: no file declares it."""
+    return part == ("property", "write.parquet.compression-codec") and answer.origin == "baseline"
+
+
+def _key(line: Any, table: Table) -> Part:
+    if line.kind in ("column", "partition"):
+        ids = {name: part for part, name in table.names.items() if part[0] == line.kind}
+        return ids.get(line.name, (line.kind, line.name))
+    return line.kind, line.name if line.kind == "property" else ""
