@@ -232,12 +232,12 @@ def test_metadata_that_cannot_be_written_is_a_failed_statement(
     took_effect = write(direct, statement)
     write_metadata = SqlCatalog._write_metadata
 
-    def refuse(metadata: Any, io: Any, metadata_path: str) -> None:
+    def refuse(catalog: SqlCatalog, metadata: Any, io: Any, metadata_path: str) -> None:
         if f"/{FIRST}/" not in metadata_path and "glacierbase/" not in metadata_path:
             raise OSError(28, "No space left on device")
-        write_metadata(metadata, io, metadata_path)
+        write_metadata(catalog, metadata, io, metadata_path)
 
-    monkeypatch.setattr(SqlCatalog, "_write_metadata", staticmethod(refuse))
+    monkeypatch.setattr(SqlCatalog, "_write_metadata", refuse)
     failed = ask_here(direct, "migrate")
     assert (failed.code, failed.document["error"]["code"]) == (1, "STATEMENT_FAILED")
     monkeypatch.undo()
