@@ -22,6 +22,7 @@ from tests.benchmarks import (
     lint,
     listing,
     machine,
+    object_store,
     plain_review,
     questions,
     report,
@@ -35,6 +36,7 @@ from tests.benchmarks.table import HEAD, Absent, Row
 
 # In this order, whatever the order of the arguments: what starts a Spark in this process comes last.
 BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
+    "object_store": object_store.rows,
     "help": help.rows,
     "lint": lint.rows,
     "questions": questions.rows,
