@@ -128,8 +128,7 @@ class _Rendering:
         try:
             return list(self._run(text))
         except TemplateSyntaxError as error:
-            closed = "close each {{ with }} and each {% with %}"
-            hint = f"{closed}; text of the SQL that has {{{{ or {{% is between {{% raw %}} and {{% endraw %}}"
+            hint = "close each {{ with }} and each {% with %}; SQL that has {{ or {% itself is between {% raw %} and {% endraw %}"
             self.report("TEMPLATE_SYNTAX", error.lineno, error.message or "the template cannot be parsed", hint)
         except MemoryError as error:
             hint = "make its loops and values smaller"
