@@ -33,9 +33,10 @@ def run_page(page: Path, tmp_path: Path) -> int:
     """
     programs = tmp_path / "bin"
     programs.mkdir()
-    program = programs / "glacierbase"
-    program.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m glacierbase "$@"\n')
-    program.chmod(0o755)
+    for name, words in (("glacierbase", " -m glacierbase"), ("python", "")):
+        program = programs / name
+        program.write_text(f'#!/bin/sh\nexec "{sys.executable}"{words} "$@"\n')
+        program.chmod(0o755)
     here = tmp_path / "here"
     here.write_text(str(tmp_path))
     environ = {**os.environ, "PATH": f"{programs}{os.pathsep}{os.environ['PATH']}", "HERE": str(here)}
@@ -62,3 +63,8 @@ def test_the_tutorial_works_as_written(tmp_path: Path) -> None:
     assert run_page(_TUTORIAL, tmp_path) == 3
     written = (tmp_path / "lakehouse/migrations/web/0001_create_events.sql").read_text()
     assert written == next(blocks(_TUTORIAL, "sql")).text
+
+
+def test_the_tutorial_for_a_team_works_as_written(tmp_path: Path) -> None:
+    """Forty tables in three environments: imported, recorded, changed, compared."""
+    assert run_page(DOCS / "team-tutorial.md", tmp_path) == 2
