@@ -13,6 +13,9 @@ from pyiceberg.schema import Schema
 from pyiceberg.transforms import DayTransform, IdentityTransform, TruncateTransform
 from pyiceberg.types import BinaryType, LongType, NestedField, StringType, TimestampType
 
+from glacierbase.capabilities.rekey.iceberg import with_field_names
+from glacierbase.model.shape import PartitionField as Field
+from glacierbase.model.shape import Shape
 from glacierbase.record.template_names import varying_names
 from glacierbase.sql.actions import action_call
 from tests.support.program import run_here
@@ -187,3 +190,12 @@ def test_a_catalog_without_an_engine_has_no_rekey(project: ProjectFolder) -> Non
     output = lake.plan("lake.web.events")
     assert (output.code, "needs an engine" in output.stderr) == (3, True), output
     assert lake.files() == []
+
+
+def test_fields_that_spark_shows_as_expressions_have_the_names_that_iceberg_gives() -> None:
+    """Spark describes the fields of a table without their names; those of PyIceberg are kept."""
+    shown = (("days(ts)", "ts", "day"), ("bucket(16, id)", "id", "bucket[16]"), ("own", "id", "truncate[4]"))
+    fields = tuple(Field(None, *field) for field in (*shown, ("id", "id", "identity")))
+    shape = Shape("lake.web.events", None, "iceberg", None, partitioning=fields, columns=())
+    names = [field.name for field in with_field_names(shape).partitioning]
+    assert names == ["ts_day", "id_bucket", "own", "id"]
