@@ -243,7 +243,8 @@ class IcebergStore:
     def append(self, events: Sequence[Event]) -> None:
         # Usually unchanged since the last append, because only the lock holder writes.
         (table, written), self._appended = self._appended, (None, {})
-        if table:
+        read = self._snapshots.pop(self._history, None)
+        if table := table or (read and read.table):  # The commit requires its snapshot.
             try:
                 self._appended = table, self._add(table, events, written)
                 return

@@ -12,33 +12,21 @@ from itertools import count
 import pytest
 
 from glacierbase.errors import EngineError, OutcomeUnknown
+from glacierbase.executors.pyiceberg import opened
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Event
 from glacierbase.stores import LockRow
 from glacierbase.stores.iceberg import IcebergStore, open_store
-from tests.support.objectstore import ObjectStore, catalog_file, object_store
+from tests.support.objectstore import ObjectStore, catalog_file
+from tests.support.program import run_here
 from tests.support.project_folder import ProjectFolder, only_catalog
 from tests.unit.stores.test_iceberg_store import FREE, event, held, sequences
 
 # The metadata, the manifest list, the manifest and the rows.
 READ = Counter({"json": 1, "avro": 2, "parquet": 1})
+ALTER = "ALTER TABLE lake.a.t ADD COLUMN c{} INT"
 # Lock and history as they are read.
 State = tuple[LockRow | None, tuple[Event, ...]]
-
-
-@pytest.fixture(scope="module")
-def server() -> Iterator[ObjectStore]:
-    """The server, for all tests of this module."""
-    with object_store() as server:
-        yield server
-
-
-@pytest.fixture
-def s3(server: ObjectStore) -> Iterator[ObjectStore]:
-    """The server with an empty bucket, and without faults."""
-    server.objects.clear()
-    yield server
-    server.fault = lambda *_: None
 
 
 @pytest.fixture
@@ -69,6 +57,12 @@ def files(s3: ObjectStore, *methods: str) -> Iterator[Counter[str]]:
     counted.update(key.rpartition(".")[2] for key in keys)
 
 
+def new_store(catalog: Catalog) -> IcebergStore:
+    """Return a store that has no file of others in this process, as that of a new process."""
+    opened._OPENED.clear()
+    return open_store(catalog)
+
+
 def failing(requests: range, fault: int | str) -> Callable[[int, str, str], int | str | None]:
     """Return the faults of a server whose requests with these numbers fail."""
     return lambda number, *_: fault if number in requests else None
@@ -81,14 +75,14 @@ def test_a_read_costs_the_same_after_any_number_of_events(
     for number in range(2, 24):
         store.append([event(number)])
     with files(s3, "GET") as small:
-        row, events = open_store(catalog).read_lock_and_history()
+        row, events = new_store(catalog).read_lock_and_history()
     assert (row, len(events)) == (held(0), 23)
     assert small == READ + READ
     store.append([event(number) for number in range(24, 5000)])
     for number in range(5000, 5080):
         store.append([event(number)])
     with files(s3, "GET") as large:
-        assert len(open_store(catalog).read_history()) == 5079
+        assert len(new_store(catalog).read_history()) == 5079
     assert large == READ + Counter(parquet=1)
 
 
@@ -112,7 +106,7 @@ def test_compaction_reads_no_expired_snapshot(store: IcebergStore, catalog: Cata
     for number in range(2, 20):
         store.append([event(number)])
         assert store.compare_and_set(held(number - 2), held(number - 1))
-    compacting = open_store(catalog)
+    compacting = new_store(catalog)
     with files(s3, "GET") as read:
         compacting.compact()
     assert read["avro"] == 4
@@ -147,7 +141,7 @@ def test_every_fault_of_a_read_is_an_error_or_the_truth(store: IcebergStore, cat
             begun = len(s3.log)
             s3.fault = failing(range(begun + step, begun + step + 1), fault)
             try:
-                assert open_store(catalog).read_lock_and_history() == expected
+                assert new_store(catalog).read_lock_and_history() == expected
             except EngineError:
                 continue
             if len(s3.log) <= begun + step:
@@ -163,15 +157,15 @@ def test_every_fault_of_a_write_is_an_error_or_its_effect(
 ) -> None:
     """Every request of an append or of a compare-and-set fails in each way: nothing is lost, and nothing is there twice."""
     for step in count():
-        before = open_store(catalog).read_lock_and_history()
-        writing = open_store(catalog)
+        before = new_store(catalog).read_lock_and_history()
+        writing = new_store(catalog)
         writing.read_lock_and_history()
         begun = len(s3.log)
         s3.fault = failing(range(begun + step, sys.maxsize), fault)
         done = written(writing, before, is_append=is_append)
         is_over = len(s3.log) <= begun + step
         s3.fault = lambda *_: None
-        after = open_store(catalog).read_lock_and_history()
+        after = new_store(catalog).read_lock_and_history()
         assert after == done if done else after == before or is_next(before, after)
         if is_over:
             assert done
@@ -205,14 +199,37 @@ def is_next(before: State, after: State) -> bool:
 def test_rows_that_cannot_be_read_back_are_not_lost(store: IcebergStore, s3: ObjectStore) -> None:
     """A file with other rows than its manifest says is not rewritten: the append fails, and the file stays."""
     [name] = [key for key in s3.objects if "history_shop" in key and key.endswith(".parquet")]
-    other = open_store(replace(store._configured, name="other"))
+    other = new_store(replace(store._configured, name="other"))
     other.create(FREE)
     other.append([event(1), event(2)])
     [longer] = [key for key in s3.objects if "history_other" in key and key.endswith(".parquet")]
     kept = s3.objects[name]
     s3.objects[name] = s3.objects[longer]
-    fresh = open_store(store._configured)
+    fresh = new_store(store._configured)
     with pytest.raises(OutcomeUnknown, match="fewer or more rows"):
         fresh.append([event(2)])
     s3.objects[name] = kept
     assert sequences(store) == [1]
+
+
+def test_the_program_makes_few_requests_to_the_store(s3: ObjectStore, project: ProjectFolder) -> None:
+    """The counts are exact. Each file more costs an append and its own commit."""
+    (project.root / "warehouse").mkdir()
+    project.catalog(catalog_file(s3, project.root / "warehouse/catalog.db"))
+    project.file("1_create.sql", "CREATE NAMESPACE lake.a;\nCREATE TABLE lake.a.t (id BIGINT)")
+
+    def requests(*arguments: str) -> Counter[str]:
+        with s3.counted() as kinds:
+            done = run_here(project, *arguments)
+        assert done.code == 0, done.stderr
+        return Counter(kind.partition(" ")[0] for kind in kinds.elements())
+
+    assert requests("migrate") == {"PUT": 27}
+    assert requests("pending") == {"GET": 8}
+    project.file("2_alter.sql", ALTER.format(2))
+    assert requests("migrate") == {"PUT": 17, "GET": 9}
+    for number in range(3, 7):
+        project.file(f"{number}_alter.sql", ALTER.format(number))
+    assert requests("migrate") == {"PUT": 17 + 3 * 5, "GET": 9}
+    for question in (("pending",), ("status",), ("schema", "lake.a.t"), ("blame", "lake.a.t")):
+        assert requests(*question) == {"GET": 9 if question[0] == "blame" else 8}
