@@ -73,7 +73,8 @@ class TableRecords:
         self._wholes: dict[str, str | None] = {}
         self._known: dict[str, Shape | None] = {}
         self._by_uuid: dict[str, Shape | None] = {}
-        # Tables that this run has recorded although it ran no statement, and those of which a file of it has left no record.
+        # Tables that this run has recorded although it ran no statement, by qualified names where these are certain; and those of
+        # which a file of it has left no record.
         self._settled: set[str] = set()
         self._gaps: set[str] = set()
 
@@ -139,8 +140,8 @@ class TableRecords:
         return self._now(self._names(files[-1].named), records)
 
     def _now(self, names: Names, records: Callable[[Names, Snapshots], list[TableRecord]]) -> Documents:
-        names = {name: table for name, table in names.items() if name not in self._settled}
-        self._settled |= names.keys()
+        names = {name: table for name, table in names.items() if (table or name) not in self._settled}
+        self._settled |= {table or name for name, table in names.items()}
         if not names:
             return ()
         with self._session() as session:

@@ -234,3 +234,14 @@ def test_a_table_that_a_file_replaces_and_another_client_renames_is_the_same_tab
     acts = {(1, True): lambda client: client.rename_table("a.t", "a.u")}
     scene.run("CREATE OR REPLACE TABLE lake.a.t (a INT, b INT)", acts=acts)
     assert scene.blamed("lake.a.u") == {"a": "1", "b": "2", "lake.a.u": "during 2, not by it"}
+
+
+def test_a_baseline_records_a_table_once_however_its_files_spell_the_name(tmp_path: Path) -> None:
+    """Each part is that of the last file that makes it."""
+    scene = Scene(tmp_path)
+    scene.client.create_table("a.t", Schema(NestedField(1, "a", IntegerType())), properties={"k": "1", "l": "2"})
+    scene.project.file("1_create.sql", "CREATE TABLE lake.a.u (a INT); ALTER TABLE lake.a.u RENAME TO a.t")
+    scene.project.file("2_set.sql", f"{T} SET TBLPROPERTIES ('k' = '1')")
+    with scene.running() as project:
+        project.baseline("2", reason="they are there", accept=["*"])
+    assert scene.blamed() == {"a": "1", "k": "2", "l": "found at baseline of 2", "lake.a.t": "1"}
