@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.differences import compare
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.record.attribution import made_before_baseline, made_meanwhile
+from glacierbase.record.attribution import is_explained, made_before_baseline, made_meanwhile
 from glacierbase.record.replay import TableStatement, statements_on
 from glacierbase.record.timeline import differ
 from glacierbase.sql.file import named
@@ -161,3 +163,12 @@ def test_a_new_table_is_from_the_statement_that_creates_it() -> None:
     own = ("DROP TABLE lake.a.t", "CREATE TABLE lake.a.t (a INT) USING iceberg")
     assert meanwhile(None, other, *own) == []
     assert [origin for origin, _ in meanwhile(None, other, f"{T} ADD COLUMN a INT")] == ["during"]
+
+
+def test_more_commits_than_statements_are_not_explained() -> None:
+    """Another client may have changed a part and changed it back: the number in the name of the metadata file shows it."""
+    before, shape = (after(metadata_location=f"s3://b/metadata/{number:05}-x.metadata.json") for number in (3, 6))
+    added = replace(column(Column(4, "c", "int")), metadata_location=shape.metadata_location)
+    statements = replayed(f"{T} ADD COLUMN c INT")
+    assert not is_explained(before, added, statements)
+    assert is_explained(replace(before, metadata_location="s3://b/metadata/00005-x.metadata.json"), added, statements)
