@@ -50,6 +50,7 @@ from tests.support.catalog_files import (
     WEB,
     WEB_TOKEN,
 )
+from tests.support.objectstore import ObjectStore, object_store
 from tests.support.processes import one_at_a_time, shared_folder
 from tests.support.project_folder import REPOSITORY, ProjectFolder, only_catalog
 from tests.support.snowflake.bed import ACCOUNT, SnowflakeServer, account_catalog
@@ -88,6 +89,21 @@ def lake_project(project: ProjectFolder) -> ProjectFolder:
     """A project with the catalog `shop` on a new warehouse."""
     project.catalog(LAKE.replace("WAREHOUSE", str(project.root / "warehouse")))
     return project
+
+
+@pytest.fixture(scope="session")
+def s3_server() -> Iterator[ObjectStore]:
+    """An S3 server, for all tests that use one."""
+    with object_store() as server:
+        yield server
+
+
+@pytest.fixture
+def s3(s3_server: ObjectStore) -> Iterator[ObjectStore]:
+    """The S3 server with an empty bucket, and without faults."""
+    s3_server.objects.clear()
+    yield s3_server
+    s3_server.fault = lambda *_: None
 
 
 @pytest.fixture

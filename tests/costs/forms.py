@@ -24,6 +24,7 @@ KEPT: tuple[str, ...] = (
     "tests/engines/test_migrate_snowflake.py::test_statements_run_and_are_recorded_with_their_ids",
     "tests/unit/migrations/test_sandbox.py::test_the_worker_takes_no_more_memory_than_it_may",
     "tests/unit/capabilities/review/test_direct_review.py::test_plain_ddl_is_replayed_without_an_engine",
+    "tests/unit/stores/test_object_store.py::test_the_program_makes_few_requests_to_the_store",
 )
 # Texts, layers, screens, the commands of guides, large random inputs, and large sets of generated cases of which the quick form has
 # others. The lint step of CI runs them.

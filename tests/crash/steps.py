@@ -10,6 +10,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from glacierbase.executors.pyiceberg.file_access import TableFiles
 from glacierbase.executors.snowflake.session import SnowflakeSession
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.stores.dynamodb import DynamoDbStore
@@ -38,8 +39,8 @@ class Steps:
             store.compacts_every = EVENTS_BETWEEN_COMPACTIONS
             for verb in ("create", "append", "compare_and_set", "compact"):
                 setattr(store, verb, self._counted(getattr(store, verb)))
-        for part in ("compact", "_remove"):
-            setattr(writes, part, self._counted(getattr(writes, part)))
+        for owner, part in ((writes, "compact"), (TableFiles, "delete_all")):
+            setattr(owner, part, self._counted(getattr(owner, part)))
 
     def _pass(self) -> None:
         if "heartbeat" not in threading.current_thread().name:

@@ -19,6 +19,7 @@ from glacierbase.stores.sql import open_store
 from tests.support.beds import LakeBed, RemoteLake, SnowBed, with_own_namespace
 from tests.support.catalog_files import LAKE, dynamodb_store
 from tests.support.fakes import MemoryStore, MemoryTables
+from tests.support.objectstore import catalog_file
 from tests.support.project_folder import only_catalog
 
 NOW = datetime(2026, 11, 20, 10, 30, 0, 123456, tzinfo=timezone.utc)
@@ -41,6 +42,7 @@ class Bed:
     params=[
         "memory",
         "iceberg",
+        "bucket",
         "embedded",
         "web",
         "postgres",
@@ -63,6 +65,16 @@ def bed(request: pytest.FixtureRequest) -> Bed:
         if request.param == "embedded":
             folder = catalog.file.parents[1] / ".glacierbase/store/dev"
             catalog = replace(catalog, store=replace(catalog.store, type="embedded", folder=folder))
+        return Bed(
+            catalog.name,
+            lambda: open_iceberg_store(catalog),
+            lambda: open_iceberg_store(replace(catalog, name="other")),
+        )
+    if request.param == "bucket":
+        home = request.getfixturevalue("project")
+        (home.root / "warehouse").mkdir()
+        home.catalog(catalog_file(request.getfixturevalue("s3"), home.root / "warehouse/catalog.db"))
+        catalog = only_catalog(home.root)
         return Bed(
             catalog.name,
             lambda: open_iceberg_store(catalog),

@@ -16,6 +16,7 @@ PRINTED = (
     "rules",
     "layout",
     "layout-ls",
+    "rekey",
     "sharding",
     "sharding-advise",
     "schemas",

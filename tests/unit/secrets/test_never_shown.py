@@ -54,7 +54,7 @@ LINES: Mapping[str, tuple[str, ...]] = {
     "schema": ("schema lake.a.t",), "blame": ("blame lake.a.t",), "access": ("access plan --migrator m --writers w",),
     "drift-adopt": (f"drift adopt {REASON}",), "drift-revert": (f"drift revert {REASON}",),
     "drift-ignore": (f"drift ignore --table lake.a.t {REASON}",), "import-tables": ("import tables lake.a.*",),
-    "unlock": (f"unlock --yes {REASON}",), "env": ("env",),
+    "unlock": (f"unlock --yes {REASON}",), "env": ("env",), "rekey-plan": ("rekey plan lake.a.t --to object-storage",),
 }  # fmt: skip
 # These read no migration.
 OTHERS = {
