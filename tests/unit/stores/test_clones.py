@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 
+from glacierbase.executors.pyiceberg import opened as connections
 from glacierbase.model.catalog import Catalog
 from glacierbase.stores import origin
 from glacierbase.stores.iceberg import IcebergStore, open_store, store
@@ -195,6 +196,11 @@ def branch(folder: Path) -> Iterator[Original]:
         name = url.partition("/v1/")[2].partition("/")[0]
         return branches[name].answer(method, url.replace(f"/v1/{name}", "/v1"), body)
 
+    def choose(name: str) -> None:
+        """Choose the branch for the next process: each reads the configuration once."""
+        chosen.append(name)
+        connections._OPENED.clear()
+
     with checking_proxy(answer) as proxy:
         original = project(folder / "project", SERVER.replace("ADDRESS", proxy.address))
 
@@ -203,10 +209,10 @@ def branch(folder: Path) -> Iterator[Original]:
             copied.mkdir()
             shutil.copyfile(folder / "rest.db", copied / "rest.db")
             branches[copied.name] = PythonCatalog(copied, f"file://{folder}/tables")
-            chosen.append(copied.name)
+            choose(copied.name)
             return original
 
-        yield Original(original, folder, clone, lambda: chosen.append("main"))
+        yield Original(original, folder, clone, lambda: choose("main"))
 
 
 KINDS = (database, restored, copied_folder, embedded, registered, renamed, served, branch)
