@@ -199,7 +199,7 @@ def files_up_to(target: CatalogRun, to: int) -> Sequence[Compiled]:
     """
     migrations = [migration for migration in target.migrations if migration.number <= to]
     if not migrations or migrations[-1].number != to:
-        raise unknown_version(f"there is no migration with version {to}")
+        raise unknown_version(f"there is no migration with version {to:04}")
     return target.compile(migrations)
 
 

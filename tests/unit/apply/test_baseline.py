@@ -67,7 +67,7 @@ def test_a_version_that_no_file_has_is_refused(world: World) -> None:
     """A typing error must not adopt more or fewer files than intended."""
     with pytest.raises(ConfigurationError) as caught:
         baseline(world.target(), 7, "made by hand")
-    assert caught.value.code == "UNKNOWN_VERSION"
+    assert (caught.value.code, caught.value.message) == ("UNKNOWN_VERSION", "there is no migration with version 0007")
 
 
 @pytest.fixture

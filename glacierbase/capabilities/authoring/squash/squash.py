@@ -148,7 +148,7 @@ def _files(migrations: Sequence[Migration], to: int, root: Path) -> tuple[Migrat
     """Return the files to replace."""
     files = tuple(migration for migration in migrations if migration.number <= to)
     if not files or files[-1].number != to:
-        raise unknown_version(f"there is no migration with version {to}")
+        raise unknown_version(f"there is no migration with version {to:04}")
     if len(files) == 1 and files[0].squashes:
         raise refused(f"{files[0].location} is a squash already, the only file up to it", "name a later --to")
     if uncommitted := not_committed(files, root):

@@ -198,7 +198,7 @@ def _check_enough(sources: Collection[str]) -> None:
         raise ConfigurationError(
             "ENVIRONMENT_NOT_CHOSEN",
             f"{counted(len(sources), 'environment')} given, and compare takes two or more",
-            "name environments, or files ending in .json that `export-state` wrote",
+            "name them, as in `glacierbase compare dev prod`, or files ending in .json that `export-state` wrote",
         )
 
 
