@@ -118,6 +118,17 @@ class _Group(click.Group):
             every |= {f"{name} {action}": inside for action, inside in inner.items()} or {name: called}
         return every
 
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except click.NoSuchOption as error:
+            if any(error.option_name in param.opts for command in self.by_words().values() for param in command.params):
+                hint = f"write it after the command, as in `glacierbase status {error.option_name} …`"
+                raise click.UsageError(
+                    f"No such option '{error.option_name}' before a command; {hint}.", ctx
+                ) from error
+            raise
+
     def make_context(self, *args: Any, **kwargs: Any) -> click.Context:
         with _pipe_watched():
             return super().make_context(*args, **kwargs)

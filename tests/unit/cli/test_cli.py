@@ -352,10 +352,12 @@ def test_the_api_refuses_empty_values(lake_project: ProjectFolder) -> None:
         (["migrate", "prod"], "Got unexpected extra argument (prod); --env names the environment."),
         (["help", "migrate"], "Got unexpected extra argument (migrate); a command is explained by `COMMAND --help`."),
         (["init", "web", "shop"], "Got unexpected extra argument (shop)"),
+        (["--env", "prod", "status"], "write it after the command, as in `glacierbase status --env …`."),
+        (["--nope"], "No such option '--nope'."),
     ],
 )
 def test_an_argument_too_many_is_answered_with_what_is_meant(arguments: list[str], hint: str) -> None:
-    """Newcomers name the environment as they name a command's object."""
+    """Newcomers name the environment as they name a command's object, or before the command as in git."""
     done = run(*arguments)
     assert done.code == 2
     assert hint in done.stderr
