@@ -214,6 +214,8 @@ class Screen:
         folders = [_folder(column) if table.header else "" for column in columns]
         names = [_heading(name, folder) for name, folder in zip(table.header, folders, strict=False)]
         rows = [[self._cell(cell, folder) for cell, folder in zip(row, folders, strict=True)] for row in table.rows]
+        if not names:  # The labels of values are not broken where the columns fit.
+            rows = [[replace(label, tokens=["".join(label.tokens)]), *values] for label, *values in rows]
         return [names, *rows] if names else rows
 
     def _cell(self, cell: Cell, folder: str) -> _Styled:

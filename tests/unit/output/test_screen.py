@@ -73,6 +73,12 @@ def test_a_table_without_names_that_cannot_fit_becomes_a_wrapped_line_per_row() 
     assert {"firmware", "out_of_order", *PROSE.split()} <= set(" ".join(lines).split())
 
 
+def test_the_label_of_a_value_is_not_broken() -> None:
+    """A label of two words above a short value would otherwise save columns that nothing needs."""
+    rows = (("would run", "direct"), ("run", f"{'f' * 32} of root@vm as root, pyiceberg 0.12.0"))
+    assert [line[:9] for line in shown([Table((), rows)], 60)] == ["would run", "run      ", "         "]
+
+
 def test_a_record_has_the_first_field_without_a_name_as_title_and_no_empty_field() -> None:
     """A later field without a name is below the one before it."""
     rows = [(Mark("device.firmware"), "string", None, Mark("differs"), PROSE), (Mark("b"), "bigint", "2", "", "")]
