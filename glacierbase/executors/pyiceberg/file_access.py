@@ -59,8 +59,8 @@ class Recent(Generic[T]):
 
     def keep(self, key: Any, value: T) -> None:
         """Keep a value, in place of another one of the key."""
-        self.drop(key)
         with self._lock:
+            self._drop(key)
             self._values[key] = value
             self._size += self._size_of(value)
             while self._size > self._most:
@@ -69,8 +69,11 @@ class Recent(Generic[T]):
     def drop(self, key: Any) -> None:
         """Drop a value, if there is one."""
         with self._lock:
-            if key in self._values:
-                self._size -= self._size_of(self._values.pop(key))
+            self._drop(key)
+
+    def _drop(self, key: Any) -> None:
+        if key in self._values:
+            self._size -= self._size_of(self._values.pop(key))
 
 
 class _OpenStore:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta, timezone
 from io import BytesIO
 from pathlib import Path
@@ -273,6 +275,26 @@ def test_what_is_not_mapped_is_named(scheme: str, properties: Mapping[str, str],
 
 
 def test_without_its_packages_pyiceberg_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_that_keep_the_same_file_count_it_once() -> None:
+    """Else the bound shrinks with each such file. A thread that frees the lock lets the other go on."""
+
+    class Yielding:
+        lock = threading.Lock()
+
+        def __enter__(self) -> None:
+            self.lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self.lock.release()
+            time.sleep(0.02)
+
+    kept = Recent[bytes](10, len)
+    kept._lock = Yielding()  # type: ignore[assignment]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: kept.keep("a", b"1234"), range(2)))
+    assert kept._size == 4
+
+
     """obstore, and botocore for a role or a profile."""
     for missing, properties, why in (
         ("botocore", {"s3.role-arn": "arn:aws:iam::1:role/r"}, "the role of AWS needs botocore: pip install"),
