@@ -315,7 +315,7 @@ BREAKS = (
     Break(
         "a compaction deletes files that are in use",
         "stores/iceberg/writes.py",
-        "(set(_named(expired, table.io, pool)) - needed)",
+        "set(_named(expired, table.io, pool)) - needed",
         "set(_named(expired, table.io, pool))",
         "unit/stores/test_iceberg_compaction.py::test_what_somebody_tagged_stays_readable",
     ),

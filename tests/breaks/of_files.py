@@ -48,6 +48,27 @@ BREAKS = (
         f"{_TESTS}test_no_file_is_overwritten_unless_asked",
     ),
     Break(
+        "files outside the table are deleted that a commit named",
+        _FILE,
+        "if not location.startswith(f\"{folder.rstrip('/')}/\") or",
+        "if",
+        f"{_TESTS}test_only_files_of_the_table_are_deleted",
+    ),
+    Break(
+        "a name that leads out of the table is deleted",
+        _FILE,
+        ' or ".." in location.split("/")',
+        "",
+        f"{_TESTS}test_only_files_of_the_table_are_deleted",
+    ),
+    Break(
+        "threads that keep the same file count it twice",
+        _FILE,
+        "        with self._lock:\n            self._drop(key)\n            self._values[key] = value",
+        "        self.drop(key)\n        with self._lock:\n            self._values[key] = value",
+        f"{_TESTS}test_threads_that_keep_the_same_file_count_it_once",
+    ),
+    Break(
         "kept files have no bound",
         _FILE,
         "while self._size > self._most:",

@@ -34,8 +34,8 @@ _REQUESTS_AT_ONCE = 8
 _S3 = ("s3://", "s3a://", "s3n://")
 _LOCAL = re.compile(r"(?:file:(?://[^/]*)?)?(/.*)", re.DOTALL)
 _IN_STORE = re.compile(r"([a-z0-9]+)://([^/]+)/(.+)", re.DOTALL)
-# Segments of a key that obstore refuses.
-_ODD_KEY = re.compile(r"(^|/)(\.{0,2})(/|$)")
+# Segments and characters of a key that obstore refuses.
+_ODD_KEY = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f]")
 _OF_FILES = re.compile(r"(s3|client|gcs|adls)\..+|py-io-impl")
 # The parts of a store's refusal in the text of an error.
 _REFUSAL = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
@@ -185,11 +185,17 @@ class TableFiles(FileIO):  # type: ignore[misc]
         else:
             file.delete()
 
-    def delete_all(self, locations: Iterable[str]) -> None:
-        """Delete files that nothing references. A server of S3 deletes up to a thousand files by one request, if it can."""
+    def delete_all(self, locations: Iterable[str], folder: str) -> None:
+        """Delete files that nothing references. A server of S3 deletes up to a thousand files by one request, if it can.
+
+        Args:
+            folder: the location of a table. Whoever commits to the table names files; those elsewhere are left.
+        """
         stored: dict[int, list[StoredFile]] = defaultdict(list)
         others: list[str] = []
         for location in locations:
+            if not location.startswith(f"{folder.rstrip('/')}/") or ".." in location.split("/"):
+                continue
             file = self._file(location)
             if isinstance(file, StoredFile) and location.startswith(_S3):
                 stored[id(file._store)].append(file)
@@ -205,7 +211,9 @@ class TableFiles(FileIO):  # type: ignore[misc]
             list(pool.map(self._try_to_delete, others))
 
     def _try_to_delete(self, location: str) -> None:
-        with suppress(OSError):  # It may be deleted already, or deletion may be forbidden.
+        with suppress(
+            OSError, ValueError
+        ):  # It may be deleted already, or deletion may be forbidden, or no file has such a name.
             self.delete(location)
 
 

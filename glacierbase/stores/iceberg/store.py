@@ -305,7 +305,7 @@ class IcebergStore:
                     transaction.set_properties(changes)
                 yield transaction
             if origin.may_delete(table.properties):
-                table.io.delete_all(transaction.unlisted)
+                table.io.delete_all(transaction.unlisted, table.location())
 
     def compact(self) -> None:
         """Compact both tables. A table to which another writer commits meanwhile is skipped until the next time."""

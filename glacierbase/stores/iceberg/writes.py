@@ -253,7 +253,8 @@ def _rewrite(table: Any, origin: TableOrigin, *, rewrites: bool, versions: int =
     if origin.may_delete(table.properties):
         with ThreadPoolExecutor(_REQUESTS_AT_ONCE) as pool:
             needed = set(_files(table.snapshots(), table.io, pool))
-            table.io.delete_all((set(_named(expired, table.io, pool)) - needed) | transaction.unlisted)
+            unneeded = set(_named(expired, table.io, pool)) - needed
+            table.io.delete_all(unneeded | transaction.unlisted, table.location())
 
 
 def own_files(load: Callable[[], Any], origin: TableOrigin, place: str | None) -> None:

@@ -201,6 +201,26 @@ def test_files_of_this_machine_need_no_store(tmp_path: Path) -> None:
         assert not io.new_input(location).exists()
 
 
+def test_only_files_of_the_table_are_deleted(server: ObjectStore, tmp_path: Path) -> None:
+    """Names that whoever commits wrote into the metadata, of files elsewhere, and names that no file can have, are passed over."""
+    io = files(server.properties(), fallback=lambda: Fallback())
+    mine, folder = tmp_path / "mine", f"s3://{BUCKET}/t"
+    (tmp_path / "t").mkdir()
+    for path in (mine, tmp_path / "t/old"):
+        path.write_text("1")
+    server.objects.update(dict.fromkeys(("t/old", "t/p=%20/old", "t2/x", "other"), b"1"))
+    places = ("old", "p=%20/old", "../other", "a\x01", "a\0", "", "../t2/x")
+    named = [*(f"{folder}/{name}" for name in places), f"s3://{BUCKET}/other", f"s3://{BUCKET}/t2/x", str(mine)]
+    io.delete_all(named, folder)
+    assert set(server.objects) == {"t2/x", "other"}
+    assert mine.exists()
+    local = [f"{tmp_path}/t/{name}" for name in ("old", "a\0", "../mine", "")]
+    files({}).delete_all([*local, f"s3://{BUCKET}/other"], f"{tmp_path}/t/")
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["mine", "t"]
+    assert not (tmp_path / "t/old").exists()
+    assert "other" in server.objects
+
+
 class Fallback(FileIO):  # type: ignore[misc]
     """PyIceberg's file IO, which notes what it reads."""
 
@@ -228,7 +248,8 @@ def test_pyiceberg_reads_what_obstore_cannot(server: ObjectStore, monkeypatch: p
     """Keys that obstore refuses, large files, other kinds of stores, and properties without an equal."""
     fallback = Fallback()
     io = files(server.properties(), fallback=lambda: fallback)
-    odd = [f"s3://{BUCKET}/a//b", f"s3://{BUCKET}/a/../b", f"s3://{BUCKET}/a/", "hdfs://a/b"]
+    keys = ("a//b", "a/../b", "a/", "a\x01b", "a\x7f")
+    odd = [*(f"s3://{BUCKET}/{key}" for key in keys), "hdfs://a/b"]
     for location in odd:
         assert read(io, location) == b"theirs"
         io.delete(location)
@@ -254,6 +275,26 @@ def test_kept_files_have_a_bound() -> None:
     assert list(kept._values) == []
 
 
+def test_threads_that_keep_the_same_file_count_it_once() -> None:
+    """Else the bound shrinks with each such file. A thread that frees the lock lets the other go on."""
+
+    class Yielding:
+        lock = threading.Lock()
+
+        def __enter__(self) -> None:
+            self.lock.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            self.lock.release()
+            time.sleep(0.02)
+
+    kept = Recent[bytes](10, len)
+    kept._lock = Yielding()  # type: ignore[assignment]
+    with ThreadPoolExecutor(2) as pool:
+        list(pool.map(lambda _: kept.keep("a", b"1234"), range(2)))
+    assert kept._size == 4
+
+
 REFUSED: list[tuple[str, Mapping[str, str], str]] = [
     ("s3", {}, "there is no login to S3"),
     ("s3", {"py-io-impl": "pyiceberg.io.pyarrow.PyArrowFileIO"}, "py-io-impl names it"),
@@ -275,26 +316,6 @@ def test_what_is_not_mapped_is_named(scheme: str, properties: Mapping[str, str],
 
 
 def test_without_its_packages_pyiceberg_is_used(monkeypatch: pytest.MonkeyPatch) -> None:
-def test_threads_that_keep_the_same_file_count_it_once() -> None:
-    """Else the bound shrinks with each such file. A thread that frees the lock lets the other go on."""
-
-    class Yielding:
-        lock = threading.Lock()
-
-        def __enter__(self) -> None:
-            self.lock.acquire()
-
-        def __exit__(self, *_: object) -> None:
-            self.lock.release()
-            time.sleep(0.02)
-
-    kept = Recent[bytes](10, len)
-    kept._lock = Yielding()  # type: ignore[assignment]
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda _: kept.keep("a", b"1234"), range(2)))
-    assert kept._size == 4
-
-
     """obstore, and botocore for a role or a profile."""
     for missing, properties, why in (
         ("botocore", {"s3.role-arn": "arn:aws:iam::1:role/r"}, "the role of AWS needs botocore: pip install"),
