@@ -83,6 +83,20 @@ BREAKS = (
         f"{_TESTS}test_a_store_that_stays_busy_is_an_error_within_the_time_limit",
     ),
     Break(
+        "a login without an end is used for an hour after the server sent another",
+        "executors/pyiceberg/object_stores.py",
+        "return expires or datetime.now(timezone.utc)",
+        "return expires or datetime.now(timezone.utc) + timedelta(hours=1)",
+        f"{_TESTS}test_the_newest_login_of_a_table_is_used_on_the_same_connections",
+    ),
+    Break(
+        "the first login of a table is used until the command ends",
+        _FILE,
+        "access.sent[self.key] = properties",
+        "access.sent.setdefault(self.key, properties)",
+        f"{_TESTS}test_the_newest_login_of_a_table_is_used_on_the_same_connections",
+    ),
+    Break(
         "each connection to a REST catalog logs in",
         "executors/pyiceberg/opened.py",
         "is not None and not first.is_closed",

@@ -20,7 +20,7 @@ from typing import Any, Generic, TypeVar
 
 from pyiceberg.io import FileIO, InputFile, OutputFile
 
-from glacierbase.executors.pyiceberg.object_stores import LOGIN, StoreNotMapped, in_bulk, login_of, open_store
+from glacierbase.executors.pyiceberg.object_stores import LOGIN, Login, StoreNotMapped, in_bulk, login_of, open_store
 
 T = TypeVar("T")
 # The UUID in the name of a file.
@@ -77,17 +77,16 @@ class Recent(Generic[T]):
 
 
 class _OpenStore:
-    """A store, and the login to it that was sent last.
+    """A store.
 
     Attributes:
         why_not: why obstore does not reach it; None where it does.
     """
 
-    def __init__(self, scheme: str, authority: str, files: TableFiles) -> None:
-        self.login = login_of(scheme, authority, files.properties)
+    def __init__(self, scheme: str, authority: str, files: TableFiles, login: Callable[[], Login | None]) -> None:
         self.why_not: str | None = None
         try:
-            provider = (lambda: self.login or {}) if self.login else None
+            provider = (lambda: login() or {}) if login() else None
             self.store = open_store(scheme, authority, files.properties, files.wait_seconds, provider)
         except StoreNotMapped as why:
             self.why_not = str(why)
@@ -98,21 +97,21 @@ class FileAccess:
 
     Attributes:
         kept: the content of files, by location.
+        sent: the properties with the login that was sent last, by the key of the files of a table.
     """
 
     def __init__(self) -> None:
         self.kept = Recent[bytes](_KEPT_BYTES, len)
+        self.sent: dict[Any, Mapping[str, Any]] = {}
         self._stores = Recent[_OpenStore](_MOST_STORES, lambda _: 1)
 
     def store(self, scheme: str, authority: str, files: TableFiles) -> _OpenStore:
-        """Return the store of a bucket or container, with the login in the properties of these files."""
-        key = scheme, authority, files.key
-        opened = self._stores.get(key)
+        """Return the store of a bucket or container, whose login is the one that was sent last for these files."""
+        key = files.key
+        opened = self._stores.get((scheme, authority, key))
         if opened is None:
-            opened = _OpenStore(scheme, authority, files)
-            self._stores.keep(key, opened)
-        elif opened.login:
-            opened.login = login_of(scheme, authority, files.properties)
+            opened = _OpenStore(scheme, authority, files, lambda: login_of(scheme, authority, self.sent[key]))
+            self._stores.keep((scheme, authority, key), opened)
         return opened
 
 
@@ -141,6 +140,7 @@ class TableFiles(FileIO):  # type: ignore[misc]
         settings = {name: str(value) for name, value in properties.items() if _OF_FILES.fullmatch(name)}
         self.key = owner, frozenset(item for item in settings.items() if not item[0].startswith(LOGIN))
         self._access, self._open_fallback = access, fallback
+        access.sent[self.key] = properties
 
     @cached_property
     def _fallback(self) -> FileIO:

@@ -28,8 +28,6 @@ LOGIN = (
     _SAS,
 )
 _CONNECT_SECONDS, _ANSWER_SECONDS = "10", "30"
-# A login without an expiry is read again after this time.
-_LOGIN_SECONDS = 3600
 # What only PyIceberg's file IO supports, by the property that requests it.
 _ONLY_PYICEBERG = {
     "py-io-impl": "py-io-impl names it",
@@ -247,7 +245,8 @@ def _instant(milliseconds: Any) -> datetime | None:
 
 
 def _end(expires: datetime | None) -> datetime:
-    return expires or datetime.now(timezone.utc) + timedelta(seconds=_LOGIN_SECONDS)
+    """Return when a login ends. One without an end is over at once: obstore asks for it again before each request."""
+    return expires or datetime.now(timezone.utc)
 
 
 _S3, _GCS, _ADLS = ("s3", "s3a", "s3n"), ("gs", "gcs"), ("abfs", "abfss", "wasb", "wasbs")
