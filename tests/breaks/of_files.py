@@ -83,6 +83,20 @@ BREAKS = (
         f"{_TESTS}test_a_store_that_stays_busy_is_an_error_within_the_time_limit",
     ),
     Break(
+        "a panic of obstore ends the program without a message",
+        _FILE,
+        "if not is_panic and not isinstance",
+        "if not isinstance",
+        f"{_TESTS}test_a_login_or_an_address_that_no_request_can_have_is_an_error",
+    ),
+    Break(
+        "an error has the words of obstore instead of those of the store",
+        _FILE,
+        "            raise PermissionError(what) from None",
+        "            raise PermissionError(what) from error",
+        f"{_TESTS}test_refused_requests_have_the_errors_of_python",
+    ),
+    Break(
         "a login without an end is used for an hour after the server sent another",
         "executors/pyiceberg/object_stores.py",
         "return expires or datetime.now(timezone.utc)",

@@ -337,20 +337,26 @@ class _Upload(BytesIO):
 
 @contextmanager
 def _errors(method: str, location: str) -> Iterator[None]:
-    """Raise the errors of obstore as those that PyIceberg documents, with the words of the store and without its address."""
+    """Raise the errors of obstore as those that PyIceberg documents, with the words of the store and without its address.
+
+    They replace their causes, because the innermost cause of an error is what a user reads.
+    """
     from obstore import exceptions
 
     try:
         yield
-    except FileNotFoundError as error:
-        raise FileNotFoundError(f"{location} does not exist") from error
-    except exceptions.BaseError as error:
+    except FileNotFoundError:
+        raise FileNotFoundError(f"{location} does not exist") from None
+    except BaseException as error:
+        is_panic = type(error).__name__ == "PanicException"  # Of a login or an address that no request can have.
+        if not is_panic and not isinstance(error, exceptions.BaseError):
+            raise
         text = str(error)
         refusal = _REFUSAL.search(text)
         words = ": ".join(refusal.groups()) if refusal else text.partition("\n")[0].partition("?")[0]
         what = f"{method} {location}: {words}"
         if isinstance(error, exceptions.AlreadyExistsError):
-            raise FileExistsError(what) from error
+            raise FileExistsError(what) from None
         if isinstance(error, (exceptions.PermissionDeniedError, exceptions.UnauthenticatedError)):
-            raise PermissionError(what) from error
-        raise OSError(what) from error
+            raise PermissionError(what) from None
+        raise OSError(what) from None

@@ -114,8 +114,8 @@ def _s3(bucket: str, properties: Mapping[str, Any], options: dict[str, Any]) -> 
         "skip_signature": _is_true(properties, "s3.anonymous"),
     }
     if endpoint:
-        scheme, _, host = endpoint.partition("://")
-        config["endpoint"] = f"{scheme}://{bucket}.{host}" if is_host else endpoint
+        scheme, _, host = (endpoint if "://" in endpoint else f"https://{endpoint}").partition("://")  # As in PyArrow.
+        config["endpoint"] = f"{scheme}://{bucket}.{host}" if is_host else f"{scheme}://{host}"
         options["client_options"]["allow_http"] = scheme == "http"
     if proxy := properties.get("s3.proxy-uri"):
         options["client_options"]["proxy_url"] = proxy

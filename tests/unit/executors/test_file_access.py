@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -14,7 +15,9 @@ from typing import Any
 import pytest
 from pyiceberg.io import FileIO, InputFile
 
+from glacierbase.errors import EngineError
 from glacierbase.executors.pyiceberg import file_access, object_stores
+from glacierbase.executors.pyiceberg.errors import mapped
 from glacierbase.executors.pyiceberg.file_access import FileAccess, Recent, TableFiles
 from glacierbase.executors.pyiceberg.object_stores import StoreNotMapped, login_of, open_store
 from tests.support.objectstore import BUCKET, KEY, SECRET, VARIABLE, ObjectStore, catalog_file, object_store
@@ -163,13 +166,28 @@ def test_refused_requests_have_the_errors_of_python(server: ObjectStore) -> None
         server.fault = lambda *_, status=status: status  # type: ignore[misc]
         with pytest.raises(kind):
             read(io, f"s3://{BUCKET}/a")
+        with pytest.raises(EngineError) as caught, mapped():
+            read(io, f"s3://{BUCKET}/a")
+        assert re.search(f"s3://{BUCKET}/a( does not exist|: AccessDenied: |: ExpiredToken: )", caught.value.message)
+        assert server.address not in caught.value.message
+
+
+@pytest.mark.parametrize(
+    "properties", [{"s3.session-token": "a line\n"}, {"s3.region": "a line\n"}, {"s3.endpoint": "http://a b"}]
+)
+def test_a_login_or_an_address_that_no_request_can_have_is_an_error(
+    properties: Mapping[str, str], server: ObjectStore
+) -> None:
+    """obstore panics, which is no `Exception` of Python."""
+    with pytest.raises(OSError, match=f"GET s3://{BUCKET}/a: "):
+        read(files(server.properties() | properties), f"s3://{BUCKET}/a")
 
 
 @pytest.mark.parametrize("ends", [True, False])
 def test_the_newest_login_of_a_table_is_used_on_the_same_connections(
     server: ObjectStore, monkeypatch: pytest.MonkeyPatch, *, ends: bool
 ) -> None:
-    """Also by a table that was loaded before. A server may not say when a login ends. Those of other tables are not used."""
+    """A table that was loaded before uses it too. A server may not say when a login ends. Other tables have their own."""
     access, answer, tokens = FileAccess(), server.answer, []
     server.objects["a"] = b"one"
 
@@ -370,6 +388,7 @@ def test_addresses_follow_the_properties() -> None:
         ("b", {}, "True", None),
         ("b.c", {}, "False", None),
         ("b", endpoint, "False", "https://store:9000"),
+        ("b", {"s3.endpoint": "store:9000"}, "False", "https://store:9000"),
         ("b", endpoint | {"s3.force-virtual-addressing": "true"}, "True", "https://b.store:9000"),
     ):
         store = open_store("s3", bucket, key | properties, 5, lambda: login_of("s3", "", key) or {})
