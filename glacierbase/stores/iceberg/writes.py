@@ -180,8 +180,10 @@ def _with_rows_of(files: Sequence[Any], table: Any, rows: Any, written: Mapping[
     from pyiceberg.io.pyarrow import ArrowScan
     from pyiceberg.table import FileScanTask
 
-    parts = [written[file.file_path] for file in files if file.file_path in written]
-    if unread := [FileScanTask(file) for file in files if file.file_path not in written]:
+    # Another client may have added a column since, without a snapshot.
+    known = {path: part for path, part in written.items() if part.schema.names == rows.schema.names}
+    parts = [known[file.file_path] for file in files if file.file_path in known]
+    if unread := [FileScanTask(file) for file in files if file.file_path not in known]:
         parts.append(ArrowScan(table.metadata, table.io, table.schema(), AlwaysTrue()).to_table(unread))
     return pyarrow.concat_tables([*(part.cast(rows.schema) for part in parts), rows])
 

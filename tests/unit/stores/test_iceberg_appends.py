@@ -23,6 +23,7 @@ from pyiceberg.manifest import (
 from pyiceberg.table.snapshots import Operation
 from pyiceberg.table.update.snapshot import _SnapshotProducer
 from pyiceberg.typedef import Record
+from pyiceberg.types import StringType
 
 from glacierbase.executors.pyiceberg.file_access import LocalFile
 from glacierbase.history.lockrow import LockTerms, free_row
@@ -80,6 +81,22 @@ def test_a_column_that_was_renamed_is_read_by_its_id(store: IcebergStore, vendor
     with vendor.load_table("glacierbase.history_shop").update_schema() as update:
         update.rename_column("reason", "motive")
     assert "why" in vendor.load_table("glacierbase.history_shop").scan().to_arrow()["motive"].to_pylist()
+
+
+def test_a_column_that_another_client_adds_between_two_appends_is_kept(store: IcebergStore, vendor: SqlCatalog) -> None:
+    """No append fails, and the values that others wrote stay. The new column changes no snapshot, on which a commit depends."""
+    table = vendor.load_table(("glacierbase", "history_shop"))
+    with table.update_schema() as change:
+        change.add_column("extra", StringType())
+    store.append([event(2)])
+    store.append([event(3)])
+    table.refresh()
+    row = table.scan(row_filter="sequence = 3").to_arrow().to_pylist()[0] | {"sequence": 4, "extra": "theirs"}
+    table.append(pyarrow.Table.from_pylist([row], schema=table.schema().as_arrow()))
+    store.append([event(5)])
+    store.append([event(6)])
+    rows = table.refresh().scan().to_arrow().to_pylist()
+    assert {row["sequence"]: row["extra"] for row in rows} == dict.fromkeys((1, 2, 3, 5, 6)) | {4: "theirs"}
 
 
 def test_a_history_that_another_client_partitioned_is_appended_to(store: IcebergStore, vendor: SqlCatalog) -> None:
