@@ -236,6 +236,9 @@ class RealValues:
         return False
 
 
+PLACEHOLDER = re.compile(r"\b(?:env|secret|file)_\w+")
+
+
 class Placeholders:
     """Words in place of values; each is valid in SQL as an identifier, and in an address."""
 

@@ -38,6 +38,8 @@ EXAMINE, MAKES = f"{__name__}:examine", f"{__name__}:makes"
 # The limit for the text of a statement that is not understood.
 _LONGEST_TEXT = 500
 _LONGEST_CODE = 20
+# Rules that refuse a width, a property's value or a type, and quote it: a placeholder is no value to refuse.
+_OF_VALUES = ("PA107", "PR102", "TY110")
 # What a template may render is not known before it is rendered.
 _TEMPLATE = ("{{", "{%")
 Answer = tuple[Migration, Mapping[str, Any]]
@@ -53,7 +55,12 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], chain: Chain) -> dict[
     rules = all_rules() if dialect_of(compiled.dialect).has_rules else ()
     allows = allows_of(compiled.statements)
     return {
-        "found": [_plain(rule, objection, file) for rule in rules for objection in _applied(rule, file)],
+        "found": [
+            _plain(rule, objection, file)
+            for rule in rules
+            for objection in _applied(rule, file)
+            if not (rule.code in _OF_VALUES and any(text in objection.message for text in file.facts.unread))
+        ],
         "allows": [{**asdict(allow), "fix": _nearest(allow)} for allow in allows],
         "misplaced": without_effect(compiled.text, allows),
         "lines": {

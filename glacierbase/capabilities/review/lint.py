@@ -16,6 +16,7 @@ from glacierbase.capabilities.review.rules.allows import misplaced_allow, unexpl
 from glacierbase.catalogs.catalogfile import read_name
 from glacierbase.catalogs.choice import CatalogChoice
 from glacierbase.catalogs.folder import CatalogFile
+from glacierbase.catalogs.references import PLACEHOLDER
 from glacierbase.catalogs.table_formats import default_catalog, defaults, formats, versions
 from glacierbase.catalogs.varying import texts_of, varying
 from glacierbase.errors import ConfigurationError, GlacierbaseError, MigrationFileError, joined
@@ -101,7 +102,8 @@ class Linting:
         made = made_by_repeatables(sandbox, catalog, files, migrations)
         own = {text for text, _ in texts_of(catalog.variables, "variables")}
         varying = {text: path for text, path in self._varying[catalog.name].items() if text not in own}
-        facts = {**_facts(catalog), "varying": varying, "repeatables": made}
+        unread = [text for text in own if PLACEHOLDER.search(text)]
+        facts = {**_facts(catalog), "varying": varying, "unread": unread, "repeatables": made}
         for migration, answer in examined(sandbox, catalog, migrations, files, facts):
             yield Examined(catalog.environment, migration.location, catalog.lint, answer)
 

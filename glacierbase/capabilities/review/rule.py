@@ -109,6 +109,7 @@ class Facts:
         given_parts: how many parts of a table's name the catalog file supplies.
         versions: the versions of the formats whose jars the catalog file names.
         varying: texts that a variable has in other environments only, with the variable's path.
+        unread: values of variables that hold a placeholder, because lint reads no environment variable and no file.
         overwrites_partitions: whether INSERT OVERWRITE replaces only the partitions that it writes.
         defaults: properties that the engine gives to new tables.
         beginning: the first parts of a qualified name, which a shorter name lacks.
@@ -125,6 +126,7 @@ class Facts:
     given_parts: int = 0
     versions: Mapping[str, str] = field(default_factory=dict)
     varying: Mapping[str, str] = field(default_factory=dict)
+    unread: Sequence[str] = ()
     overwrites_partitions: bool = False
     defaults: Mapping[str, str] = field(default_factory=dict)
     beginning: Sequence[str] = ()

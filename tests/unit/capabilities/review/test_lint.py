@@ -77,6 +77,17 @@ def test_the_seeds_own_property_is_an_error_with_the_key_that_is_meant(shop: Pro
     assert wrong == {"PR102": "write a whole number", "PR101": "did you mean commit.retry.num-retries?"}
 
 
+def test_a_value_that_lint_does_not_read_is_not_refused(shop: ProjectFolder) -> None:
+    """A placeholder is no wrong width, number or type; other words are, and a DROP of a column of that name is found."""
+    shop.catalog(f"{CATALOG}variables: {{x: '${{env:X}}'}}\n")
+    sql = "ALTER TABLE lake.a.t ADD PARTITION FIELD bucket({0}, id);\nALTER TABLE lake.a.t ADD COLUMN c {0};\n"
+    sql += "ALTER TABLE lake.a.t SET TBLPROPERTIES ('commit.retry.num-retries'='{0}')"
+    shop.file("2_b.sql", sql.format("env_Y"))
+    shop.file("3_c.sql", f"{sql.format('{{ variables.x }}')};\nALTER TABLE lake.a.t DROP COLUMN {{{{ variables.x }}}}")
+    codes = {(finding["path"][-8:], finding["code"]) for finding in found(shop) if finding["code"] != "PA101"}
+    assert codes == {("/2_b.sql", "PA107"), ("/2_b.sql", "PR102"), ("/2_b.sql", "TY110"), ("/3_c.sql", "DS103")}
+
+
 @pytest.mark.parametrize(("version", "codes"), [("1.10.0", ["PR101"]), ("1.9.2", ["PR101"]), ("1.12.0", [])])
 def test_a_property_of_a_later_version_is_an_error(version: str, codes: list[str], shop: ProjectFolder) -> None:
     """The version is that of the jar which the catalog file names."""
