@@ -1,4 +1,4 @@
--- MIGRATION_DESCRIPTION: Create the events table, hidden-partitioned by user and day
+-- MIGRATION_DESCRIPTION: Create the events table, partitioned by user and day
 -- MIGRATION_AUTHOR: Data Platform Team
 
 CREATE NAMESPACE IF NOT EXISTS lake.web;
