@@ -155,7 +155,10 @@ class Migrator:
 
         is_first, *others = needs_engine(self._target, plan)
         if self._target.spark is None and any((is_first, *others)):
-            check_installed(self._target.catalog, self._target.run)
+            try:
+                check_installed(self._target.catalog, self._target.run)
+            except GlacierbaseError as error:
+                raise with_reason(error, self._target, plan) from error
         hooks.before(self._target, plan)
         if state.lock is None and not state.history.events:
             self._begin(opened, plan, progress)
@@ -235,6 +238,14 @@ def needs_engine(target: CatalogRun, plan: Plan) -> Sequence[bool]:
     """Return for each pending file whether it needs the engine."""
     engines = target.file_engines()
     return [not engines.of(compiled).is_direct for compiled in plan.files]
+
+
+def with_reason(error: GlacierbaseError, target: CatalogRun, plan: Plan) -> GlacierbaseError:
+    """Return the error of an engine that cannot start, with the first pending file that needs it where others run without it."""
+    engines = target.file_engines()
+    needed = ((compiled.migration.location, engines.of(compiled)) for compiled in plan.files)
+    reasons = [f"{location} {engine.text()}" for location, engine in needed if engine.why]
+    return type(error)(error.code, (*error.lines, *reasons[:1]), error.hint, **error.data)
 
 
 def _start_early(engine: Engine, lock: LockRow | None) -> None:

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from glacierbase.apply import hooks
-from glacierbase.apply.migrator import Migrator, chosen, needs_engine
+from glacierbase.apply.migrator import Migrator, chosen, needs_engine, with_reason
 from glacierbase.apply.plan import Plan, Selection
 from glacierbase.apply.results import NOT_RUN, MigrateResult
 from glacierbase.errors import GlacierbaseError
@@ -37,6 +37,7 @@ def check(
         try:
             plan = _plan(target, selection, given)
             if _needs_engine(target, plan):
+                error = error if plan is None else with_reason(error, target, plan)
                 return hooks.after(target, replace(result, not_run=_labels(plan), error=error), had_pending=True)
         except GlacierbaseError:
             return None

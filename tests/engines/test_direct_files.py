@@ -110,6 +110,8 @@ def test_plain_files_run_without_spark(direct: DirectProject) -> None:
     assert (shown["engine"], shown["needs_engine"]) == ("spark", "statement 1: create_view needs the engine")
     refused = ask_here(direct, "migrate")
     assert refused.document["error"]["code"] in ("SPARK_NOT_INSTALLED", "SPARK_VERSION_MISMATCH")
+    why = "migrations/shop/0003_c.sql needs spark: statement 1: create_view needs the engine"
+    assert refused.document["error"]["message"].endswith(f"\n{why}")
 
 
 @pytest.mark.usefixtures("without_spark")
