@@ -193,12 +193,12 @@ def _repository(source: str | None) -> re.Match[str]:
     # A token may be the name of the user as well as a password.
     named = re.sub(r"(?<=://)[^/]*@", f"{MASK}@", (place or "").partition("?")[0])
     if source is not None:
-        what = f"--from {named} is no commit of a repository"
+        what = f"--from {named}"
     else:
-        what = f"glacierbase was installed from {named}" if place else "glacierbase is not installed"
+        what = f"this installation, from {named}," if place else "this program, which is not installed,"
     raise ConfigurationError(
         "INVALID_VALUE",
-        f"{what}, whose action or templates the CI service would run; nothing was written",
+        f"{what} is no commit of a repository, whose action or templates the CI service would run; nothing was written",
         "use --from git+https://HOST/OWNER/glacierbase@COMMIT with all 40 digits, of your fork or mirror",
     )
 
