@@ -41,11 +41,18 @@ class ListedCommand(click.Command):
         self._document = self.document_of(name)
         self.section = COMMANDS[self._document].section
 
-    def _hint(self) -> str:
+    def _hint(self, message: str) -> str:
         """Return what somebody probably meant who gave the command one argument too many; empty if that is not known."""
         if self.name == "help":
             return "a command is explained by `COMMAND --help`"
-        return "--env names the environment" if any(param.name == "environments" for param in self.params) else ""
+        if self.name == "new":
+            return "write the description in quotes"
+        param, hint = (
+            ("catalogs", "--catalog names a catalog")
+            if "/" in message
+            else ("environments", "--env names the environment")
+        )
+        return hint if any(known.name == param for known in self.params) else ""
 
     def document_of(self, name: str) -> str:
         """Return the command's name in the table of commands, which is also the name of its JSON document."""
@@ -55,7 +62,7 @@ class ListedCommand(click.Command):
         try:
             rest = super().parse_args(ctx, args)
         except click.UsageError as error:
-            if "unexpected extra argument" in error.message and (hint := self._hint()):
+            if "unexpected extra argument" in error.message and (hint := self._hint(error.message)):
                 raise click.UsageError(f"{error.message.rstrip('.')}; {hint}.", ctx) from error
             raise
         if ctx.resilient_parsing:  # For a shell that completes an incomplete line.

@@ -352,6 +352,8 @@ def test_the_api_refuses_empty_values(lake_project: ProjectFolder) -> None:
         (["migrate", "prod"], "Got unexpected extra argument (prod); --env names the environment."),
         (["help", "migrate"], "Got unexpected extra argument (migrate); a command is explained by `COMMAND --help`."),
         (["init", "web", "shop"], "Got unexpected extra argument (shop)"),
+        (["new", "add", "device"], "Got unexpected extra argument (device); write the description in quotes."),
+        (["check", "migrations/web"], "Got unexpected extra argument (migrations/web); --catalog names a catalog."),
         (["--env", "prod", "status"], "write it after the command, as in `glacierbase status --env …`."),
         (["--nope"], "No such option '--nope'."),
     ],
