@@ -228,7 +228,8 @@ class Runner:
                 context = FileSession(session, planned, compiled)
                 context.restore()
                 tag = partial(statement_tag, self._held.target.run.id, compiled.migration.label)
-                tables = self._tables.of_file(compiled, planned.resumes_at, session, tag if engine.is_direct else None)
+                is_proof = engine.is_direct and self._engines.names_metadata(compiled)
+                tables = self._tables.of_file(compiled, planned.resumes_at, session, tag if is_proof else None)
             except BaseException:
                 self._flush()  # The previous file is applied, and nothing of this one is in flight.
                 raise

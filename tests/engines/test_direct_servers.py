@@ -65,7 +65,7 @@ def properties(server: str, bed: CatalogBed) -> str:
 def test_a_project_makes_the_same_metadata(
     server: str, type_: str, project: ProjectFolder, request: pytest.FixtureRequest
 ) -> None:
-    """All files run directly, beside Spark or without it."""
+    """All files run directly, beside Spark or without it; `blame` names them where the server names the metadata files."""
     bed: CatalogBed = request.getfixturevalue(server)
     text = bed.text.replace("type: spark\n", "type: spark\n  direct: auto\n")
     if type_ == "iceberg":
@@ -79,5 +79,12 @@ def test_a_project_makes_the_same_metadata(
         done = ask_here(project, "migrate")
         assert done.code == 0, done.stdout
         assert [file["engine"] for file in done.entry()["applied"]] == ["direct"]
+        assert done.entry()["warnings"] == []
+        table = statements[0].split()[2]
+        blame = ask_here(project, "blame", table).entry()
+        assert blame["table"] == table
+        assert {(line["since"]["origin"], line["since"]["version"]) for line in blame["lines"]} == {
+            ("migration", "0001")
+        }
 
     assert Twins(bed).compare([*STATEMENTS, *renames], run) == []

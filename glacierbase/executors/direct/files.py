@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from glacierbase.errors import ConfigurationError, MigrationFileError
 from glacierbase.executors import Executor, type_of
-from glacierbase.executors.pyiceberg.properties import missing_package, opening
+from glacierbase.executors.pyiceberg.properties import PyIcebergSettings, missing_package, opening
 from glacierbase.formats import ICEBERG
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_parts
@@ -159,6 +159,14 @@ class FileEngines:
             return qualified_namespace(self._catalog, namespace.recorded) if is_certain else None
         return named.names[0][1]
 
+    def names_metadata(self, file: _File) -> bool:
+        """Return whether this process names the metadata files that a direct file commits. Elsewhere a catalog's server does."""
+        names = {name_parts(whole)[0] for named in file.named for _, whole in named.names if whole}
+        try:
+            return all(_opening(self._catalog, name).kind != "rest" for name in names)
+        except ConfigurationError:  # The statement that names the catalog is refused.
+            return False
+
     def _why(self, named: FileStatement) -> str | None:
         from glacierbase.executors.direct.plain import why_not_plain  # Imports the grammar.
 
@@ -211,8 +219,13 @@ def why_not_opened(catalog: Catalog, name: str) -> str | None:
     if conf.get(prefix) != _SPARK_CATALOG:
         return f"{name} is no catalog of the class {_SPARK_CATALOG}"
     try:
-        place = opening(replace(catalog, store=replace(catalog.store, catalog=name)))
+        place = _opening(catalog, name)
     except ConfigurationError as error:
         return error.message
     package = missing_package(place)
     return f"{package} is not installed" if package else None
+
+
+def _opening(catalog: Catalog, name: str) -> PyIcebergSettings:
+    """Return how PyIceberg opens one of the catalogs that the catalog file declares. Raises as `opening` does."""
+    return opening(replace(catalog, store=replace(catalog.store, catalog=name)))

@@ -172,9 +172,14 @@ class Guarded(Catalog):  # type: ignore[misc]
         file = self._load_file_io(metadata.properties, metadata_path).new_output(metadata_path)
         ToOutputFile.table_metadata(complete(metadata), file, overwrite=True)
 
+    def _create_staged_table(self, *arguments: Any, **named: Any) -> Any:
+        return self._with_name(super()._create_staged_table(*arguments, **named))
+
     def _update_and_stage_table(self, *arguments: Any) -> Any:
+        return self._with_name(super()._update_and_stage_table(*arguments))
+
+    def _with_name(self, staged: Any) -> Any:
         """Name the new metadata file after the statement, which proves later that the commit was its own."""
-        staged = super()._update_and_stage_table(*arguments)
         staged.metadata_location = self._named(staged.metadata_location)
         return staged
 

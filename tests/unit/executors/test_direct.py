@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
+from pyiceberg.partitioning import UNPARTITIONED_PARTITION_SPEC
+from pyiceberg.schema import Schema
 
 from glacierbase.executors.direct import plain
 from glacierbase.executors.direct.files import FileEngine, FileEngines
-from glacierbase.migrations.compiled import compile_migration
+from glacierbase.executors.pyiceberg.glue import GlueCatalog
+from glacierbase.migrations.compiled import Compiled, compile_migration
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.migration import Migration
+from glacierbase.run.run import tag_uuid
 from tests.support.project_folder import ProjectFolder, migration, only_catalog
 
 PLAIN = "ALTER TABLE lake.a.t SET TBLPROPERTIES ('a' = '1')"
@@ -28,9 +35,13 @@ def chosen(catalog: Catalog, sql: str, conf: Mapping[str, str | None] = {}, *, i
     """Return the engine of a file with this SQL, in the catalog with more settings of Spark."""
     settings = {**catalog.spark_conf, **conf}
     catalog = replace(catalog, spark_conf={key: value for key, value in settings.items() if value is not None})
-    text = migration(sql)
-    file = Migration("0001", 1, "d", "a", "shop", "migrations/shop/0001_a.sql", text, "checksum")
-    return FileEngines(catalog, in_session=in_session).of(compile_migration(file, catalog, "spark"))
+    return FileEngines(catalog, in_session=in_session).of(compiled(catalog, sql))
+
+
+def compiled(catalog: Catalog, sql: str) -> Compiled:
+    """Return a file with this SQL."""
+    file = Migration("0001", 1, "d", "a", "shop", "migrations/shop/0001_a.sql", migration(sql), "checksum")
+    return compile_migration(file, catalog, "spark")
 
 
 @pytest.mark.parametrize("sql", [PLAIN, "", f"{PLAIN};\nDROP TABLE IF EXISTS lake.a.u", "DROP TABLE a.t"])
@@ -147,3 +158,31 @@ def test_a_plain_statement_of_any_file_has_a_name_that_proves_it(
     file = Migration("0001", 1, "d", "a", "shop", "migrations/shop/0001_a.sql", text, "checksum")
     compiled = compile_migration(file, replace(catalog, is_direct=False), "spark")
     assert FileEngines(catalog).plain_name(compiled.named[-1], compiled.text) == name
+
+
+def test_a_server_names_the_metadata_files_of_a_rest_catalog_only(catalog: Catalog) -> None:
+    """A file that changes tables of two catalogs proves none of its commits."""
+    rest = {"": "org.apache.iceberg.spark.SparkCatalog", ".type": "rest", ".uri": "http://localhost:1"}
+    conf = catalog.spark_conf | {f"spark.sql.catalog.web{key}": value for key, value in rest.items()}
+    catalog = replace(catalog, spark_conf=conf)
+    engines = FileEngines(catalog)
+    own, of_server, of_both = (
+        compiled(catalog, sql)
+        for sql in ("DROP TABLE lake.a.t", "DROP TABLE web.a.t", "DROP TABLE lake.a.t;\nDROP TABLE web.a.t")
+    )
+    assert {engines.of(file).name for file in (own, of_server, of_both)} == {"direct"}
+    assert engines.names_metadata(own)
+    assert not engines.names_metadata(of_server)
+    assert not engines.names_metadata(of_both)
+
+
+def test_glue_creates_a_table_whose_metadata_file_names_the_statement(tmp_path: Path) -> None:
+    """PyIceberg names the first file of a table itself, and writes it."""
+    made: list[Any] = []
+    glue = GlueCatalog("lake", client=SimpleNamespace(create_table=lambda **table: made.append(table), exceptions=Any))
+    glue._is_s3tables_database = lambda _: False
+    glue.begin("a tag")
+    glue.new_table(("a", "t"), Schema(), f"file://{tmp_path}/t", UNPARTITIONED_PARTITION_SPEC, {})
+    location = made[0]["TableInput"]["Parameters"]["metadata_location"]
+    assert tag_uuid("a tag") in location
+    assert Path(location.removeprefix("file://")).exists()
