@@ -13,6 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
+from itertools import zip_longest
 
 from glacierbase.capabilities.tables.compare.results import (
     Cause,
@@ -29,6 +30,7 @@ from glacierbase.capabilities.tables.compare.state import (
     render_differently,
 )
 from glacierbase.model.differences import Difference, compare, partition_text
+from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.record.about import COLUMN_FACTS, covering
 from glacierbase.record.drift import is_kept_by_engine
@@ -320,7 +322,9 @@ class Pair:
         if change.origin is ChangeOrigin.MIGRATION and change.version is not None:
             number = int(change.version)
             if not self.parts[environment].said(number, part):
-                if self.differs(number):
+                if around := _around(part):  # It has changed with the column around it.
+                    causes.add(self._of(around))
+                elif self.differs(number):
                     causes.versions.add(number)
                 else:
                     causes.is_doubtful = True
@@ -342,6 +346,13 @@ class Pair:
             causes.variables.add(number)
 
 
+def _around(part: str) -> str | None:
+    """Return the column around a field; None for another part."""
+    what, _, name = part.partition(" ")
+    *around, _ = name_parts(name) if what == "column" else ("",)
+    return f"column {name_of(around)}" if around else None
+
+
 def parts_of(what: str, name: str, before: Shape | None, after: Shape | None) -> Sequence[str]:
     """Return the parts that a difference between two shapes consists of, named as in `TableParts`.
 
@@ -356,10 +367,10 @@ def parts_of(what: str, name: str, before: Shape | None, after: Shape | None) ->
     if what not in ("partitioning", "sorting", "identifiers"):
         return [subject.rstrip()]
     parts_before, parts_after = _listed(what, before), _listed(what, after)
-    # The names of columns that are in one environment only are part of the difference.
-    columns = {source for shape in (before, after) for source in _sources(what, shape)}
-    alone = sorted(columns & (set(_names(before)) ^ set(_names(after))))
-    return [*((parts_before ^ parts_after) or parts_before), *(f"column {name}" for name in alone)]
+    # A field follows its column, which may have been renamed.
+    sources = zip_longest(_sources(what, before), _sources(what, after))
+    columns = {name for pair in sources if len({*pair}) > 1 for name in pair if name}
+    return [*((parts_before ^ parts_after) or parts_before), *(f"column {name}" for name in sorted(columns))]
 
 
 def _names(shape: Shape) -> list[str]:

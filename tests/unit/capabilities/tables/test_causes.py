@@ -9,8 +9,9 @@ import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.partitioning import PartitionField, PartitionSpec
 from pyiceberg.schema import Schema
-from pyiceberg.transforms import BucketTransform
-from pyiceberg.types import IntegerType, NestedField, StringType
+from pyiceberg.table.sorting import SortField, SortOrder
+from pyiceberg.transforms import BucketTransform, IdentityTransform
+from pyiceberg.types import IntegerType, NestedField, StringType, StructType
 
 from tests.support.fleet import Fleet, nothing
 from tests.support.program import call_program
@@ -70,6 +71,21 @@ def of_ints(client: SqlCatalog) -> None:
 def two_columns(client: SqlCatalog) -> None:
     client.create_namespace_if_not_exists("a")
     client.create_table("a.t", Schema(ID, NestedField(2, "extra", StringType())))
+
+
+def of_struct(client: SqlCatalog) -> None:
+    fields = StructType(NestedField(3, "x", IntegerType()), NestedField(4, "y", StringType()))
+    client.create_namespace_if_not_exists("a")
+    client.create_table("a.t", Schema(ID, NestedField(2, "s", fields)))
+
+
+def of_sorted(client: SqlCatalog) -> None:
+    client.create_namespace_if_not_exists("a")
+    client.create_table(
+        "a.t",
+        Schema(ID, NestedField(2, "a", StringType()), NestedField(3, "b", StringType())),
+        sort_order=SortOrder(SortField(2, transform=IdentityTransform())),
+    )
 
 
 def output_of(fleet: Fleet, *arguments: str) -> Output:
@@ -178,6 +194,42 @@ def test_a_part_follows_its_column_through_renames(tell: Tell) -> None:
     assert outside == [
         ("outside", "column user_id"), ("outside", "column by_hand"), ("outside", "partitioning"), ("variables", "partitioning"),
     ]  # fmt: skip
+
+
+def test_the_fields_of_a_struct_that_a_variable_renames_differ_by_design(tell: Tell) -> None:
+    """With the column; a field that somebody has added inside is still reported."""
+    fleet = tell(
+        v0001=f"CREATE TABLE {TABLE} (id BIGINT NOT NULL, s STRUCT<x: INT, y: STRING>) USING iceberg",
+        v0002=f"ALTER TABLE {TABLE} RENAME COLUMN s TO s_{{{{ variables.ns }}}}",
+        v0003=f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('note'='1')",
+    )
+    both(fleet, "0001", of_struct)
+    both(fleet, "0002", renamed("s", "s_dev"), renamed("s", "s_live"))
+    paths = [
+        ("prod", "variables", f"column s_{name}{field}", ["0002"])
+        for name in ("dev", "live")
+        for field in ("", ".x", ".y")
+    ]
+    assert sorted(whys(fleet)) == paths
+    with fleet["prod"].client.load_table("a.t").update_schema() as update:
+        update.add_column(("s_live", "z"), IntegerType())
+    both(fleet, "0003", set_to(note="1"))
+    assert sorted(whys(fleet)) == [("prod", "outside", "column s_live.z", ["0003"]), *paths]
+
+
+def test_a_swapped_sort_order_of_an_environment_that_is_behind_is_due_to_the_version(tell: Tell) -> None:
+    """The file renames the columns, and the sort order follows them."""
+    swap = (("a", "b_new"), ("b", "a"), ("b_new", "b"))
+    fleet = tell(
+        v0001=f"CREATE TABLE {TABLE} (id BIGINT NOT NULL, a STRING, b STRING) USING iceberg;\n"
+        f"ALTER TABLE {TABLE} WRITE ORDERED BY a",
+        v0002=";\n".join(f"ALTER TABLE {TABLE} RENAME COLUMN {old} TO {new}" for old, new in swap),
+    )
+    both(fleet, "0001", of_sorted)
+    fleet["dev"].apply("0002", lambda client: [renamed(old, new)(client) for old, new in swap])
+    assert {(cause, part, *versions) for _, cause, part, versions in whys(fleet)} == {
+        ("versions", "order of columns", "0002"), ("versions", "sorting", "0002"),
+    }  # fmt: skip
 
 
 def test_a_statement_that_names_another_namespace_says_the_same(tell: Tell) -> None:
