@@ -191,9 +191,14 @@ def _column(table: PartialShape, column: Column, other: Column) -> Column:
     )
 
 
+def _kind(type_: str) -> str:
+    kind = type_.partition("<")[0].casefold()
+    return "list" if kind == "array" else kind
+
+
 def _is_same_type(type_: str, other: str, table_format: str) -> bool:
-    if type_.casefold() == other.casefold() or "<" in type_:  # The fields inside are compared by themselves.
-        return True
+    if "<" in type_ or "<" in other:  # The fields inside are compared by themselves.
+        return _kind(type_) == _kind(other)
     dialect = "snowflake" if table_format == "snowflake" else "spark"
     try:
         return not set(types_of(type_, dialect)).isdisjoint(types_of(other, dialect))

@@ -475,10 +475,13 @@ def observed(
             elsewhere = None
             if was and _ends(was, now, _ids(are)):
                 is_own = ends(was, statements)
-                elsewhere = None if now or (is_own and table not in moved) else find(was)
+                renamed_table = None if is_own and (now or table not in moved) else find(was)
+                elsewhere = None if now else renamed_table
                 if elsewhere is None:
                     ended += [RecordedChange(was, ChangeOrigin.OUTSIDE)] if differ(known.of(was), was) else []
-                    ended.append(RecordedChange(None, ChangeOrigin.MIGRATION if is_own else ChangeOrigin.DURING))
+                    ended.append(
+                        RecordedChange(renamed_table, ChangeOrigin.MIGRATION if is_own else ChangeOrigin.DURING)
+                    )
             shape = now or elsewhere
             if shape is None and proofs and statements_on(table, statements):
                 shape = created(table, proofs)

@@ -79,7 +79,7 @@ class Story:
         session = self.stage.executor().open_session()
         for _ in range(self.chance.randint(1, 3)):
             version = self._write(disturbed=False)
-            self.witness.begin_file()
+            self.witness.note()
             for statement in self._files[version].statements:
                 session.execute(statement)
                 self.witness.look(Act("migration", version))
@@ -89,6 +89,7 @@ class Story:
                 self.chance.choice((self.other.add_column, self.other.set_property))(name.removeprefix("lake."))
                 self.witness.look(Act("baseline", version))
         project.baseline(f"{self._number:04}", reason="they are there", accept=["*"])
+        self.witness.note()
         self._begun.update(self._files)
         for table in self.witness.tables.values():
             naming = [version for version, file in self._files.items() if table.name in set().union(*file.names)]
@@ -107,6 +108,7 @@ class Story:
             return
         if not result.path:
             return
+        self.witness.note()
         version, newest = result.version, self.stage.project.root / result.path
         self._number = int(version)
         self._files[version] = File(["adopted"], [{table.name for table in self.witness.tables.values() if table.name}])
@@ -132,6 +134,10 @@ class Story:
     def _migrate(self, project: Project) -> None:
         for _ in range(self.chance.choice((1, 1, 2))):
             self._write()
+        self._run(project)
+        self.witness.note()
+
+    def _run(self, project: Project) -> None:
         try:
             project.migrate()
         except GlacierbaseError as error:
@@ -180,7 +186,7 @@ class Story:
         if version not in self._begun:
             self._begun.add(version)
             self._observe(version, names)
-            self.witness.begin_file()
+            self.witness.note()
             self._existing = set(self.witness.tables)
         if is_done:
             self.witness.look(Act("migration", version))
@@ -259,7 +265,13 @@ class Story:
             answer = Act(since.origin.value, since.version or since.seen_by)
             if answer.origin == "not recorded":
                 self.answers.unknown[since.why] += 1
-            elif answer not in (act, table.before_file.get(part)) and not _is_of_catalog(part, answer):
+            elif (
+                answer not in (act, table.before_undone.get(part))
+                and not _is_of_catalog(part, answer)
+                and not (
+                    answer.origin == table.made[part].origin == "baseline"
+                )  # A file only renames what no file declares.
+            ):
                 self._wrong(f"blame {table.name} {table.names.get(part, part[0])}: {answer}, not {act}")
 
     def _wrong(self, text: str) -> None:

@@ -42,7 +42,7 @@ class Table:
         gone: who dropped it.
         names_had: its names, in order.
         metadata: in the newest file.
-        before_file: who had changed parts before the newest file that has changed them and changed them back, which may not count.
+        before_undone: who had changed parts before they were changed and changed back since the last note, which may not count.
     """
 
     uuid: str
@@ -54,7 +54,7 @@ class Table:
     gone: Act | None = None
     names_had: list[str] = field(default_factory=list)
     metadata: Any = None
-    before_file: dict[Part, Act] = field(default_factory=dict)
+    before_undone: dict[Part, Act] = field(default_factory=dict)
     _values: Mapping[Part, Any] = field(default_factory=dict)
     _last: Mapping[Part, Act] = field(default_factory=dict)
 
@@ -71,8 +71,8 @@ class Witness:
         """Return the table that has a name now."""
         return next((table for table in self.tables.values() if table.name == name), None)
 
-    def begin_file(self) -> None:
-        """Note the tables before a file."""
+    def note(self) -> None:
+        """Note the tables, before a file or after a record of them."""
         for table in self.tables.values():
             table._values = dict(table.parts)
             table._last = dict(table.last)
@@ -97,9 +97,9 @@ class Witness:
                     else:
                         table.made[part] = table.made[earlier]
                     table.last[part] = act
-                    table.before_file.pop(part, None)
-                    if table._values.get(part) == value and act.origin == "migration":
-                        table.before_file[part] = table._last[part]
+                    table.before_undone.pop(part, None)
+                    if table._values.get(part) == value and act.origin in ("migration", "outside"):
+                        table.before_undone[part] = table._last[part]
                     changed.append((uuid, part))
             changed += [(uuid, part) for part in table.parts if part not in parts]
             if name not in table.names_had[-1:]:

@@ -147,6 +147,23 @@ def test_a_part_of_a_baseline_is_that_of_the_last_file_about_it() -> None:
     ]
 
 
+def test_a_struct_that_a_file_replaces_by_a_number_is_changed_before_a_baseline() -> None:
+    """Only the fields inside a struct are compared by themselves; an array is a list of Iceberg."""
+    create = replayed("CREATE TABLE lake.a.t (id BIGINT, s STRUCT<x: INT>, l ARRAY<INT>)")
+    replacement = replayed("CREATE OR REPLACE TABLE lake.a.t (id BIGINT, s BIGINT, l ARRAY<INT>)")
+    columns = (
+        Column(1, "id", "bigint"),
+        Column(2, "s", "bigint"),
+        Column(3, "l", "list<int>"),
+        Column(4, "l.element", "int"),
+    )
+    first, second = made_before_baseline(None, after(columns=columns), [("1", create), ("2", replacement)])
+    assert [step.shape and {column.name: column.type for column in step.shape.columns}.get("s") for step in (first, second)] == [
+        "struct<x:int>", "bigint",
+    ]  # fmt: skip
+    assert second.version == "2"
+
+
 def test_a_replaced_table_has_nothing_of_the_one_before_by_another_client() -> None:
     """What its statement leaves out is gone; a column that it does not list was added by somebody else."""
     replaced = "CREATE OR REPLACE TABLE lake.a.t (id STRING) USING iceberg"

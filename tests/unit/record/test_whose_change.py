@@ -236,6 +236,16 @@ def test_a_table_that_a_file_replaces_and_another_client_renames_is_the_same_tab
     assert scene.blamed("lake.a.u") == {"a": "1", "b": "2", "lake.a.u": "during 2, not by it"}
 
 
+def test_a_table_that_loses_its_name_to_a_new_one_while_the_file_runs_is_not_dropped(tmp_path: Path) -> None:
+    """Another client has renamed it before the statement that would replace it."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    acts = {(1, False): lambda client: client.rename_table("a.t", "a.u")}
+    scene.run("CREATE OR REPLACE TABLE lake.a.t (b INT)", acts=acts)
+    assert scene.blamed() == {"b": "2", "lake.a.t": "2"}
+    assert scene.blamed("lake.a.u") == {"a": "1", "lake.a.u": "during 2, not by it"}
+
+
 def test_a_baseline_records_a_table_once_however_its_files_spell_the_name(tmp_path: Path) -> None:
     """Each part is that of the last file that makes it."""
     scene = Scene(tmp_path)
