@@ -144,3 +144,14 @@ def test_a_store_that_the_catalog_file_does_not_name_gets_no_credentials_of_the_
     used = opened(server, **own).load_table(("a", "t")).io.properties
     assert "own" not in used.values()
     assert (used["s3.access-key-id"], used["s3.secret-access-key"]) == ("a", "b")
+
+
+def test_a_login_that_the_server_sends_with_a_table_is_used_for_it_alone(server: HostileServer) -> None:
+    """The login may be limited to the files of the table. Without one, all tables share their connections."""
+    catalog = opened(server)
+    login = {"s3.access-key-id": "a", "s3.secret-access-key": "b"}
+    of = [
+        catalog._load_file_io(sent, f"s3://lake/{name}/metadata/v1.json").key for sent in (login, {}) for name in "tuu"
+    ]
+    assert of[0] != of[1] == of[2]
+    assert len(set(of[3:])) == 1
