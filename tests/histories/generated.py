@@ -369,6 +369,10 @@ _ACTS: tuple[Callable[[Writer, Sketch], object], ...] = (
 )  # fmt: skip
 
 
+# Those that leave each table its name, and its parts their partitioning.
+ALTERS = (_add_column, _rename_column, _swap, _alter_column, _properties, _write_order)
+
+
 class OtherClient:
     """Another program, which changes the tables by PyIceberg."""
 

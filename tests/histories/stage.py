@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
@@ -76,7 +77,8 @@ class Stage:
         self.project = project or ProjectFolder(folder / "project")
         self.environment = environment
         self.client = SqlCatalog("lake", uri=f"sqlite:///{self.database}", warehouse=f"file://{folder}/tables")
-        self.tables = MemoryTables()
+        # Of history and lock, by environment.
+        self.stores: dict[str, MemoryTables] = defaultdict(MemoryTables)
         self.watch: Watch = lambda version, index, is_done: None
 
     def catalog_file(self, more: str = "") -> None:
@@ -113,6 +115,6 @@ class Stage:
             target,
             open_executor=lambda catalog, *_: _Executor(catalog),
             open_store=lambda catalog, engine: BoundedStore(
-                lambda: MemoryStore(self.tables, f"{catalog.name} {catalog.environment}"), engine.cancelled
+                lambda: MemoryStore(self.stores[catalog.environment], catalog.name), engine.cancelled
             ),
         )

@@ -1,4 +1,4 @@
-"""`blame` names who made each change of generated histories, also where other clients act between and inside statements."""
+"""`blame` names who made each change of generated histories, and `compare` what people changed in one of two environments."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.histories.asked import Story
+from tests.histories.pairs import Pair
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -15,3 +16,11 @@ def test_each_change_is_attributed_to_who_made_it(seed: int, tmp_path: Path) -> 
     answers = Story(seed, tmp_path).run()
     assert answers.asked > 0
     assert answers.wrong == []
+
+
+@pytest.mark.parametrize("seed", [25, 152])
+def test_compare_reports_what_people_changed_and_nothing_else(seed: int, tmp_path: Path) -> None:
+    """Files swap columns that an environment lacks, and rename a column around a field that somebody has added."""
+    by_hand, wrong = Pair(seed, tmp_path).compared()
+    assert by_hand > 0
+    assert wrong == []

@@ -30,6 +30,7 @@ from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog, DriftRule
 from glacierbase.model.differences import OF_ENGINE, partition_text, sort_text
 from glacierbase.model.migration import EventType, Squashed, State
+from glacierbase.model.names import name_parts
 from glacierbase.model.result import Status
 from glacierbase.model.shape import Shape
 from glacierbase.record.about import COLUMN_FACTS, subjects_of
@@ -334,8 +335,15 @@ class _Parts:
         for _, parts in self.said:
             # Also under its former name: where the column was not renamed, the file declares the same.
             parts |= {name: parts[old] for old, name in folded.items() if old in parts}
+        known = dict(self._last)
         for old, name in names.items():
-            self._last |= {f"column {known_name}".casefold(): moment for known_name in (old, name)}
+            last = known.get(f"column {old}".casefold())
+            # A field moves with the column around it, and remains another client's.
+            is_moved = (
+                name_parts(old)[-1] == name_parts(name)[-1] and last and last.origin is not ChangeOrigin.MIGRATION
+            )
+            change = last if is_moved and last else moment
+            self._last |= {f"column {known_name}".casefold(): change for known_name in (old, name)}
         return renamed
 
 

@@ -296,9 +296,13 @@ class Pair:
 
     def causes(self, parts: Sequence[str]) -> Causes:
         """Return why the parts of one difference differ."""
-        causes = Causes()
+        causes, is_moved = Causes(), False
         for part in parts:
-            causes.add(self._of(part))
+            of_part = self._of(part)
+            causes.add(of_part)
+            is_moved |= part.startswith("column ") and bool(of_part.versions)
+        if is_moved:  # What is said of a name is about another column.
+            causes.variables.clear()
         return causes
 
     def _of(self, part: str) -> Causes:
@@ -364,6 +368,8 @@ def parts_of(what: str, name: str, before: Shape | None, after: Shape | None) ->
         return ["table"]
     if what == "order of columns":
         return [what, *_moved(_names(before), _names(after))]
+    if what in COLUMN_FACTS:  # Another column may have received the name.
+        return [subject, f"column {name}".casefold()]
     if what not in ("partitioning", "sorting", "identifiers"):
         return [subject.rstrip()]
     parts_before, parts_after = _listed(what, before), _listed(what, after)

@@ -83,7 +83,7 @@ def of_sorted(client: SqlCatalog) -> None:
     client.create_namespace_if_not_exists("a")
     client.create_table(
         "a.t",
-        Schema(ID, NestedField(2, "a", StringType()), NestedField(3, "b", StringType())),
+        Schema(ID, NestedField(2, "a", StringType(), doc="live"), NestedField(3, "b", IntegerType())),
         sort_order=SortOrder(SortField(2, transform=IdentityTransform())),
     )
 
@@ -217,19 +217,31 @@ def test_the_fields_of_a_struct_that_a_variable_renames_differ_by_design(tell: T
     assert sorted(whys(fleet)) == [("prod", "outside", "column s_live.z", ["0003"]), *paths]
 
 
-def test_a_swapped_sort_order_of_an_environment_that_is_behind_is_due_to_the_version(tell: Tell) -> None:
-    """The file renames the columns, and the sort order follows them."""
+def test_a_field_that_somebody_has_added_stays_theirs_when_a_file_renames_the_column_around_it(tell: Tell) -> None:
+    """The field has another path then."""
+    fleet = tell(
+        v0001=f"CREATE TABLE {TABLE} (id BIGINT NOT NULL, s STRUCT<x: INT, y: STRING>) USING iceberg",
+        v0002=f"ALTER TABLE {TABLE} RENAME COLUMN s TO t",
+    )
+    both(fleet, "0001", of_struct)
+    with fleet["prod"].client.load_table("a.t").update_schema() as update:
+        update.add_column(("s", "z"), IntegerType())
+    both(fleet, "0002", renamed("s", "t"))
+    assert whys(fleet) == [("prod", "outside", "column t.z", ["0002"])]
+
+
+def test_a_swap_of_columns_that_an_environment_lacks_is_due_to_the_version(tell: Tell) -> None:
+    """The sort order follows its column, and so does a comment, although a variable sets it."""
     swap = (("a", "b_new"), ("b", "a"), ("b_new", "b"))
     fleet = tell(
-        v0001=f"CREATE TABLE {TABLE} (id BIGINT NOT NULL, a STRING, b STRING) USING iceberg;\n"
+        v0001=f"CREATE TABLE {TABLE} (id BIGINT NOT NULL, a STRING COMMENT '{{{{ variables.ns }}}}', b INT) USING iceberg;\n"
         f"ALTER TABLE {TABLE} WRITE ORDERED BY a",
         v0002=";\n".join(f"ALTER TABLE {TABLE} RENAME COLUMN {old} TO {new}" for old, new in swap),
     )
     both(fleet, "0001", of_sorted)
     fleet["dev"].apply("0002", lambda client: [renamed(old, new)(client) for old, new in swap])
-    assert {(cause, part, *versions) for _, cause, part, versions in whys(fleet)} == {
-        ("versions", "order of columns", "0002"), ("versions", "sorting", "0002"),
-    }  # fmt: skip
+    parts = ("order of columns", "sorting", "type a", "type b", "comment a", "comment b")
+    assert sorted(whys(fleet)) == sorted(("prod", "versions", part, ["0002"]) for part in parts)
 
 
 def test_a_statement_that_names_another_namespace_says_the_same(tell: Tell) -> None:
