@@ -100,6 +100,8 @@ class Store(Protocol):
     def other_catalog(self) -> str | None:
         """Return the catalog in which history or lock was made, if that is another one: it may need the same files.
 
+        Where a read of a table shows its properties, it is that of the tables which this store has read.
+
         Until `own_files` was called, no file of the tables is then deleted, whatever is written or compacted.
         """
 

@@ -124,6 +124,13 @@ BREAKS = (
         "is not None and first.is_closed",
         _ONCE,
     ),
+    Break(
+        "history and lock are loaded again after they were read",
+        "stores/iceberg/store.py",
+        "table = read.table if read else self._of_table",
+        "table = self._of_table",
+        _ONCE,
+    ),
     Break("the configuration has a token of its own", _REST, "if self._login != login:", "if True:", _ONCE),
     Break(
         "the metadata that a server sent is read from the store",

@@ -146,12 +146,12 @@ class IcebergStore:
             return None
 
     def create(self, free: LockRow) -> None:
-        if self._existing(self._history) is None:
+        if self._existing(self._history, self._snapshots.get(self._history)) is None:
             with mapped():
                 self._create_catalog()
             self._ensure(lambda: self._catalog.create_namespace(self._namespace), self.has_namespace)
             self._make(self._history, Event)
-        lock = self._existing(self._lock) or self._make(self._lock, LockRow)
+        lock = self._existing(self._lock, self._snapshots.get(self._lock)) or self._make(self._lock, LockRow)
         # Not in one commit with the table: Glue and Nessie refuse the staged creation that PyIceberg sends. The row is added
         # to a table without snapshots only, so that of several runs one adds it, also to a table whose creator has died.
         if lock.current_snapshot() is None:
@@ -179,8 +179,6 @@ class IcebergStore:
         return table_origin(self._configured, name, self._opened.server)
 
     def other_catalog(self) -> str | None:
-        for name in {self._history, self._lock} - self._others.keys():
-            self._of_table(partial(self._load, name))
         return next(filter(None, self._others.values()), None)
 
     def own_files(self) -> None:
@@ -204,13 +202,16 @@ class IcebergStore:
 
         ensure(create, exists)
 
-    def _existing(self, name: str) -> Any:
+    def _existing(self, name: str, read: _Snapshot | None = None) -> Any:
         """Return the table, freshly loaded; None if it does not exist.
+
+        Args:
+            read: the table as it was just read, which is then not loaded again.
 
         Raises:
             ConfigurationError: the table lacks properties that the lock depends on.
         """
-        table = self._of_table(lambda: self._load(name))
+        table = read.table if read else self._of_table(lambda: self._load(name))
         if table is not None:
             check_properties(self._quoted(name), ICEBERG_PROPERTIES, table.properties)
         return table

@@ -43,17 +43,22 @@ def proxy(store: ObjectStore, tmp_path: Path) -> Iterator[CheckingProxy]:
 def test_a_command_logs_in_once_and_reads_no_metadata_that_the_server_sent(
     store: ObjectStore, proxy: CheckingProxy, project: ProjectFolder
 ) -> None:
-    """History, lock, the table before and after, and the statement have connections with one token and one configuration."""
+    """History, lock, the table before and after, and the statement have connections with one token and one configuration.
+
+    The counts are exact: a table that was just read is not read again, except by a proof, after the lock was acquired, before a
+    commit, and after the file.
+    """
     project.catalog(CATALOG.replace("ADDRESS", proxy.address))
     project.file("1_a.sql", "CREATE NAMESPACE lake.web;\nCREATE TABLE lake.web.t (a INT) USING iceberg;")
     done = run_here(project, "migrate")
     assert done.code == 0, done.stderr
     project.file("2_b.sql", "ALTER TABLE lake.web.t ADD COLUMN b INT;")
-    for command in ("pending", "migrate"):
+    for command, requests in (("pending", (4, 6)), ("migrate", (14, 18))):
         proxy.log.clear()
         store.log.clear()
         done = run_here(project, command)
         assert done.code == 0, done.stderr
+        assert (len(proxy.log), len(store.log)) == requests, proxy.log
         assert (proxy.statuses(TOKENS), proxy.statuses("GET /v1/config")) == ([200], [200])
         assert {method for method, _ in store.log} <= {"GET", "PUT"}
         assert [key for _, key in store.log if key.endswith(".metadata.json")] == []

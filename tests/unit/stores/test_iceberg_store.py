@@ -274,6 +274,7 @@ def test_tables_without_what_makes_the_lock_a_lock_are_refused(store: IcebergSto
     """The hint is the ALTER TABLE that sets the properties."""
     with vendor.load_table("glacierbase.lock_shop").transaction() as transaction:
         transaction.set_properties({"commit.retry.num-retries": "4"})
+    store.read_lock_and_history()
     with pytest.raises(ConfigurationError) as caught:
         store.create(FREE)
     assert caught.value.code == "STORE_PROPERTIES"
