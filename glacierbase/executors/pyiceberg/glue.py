@@ -21,8 +21,8 @@ class GlueCatalog(Guarded, _GlueCatalog):  # type: ignore[misc]
             identifier = (glue_table["DatabaseName"], glue_table["Name"])
             return self.kept_table(identifier, glue_table["Parameters"][METADATA_LOCATION])
 
-    def _get_glue_table(self, *arguments: Any) -> Any:
+    def _get_glue_table(self, *arguments: Any, **named: Any) -> Any:
         """Note the account and the region that answer. A profile of AWS or the environment may choose them."""
-        answer = super()._get_glue_table(*arguments)
+        answer = super()._get_glue_table(*arguments, **named)
         self.server = f"{answer.get('CatalogId', '')} {self.glue.meta.region_name}"
         return answer
