@@ -9,6 +9,7 @@ import random
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from itertools import count
 from pathlib import Path
@@ -64,7 +65,8 @@ class Environment:
     def change(self, act: Callable[[Any], None], table: str) -> None:
         """Change a table by hand."""
         before = dict(_parts(self.tables[table]))
-        act(self.stage.client.load_table(table.removeprefix("lake.")))
+        with suppress(ValueError):  # PyIceberg refuses any change of a schema with a name that a partition field has.
+            act(self.stage.client.load_table(table.removeprefix("lake.")))
         self._look(_BY_HAND)
         self._removed |= {(table, subject) for subject in before.keys() - dict(_parts(self.tables[table])).keys()}
 
