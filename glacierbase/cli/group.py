@@ -130,7 +130,7 @@ class _Group(click.Group):
             return super().parse_args(ctx, args)
         except click.NoSuchOption as error:
             if any(error.option_name in param.opts for command in self.by_words().values() for param in command.params):
-                hint = f"write it after the command, as in `glacierbase status {error.option_name} …`"
+                hint = f"write it after the command: `COMMAND {error.option_name} …`"
                 raise click.UsageError(
                     f"No such option '{error.option_name}' before a command; {hint}.", ctx
                 ) from error

@@ -11,6 +11,7 @@ from glacierbase.errors import GlacierbaseError, MigrationFileError, collected, 
 from glacierbase.migrations.allows import WORD, allows_of
 from glacierbase.migrations.statements import Step, split_statements, steps
 from glacierbase.model.catalog import Catalog
+from glacierbase.model.command import command
 from glacierbase.model.migration import Key, Migration, Statement, checksum
 from glacierbase.secrets import TooManySecrets, literal_secrets, register, resembles_secret
 from glacierbase.sql.dialects import dialect_of
@@ -273,7 +274,7 @@ def refused_action(compiled: Compiled, resumes_at: int = 1, or_else: str = "") -
             return MigrationFileError(
                 "WRONG_ACTION",
                 f"{location}, line {line}: this call of an action of glacierbase cannot run: {wrong}",
-                f"correct the call; `glacierbase explain WRONG_ACTION` lists the actions{or_else}",
+                f"correct the call; `{command('explain', 'WRONG_ACTION')}` lists the actions{or_else}",
                 path=location,
                 line=line,
                 statement_index=statement.index,

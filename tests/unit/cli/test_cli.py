@@ -354,7 +354,7 @@ def test_the_api_refuses_empty_values(lake_project: ProjectFolder) -> None:
         (["init", "web", "shop"], "Got unexpected extra argument (shop)"),
         (["new", "add", "device"], "Got unexpected extra argument (device); write the description in quotes."),
         (["check", "migrations/web"], "Got unexpected extra argument (migrations/web); --catalog names a catalog."),
-        (["--env", "prod", "status"], "write it after the command, as in `glacierbase status --env …`."),
+        (["--env", "prod", "status"], "write it after the command: `COMMAND --env …`."),
         (["--nope"], "No such option '--nope'."),
     ],
 )

@@ -11,6 +11,7 @@ from glacierbase.capabilities.load.declared import examine
 from glacierbase.declared.known import KnownTables, known_type
 from glacierbase.executors.direct.ddl.types import iceberg_type
 from glacierbase.executors.direct.plain_types import why_no_plain_type
+from glacierbase.migrations.worker import Chain
 from glacierbase.sql import read
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.types import normalised, type_tree, types_of
@@ -144,10 +145,10 @@ def test_lint_reads_files_with_wrong_types(engine: str) -> None:
 def test_the_layout_of_tables_with_wrong_types_is_explained() -> None:
     """The command explains the keys of what it knows, and says what it does not know."""
     conf = {"spark.sql.catalog.lake": "org.apache.iceberg.spark.SparkCatalog"}
-    place = {"chain": ["lake", "dev"], "number": 0, "is_last": True}
-    facts = {"conf": conf, "dependencies": [], "every_table": True, **place}
+    of_catalog = {"conf": conf, "dependencies": [], "name": "lake", "environment": "dev"}
+    facts = {**of_catalog, "every_table": True, "is_last": True}
     for text in _SPLIT:
-        assert examine(compiled(_statements(text)), facts, {}) is not None
+        assert examine(compiled(_statements(text)), facts, Chain()) is not None
 
 
 @pytest.mark.parametrize("dialect", ["spark", "snowflake"])

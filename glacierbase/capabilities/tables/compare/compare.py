@@ -13,6 +13,7 @@ from glacierbase.capabilities.tables.compare.results import ComparedEnvironment,
 from glacierbase.capabilities.tables.compare.state import StateResult, VersionState, read_states, render_differently
 from glacierbase.capabilities.tables.compare.tables import compare_tables
 from glacierbase.errors import ConfigurationError, GlacierbaseError, collected, distinct, raise_all
+from glacierbase.model.command import command
 from glacierbase.model.migration import AppliedBy, Key, State
 from glacierbase.model.result import Results
 from glacierbase.model.text import counted, time_of
@@ -198,7 +199,7 @@ def _check_enough(sources: Collection[str]) -> None:
         raise ConfigurationError(
             "ENVIRONMENT_NOT_CHOSEN",
             f"{counted(len(sources), 'environment')} given, and compare takes two or more",
-            "name them, as in `glacierbase compare dev prod`, or files ending in .json that `export-state` wrote",
+            f"name them, as in `{command('compare', 'dev', 'prod')}`, or files ending in .json that `export-state` wrote",
         )
 
 
