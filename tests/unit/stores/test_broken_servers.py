@@ -61,7 +61,8 @@ def world(folder: Path, engine: str) -> Iterator[tuple[CheckingProxy, ProjectFol
     server = PythonCatalog(folder)
     with checking_proxy(server.answer) as proxy:
         project = ProjectFolder(folder / "project")
-        project.catalog(FILES[engine].replace("ADDRESS", proxy.address))
+        # A run repeats an append while its lock may be held: for a lease.
+        project.catalog(FILES[engine].replace("ADDRESS", proxy.address) + "store: {lockLease: 2s}\n")
         project.file("0001_a.sql", CREATE)
         assert run_here(project, "migrate").code == 0
         server.catalog.create_table("a.u", Schema(NestedField(1, "id", IntegerType())))
