@@ -20,7 +20,7 @@ INDEX = "index"
 # What the build records in the wheel, `hatch_build.py`.
 _BUILD = Path(glacierbase.__file__).with_name("build.json")
 _REQUIREMENT = re.compile(
-    r"(?P<name>[\w.-]+)(?:\[(?P<extras>[\w,-]+)\])?(?P<limits>[^;]*); extra == ['\"](?P<extra>[\w-]+)['\"]"
+    r"(?P<name>[\w.-]+)(?![\w.-])(?:\[(?P<extras>[\w,-]+)\])?(?P<limits>[^;]*); extra == ['\"](?P<extra>[\w-]+)['\"]"
 )
 _LIMIT = re.compile(r"(>=|<|==)([\d.]+)")
 _ALLOWS = {">=": operator.ge, "<": operator.lt, "==": operator.eq}

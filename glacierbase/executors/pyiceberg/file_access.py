@@ -37,8 +37,8 @@ _IN_STORE = re.compile(r"([a-z0-9]+)://([^/]+)/(.+)", re.DOTALL)
 # Segments and characters of a key that obstore refuses.
 _ODD_KEY = re.compile(r"(^|/)(\.{0,2})(/|$)|[\x00-\x1f\x7f]")
 _OF_FILES = re.compile(r"(s3|client|gcs|adls)\..+|py-io-impl")
-# The parts of a store's refusal in the text of an error.
-_REFUSAL = re.compile(r"<Code>(.*?)</Code>.*?<Message>(.*?)</Message>", re.DOTALL)
+# The elements of a store's refusal in the text of an error.
+_REFUSAL = ("Code", "Message")
 
 
 class Recent(Generic[T]):
@@ -352,8 +352,8 @@ def _errors(method: str, location: str) -> Iterator[None]:
         if not is_panic and not isinstance(error, exceptions.BaseError):
             raise
         text = str(error)
-        refusal = _REFUSAL.search(text)
-        words = ": ".join(refusal.groups()) if refusal else text.partition("\n")[0].partition("?")[0]
+        refusal = [text.partition(f"<{name}>")[2].partition(f"</{name}>")[0] for name in _REFUSAL]
+        words = ": ".join(refusal) if all(refusal) else text.partition("\n")[0].partition("?")[0]
         what = f"{method} {location}: {words}"
         if isinstance(error, exceptions.AlreadyExistsError):
             raise FileExistsError(what) from None
