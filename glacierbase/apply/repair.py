@@ -31,7 +31,7 @@ from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.migrations.statements import Step
 from glacierbase.model.arguments import check_not_empty, check_reason, key_given
 from glacierbase.model.command import command, repair_as
-from glacierbase.model.migration import EventType, Key, State
+from glacierbase.model.migration import RESUMED, EventType, Key, State
 from glacierbase.run.processes import is_engine_gone
 from glacierbase.run.run import statement_tag
 from glacierbase.sql.targets import logged_tables
@@ -211,8 +211,7 @@ def _case(opened: OpenCatalog, item: Item) -> RepairCase:
         evidence = _evidence(opened, record, step, tag)
     may_run = state is State.UNKNOWN and not _has_ended(record, evidence)
     possible = tuple(choice.value for choice in choices(state))
-    is_stopped = state in (State.FAILED, State.INTERRUPTED, State.WAITING)
-    if is_stopped and not record.is_repeatable and not why_not_withdrawn(record):
+    if state in RESUMED and not record.is_repeatable and not why_not_withdrawn(record):
         possible = (*possible, WITHDRAWN)
     suggested = Resolution.DONE if evidence.took_effect else Resolution.NOT_DONE
     return replace(

@@ -25,7 +25,7 @@ from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.git_files import untracked
 from glacierbase.model.arguments import check_reason, version_given
 from glacierbase.model.command import Scope, command, on_catalog, remove_command
-from glacierbase.model.migration import State
+from glacierbase.model.migration import RESUMED, State
 from glacierbase.model.result import Results, raise_first
 
 _NO_HISTORY = "it has no history; delete the file before its first `migrate`"
@@ -174,7 +174,7 @@ def _ended_elsewhere(histories: Mapping[str, History], number: int, refused: Col
     commands = []
     for environment, history in histories.items():
         record = history.records.get(number)
-        if record and environment not in refused and record.state in (State.FAILED, State.INTERRUPTED, State.WAITING):
+        if record and environment not in refused and record.state in RESUMED:
             with replace(scope, environment=environment).in_use():
                 commands.append(f"`{command('repair', record.version, '--as', 'abandoned', reason=True)}`")
     return f"{', '.join(commands)} ends it where it failed alone; " if commands else ""

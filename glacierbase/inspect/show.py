@@ -19,7 +19,7 @@ from glacierbase.migrations.allows import Allow, allows_of
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.arguments import unknown_version
 from glacierbase.model.differences import Change, Difference, compare
-from glacierbase.model.migration import Event, Key, OriginalRun, State, Statement
+from glacierbase.model.migration import RESUMED, Event, Key, OriginalRun, State, Statement
 from glacierbase.model.result import Result, Status, user_of
 from glacierbase.model.text import Cell, Line, Mark, Verbatim, table, time_of
 from glacierbase.record.points import place_of
@@ -27,7 +27,7 @@ from glacierbase.record.shapes import ChangeOrigin
 from glacierbase.record.timeline import Moment, Timeline, records_in, timelines
 
 # What would run, or go on.
-_LEFT = (State.PENDING, State.OUT_OF_ORDER, State.FAILED, State.INTERRUPTED, State.WAITING)
+_LEFT = RESUMED | {State.PENDING, State.OUT_OF_ORDER}
 _ORIGINS = {
     ChangeOrigin.OUTSIDE: "found before it, not from a migration",
     ChangeOrigin.DURING: "while it ran, not by it",

@@ -40,6 +40,10 @@ class State(str, Enum):
     __str__ = str.__str__
 
 
+# The states of a file that began, has no statement in flight, and goes on with the next run.
+RESUMED = frozenset({State.FAILED, State.INTERRUPTED, State.WAITING})
+
+
 class AppliedBy(str, Enum):
     """How a version became applied: by running its statements, by `baseline`, or by hand after a failure (`repair`)."""
 

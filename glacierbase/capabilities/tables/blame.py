@@ -16,7 +16,7 @@ from glacierbase.history.state import current_state
 from glacierbase.history.target import CatalogRun
 from glacierbase.model.arguments import key_given
 from glacierbase.model.command import command
-from glacierbase.model.migration import State
+from glacierbase.model.migration import RESUMED, State
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape, Version
 from glacierbase.model.text import Cell, Line, Mark, did_you_mean, table
@@ -28,7 +28,7 @@ from glacierbase.record.timeline import Moment, differ
 from glacierbase.record.unrecorded import with_changes_since
 
 # States of a version whose file has not ended.
-_STOPPED = frozenset({State.RUNNING, State.UNKNOWN, State.FAILED, State.INTERRUPTED, State.WAITING})
+_STOPPED = RESUMED | {State.RUNNING, State.UNKNOWN}
 _LABELS = {"partition": "partitioned by", "sort order": "sorted by", "identifiers": "identified by"}
 
 

@@ -211,9 +211,8 @@ class TableFiles(FileIO):  # type: ignore[misc]
             list(pool.map(self._try_to_delete, others))
 
     def _try_to_delete(self, location: str) -> None:
-        with suppress(
-            OSError, ValueError
-        ):  # It may be deleted already, or deletion may be forbidden, or no file has such a name.
+        # It may be deleted already, or deletion may be forbidden, or no file has such a name.
+        with suppress(OSError, ValueError):
             self.delete(location)
 
 

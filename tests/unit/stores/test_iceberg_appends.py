@@ -106,7 +106,7 @@ def test_a_history_that_another_client_partitioned_is_appended_to(store: Iceberg
     store.append([event(2), replace(event(3), event="applied")])
     store.compact()
     store.append([event(4)])
-    assert [each.sequence for each in store.read_history()] == [1, 2, 3, 4]
+    assert [row.sequence for row in store.read_history()] == [1, 2, 3, 4]
     found = vendor.load_table("glacierbase.history_shop").scan("event = 'applied'").to_arrow()
     assert found["sequence"].to_pylist() == [3]
 
@@ -159,12 +159,12 @@ def test_rows_that_another_client_deleted_stay_deleted(store: IcebergStore, vend
     table = vendor.load_table("glacierbase.history_shop")
     with table.transaction() as transaction:
         Deletes(transaction, table).commit()
-    assert [each.sequence for each in store.read_history()] == [2]
+    assert [row.sequence for row in store.read_history()] == [2]
     for number in (3, 4):
         store.append([event(number)])
-    assert [each.sequence for each in store.read_history()] == [2, 3, 4]
+    assert [row.sequence for row in store.read_history()] == [2, 3, 4]
     store.compact()
-    assert [each.sequence for each in store.read_history()] == [2, 3, 4]
+    assert [row.sequence for row in store.read_history()] == [2, 3, 4]
 
 
 def test_killed_at_any_step_an_append_is_there_once_or_not_at_all(
@@ -182,7 +182,7 @@ def test_killed_at_any_step_an_append_is_there_once_or_not_at_all(
             open_store(iceberg_catalog).compare_and_set(row, renewed)
         survived, step = not killed and not also_killed, step + 1
         count = len(store.read_history())
-        assert [each.sequence for each in store.read_history()] == list(range(1, count + 1))
+        assert [row.sequence for row in store.read_history()] == list(range(1, count + 1))
         assert count - len(events) in ((0, 1) if killed else (1,))
         assert store.read_lock() in ((row, renewed) if also_killed else (renewed,))
     assert step > 8
