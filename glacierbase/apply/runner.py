@@ -8,6 +8,7 @@ from contextlib import ExitStack, closing
 from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from glacierbase.apply import recover
@@ -346,6 +347,7 @@ class Runner:
             tag,
             lambda table: shapes.read(table, file.session),
             lambda: self._check(file, statement),
+            Path(self._held.target.run.project),
         )
         try:
             with (

@@ -185,6 +185,18 @@ class Terminal:
         except (KeyboardInterrupt, click.Abort) as stop:
             raise Stopped("nothing was changed", _RUN_AGAIN) from stop
 
+    def confirm_name(self, name: str, shown: StandaloneResult) -> None:
+        """Show what is about to happen, and prompt for a name. Raises as `confirm`."""
+        self._display.clear()
+        click.echo(printable(map(str, shown.lines())), err=True)
+        self.check_keyboard(())
+        try:
+            answer = click.prompt(printable([f"type {name} to go on"]), err=True)
+        except (KeyboardInterrupt, click.Abort) as stop:
+            raise Stopped("nothing was changed", _RUN_AGAIN) from stop
+        if answer != name:
+            raise ConfigurationError("NOT_CONFIRMED", f"that is not {name}; nothing was changed")
+
     def check_keyboard(self, protected: Sequence[str]) -> None:
         """Refuse to continue without a way to confirm.
 

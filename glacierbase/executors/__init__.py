@@ -124,6 +124,21 @@ class Session(Protocol):
             EngineError: there is no such view, or the engine does not describe it.
         """
 
+    def make_view(self, view: str, sql: str, function: str, columns: str) -> None:
+        """Create or replace a temporary view of the rows that a Python function makes of those of a query, on the engine's tasks.
+
+        The function runs each time the view is queried, on parts of the rows side by side. Only the actions of glacierbase use
+        it, on engines with the dialect of Spark.
+
+        Args:
+            function: `module:name`. It gets an iterator of rows as tuples, and yields rows. Its module imports at its top nothing
+                but the standard library: it is sent to the tasks.
+            columns: names and types of the rows that it yields, `key STRING, size BIGINT`: whole numbers are BIGINT.
+
+        Raises:
+            EngineError: the engine refuses the query, or has no Python.
+        """
+
     def context(self) -> SessionContext:
         """Return the session's current catalog, namespace and role.
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, TypeAlias
 
 from glacierbase.executors import Row, Session
@@ -34,6 +35,7 @@ class ActionRun:
         arguments: those of the call, by name.
         shape: returns the present shape of a table, by its name; None where there is none. Raises `EngineError`.
         check: raises where the run was cancelled or its lock cannot be proven. Called before each statement.
+        project: the project's folder.
         progress: what it does now, for people.
     """
 
@@ -42,6 +44,7 @@ class ActionRun:
     tag: str
     shape: Callable[[str], Shape | None] = field(repr=False)
     check: Callable[[], None] = field(repr=False)
+    project: Path
     progress: str = ""
 
     def execute(self, sql: str) -> None:
@@ -53,6 +56,11 @@ class ActionRun:
         """Return the rows of a query. Raises as `execute` does."""
         self.check()
         return self.session.query(sql, parameters)
+
+    def make_view(self, view: str, sql: str, function: str, columns: str) -> None:
+        """Make a view of rows that a Python function makes. Raises as `Session.make_view` and `check` do."""
+        self.check()
+        self.session.make_view(view, sql, function, columns)
 
     def shown(self) -> str | None:
         """Return its progress, and that of its statement."""

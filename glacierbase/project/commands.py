@@ -73,8 +73,11 @@ def imported(path: str | None) -> Any:
 
 # The functions of the actions in `sql.actions`.
 _ACTIONS: Mapping[str, str] = {
-    "rekey_backfill": "capabilities.rekey.iceberg:backfill",
-    "rekey_validate": "capabilities.rekey.iceberg:validate",
+    "rekey_backfill": "capabilities.rekey.actions:backfill",
+    "rekey_clean_up": "capabilities.rekey.actions:clean_up",
+    "rekey_cutover": "capabilities.rekey.actions:cutover",
+    "rekey_validate": "capabilities.rekey.actions:validate",
+    "rekey_verify_dual_write": "capabilities.rekey.actions:verify_dual_write",
 }
 
 
@@ -103,6 +106,7 @@ COMMANDS: Mapping[str, Command] = {
     ),
     "rekey": Command(Section.WRITE, is_group=True),
     "rekey-plan": Command(None, "capabilities.rekey.plan:plan", "capabilities.rekey.plan:RekeyPlanResult"),
+    "rekey-approve": Command(None, answer="capabilities.rekey.approval:RekeyApproveResult"),
     "init": Command(Section.WRITE, "capabilities.authoring.init:init", "capabilities.authoring.init:InitResult"),
     "check": Command(Section.CHECK, "capabilities.review.check:check", "capabilities.review.results:CheckResult"),
     "validate": Command(Section.CHECK, "inspect.validate:validate", "inspect.results:ValidateResult"),

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from glacierbase.capabilities.load.rates import Load
     from glacierbase.capabilities.load.simulate import SimulationInputs
     from glacierbase.capabilities.load.simulation import Simulation
+    from glacierbase.capabilities.rekey.approval import RekeyApproveResult
     from glacierbase.capabilities.rekey.plan import RekeyPlanResult
     from glacierbase.capabilities.review.results import CheckResult, LintResult, ReviewResult
     from glacierbase.capabilities.tables.blame import BlameResult
@@ -753,21 +754,53 @@ class Project:
 
     @_on_named_catalogs
     def rekey_plan(
-        self, table: str, catalogs: Collection[str] = (), *, to: str, author: str | None = None, spark: Any = None
-    ) -> tuple[RekeyPlanResult, ...]:
-        """Write the migrations of one catalog that give an Iceberg table other keys. Runs nothing; reads the table.
+        self,
+        table: str,
+        catalogs: Collection[str] = (),
+        *, to: str, keys: str | None = None, view: str | None = None, old_table: str | None = None, new_table: str | None = None,
+        by: str | None = None, partitioned: str | None = None, author: str | None = None, spark: Any = None,
+    ) -> tuple[RekeyPlanResult, ...]:  # fmt: skip
+        """Write the migrations of one catalog that give an Iceberg table, or the objects of a data set, other keys.
+
+        Runs nothing; reads the table.
 
         Args:
-            table: its name; it begins with the catalog.
-            to: `object-storage`, or the ALTER TABLE that changes its keys.
+            table: its name; it begins with the catalog. Or the address of objects on S3, `s3://BUCKET/PREFIX/`.
+            to: `object-storage`, or the ALTER TABLE that changes the table's keys; of objects, the template of the new keys.
+            keys: of objects, the template of the present keys.
+            view: of objects, the view by which readers are switched from `old_table` to `new_table`.
+            by: the column by which rows are divided between the two meanwhile.
+            partitioned: of objects, the table by whose partitions readers are switched instead.
             author: default git's `user.name`.
 
         Raises:
-            ConfigurationError: there is no such table, or the statement does not change its keys.
+            ConfigurationError: there is no such table, the statement does not change its keys, or a template is wrong.
             EngineUnavailable: the table cannot be read.
         """
         self._catalogs.choice.only(catalogs)
-        return self._catalogs.run(COMMANDS["rekey-plan"], catalogs, spark, table=table, to=to, author=author)
+        readers = (view, old_table, new_table, by, partitioned)
+        return self._catalogs.run(
+            COMMANDS["rekey-plan"], catalogs, spark, table=table, to=to, author=author, keys=keys, readers=readers
+        )
+
+    def rekey_approve(
+        self, address: str, *, manifest: str | None = None, journal: str | None = None
+    ) -> RekeyApproveResult:
+        """Approve that the objects with old keys are deleted that a manifest names; without its digest, only return the manifest.
+
+        Args:
+            address: of the objects, `s3://BUCKET/PREFIX/`.
+            manifest: the digest of the manifest.
+            journal: where the re-key has its journal, `dynamodb:TABLE`; default the project's folder.
+
+        Raises:
+            ConfigurationError: there is no manifest, or another one now; the journal cannot be read.
+        """
+        from glacierbase.capabilities.rekey.approval import approve
+        from glacierbase.run.run import Run
+
+        by = Run.here(self.root).os_user
+        return approve(self.root, address, journal=journal or "", manifest=manifest, by=by)
 
     @_on_named_catalogs
     def layout_profile(

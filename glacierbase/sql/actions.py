@@ -21,16 +21,38 @@ _NUMBER = re.compile(r"[0-9]{1,18}")
 
 
 class Parameters(NamedTuple):
-    """The parameters of an action. The values of `numbers` are integers, those of others strings."""
+    """The parameters of an action. The values of `numbers` and `positive` are integers, those of others strings."""
 
     all: tuple[str, ...]
     optional: tuple[str, ...] = ()
+    positive: tuple[str, ...] = ()
     numbers: tuple[str, ...] = ()
 
 
-ACTIONS: Mapping[str, Parameters] = {
-    "rekey_backfill": Parameters(("table", "ranges", "bytes_per_range"), ("ranges",), ("bytes_per_range",)),
-    "rekey_validate": Parameters(("table", "ranges"), ("ranges",)),
+def _of_objects(
+    *own: str,
+    optional: tuple[str, ...] = ("journal",),
+    positive: tuple[str, ...] = ("tasks",),
+    numbers: tuple[str, ...] = (),
+) -> Parameters:
+    names = ("objects", "old_keys", "new_keys", *own, *numbers, *positive, *optional)
+    return Parameters(names, optional, positive, numbers)
+
+
+_HOLD = ("percent", "hold_seconds")
+# The forms of each action: a call has the one with most of its parameters.
+ACTIONS: Mapping[str, tuple[Parameters, ...]] = {
+    "rekey_backfill": (
+        Parameters(("table", "ranges", "bytes_per_range"), ("ranges",), ("bytes_per_range",)),
+        _of_objects(optional=("journal", "journal_rows"), numbers=("lag_seconds",)),
+    ),
+    "rekey_clean_up": (_of_objects(numbers=("lag_seconds", "soak_seconds")),),
+    "rekey_cutover": (
+        _of_objects("view", "old_table", "new_table", "by", positive=(), numbers=_HOLD),
+        _of_objects("table", positive=(), numbers=_HOLD),
+    ),
+    "rekey_validate": (Parameters(("table", "ranges"), ("ranges",)), _of_objects(numbers=("lag_seconds",))),
+    "rekey_verify_dual_write": (_of_objects(optional=(), numbers=("lag_seconds", "window_seconds")),),
 }
 
 
@@ -68,7 +90,10 @@ def action_call(sql: str, dialect: str) -> ActionCall | None:
     if call.name not in known:
         listed = f"the actions are {', '.join(known)}" if known else "this dialect has none"
         raise WrongCall(f"there is no action {call.name}: {did_you_mean(call.name, known, listed)}")
-    return ActionCall(call.name, _arguments(call, known[call.name]))
+    forms = known[call.name]
+    given = {argument.name for argument in call.arguments}
+    form = max(forms, key=lambda form: len(given & {*form.all}))
+    return ActionCall(call.name, _arguments(call, form))
 
 
 def _arguments(call: Call, parameters: Parameters) -> Mapping[str, str]:
@@ -82,15 +107,18 @@ def _arguments(call: Call, parameters: Parameters) -> Mapping[str, str]:
             raise WrongCall(f"{call.name} has no parameter {name}: {did_you_mean(name, parameters.all, listed)}")
         if name in given:
             raise WrongCall(f"the argument {name} is given twice")
-        given[name] = _literal(argument, is_number=name in parameters.numbers)
+        given[name] = _literal(argument, parameters)
     if missing := [name for name in parameters.all if name not in (*given, *parameters.optional)]:
         raise WrongCall(f"the argument {missing[0]} is missing")
     return given
 
 
-def _literal(argument: Argument, *, is_number: bool) -> str:
-    if is_number and _NUMBER.fullmatch(argument.text) and int(argument.text):
+def _literal(argument: Argument, parameters: Parameters) -> str:
+    is_positive = argument.name in parameters.positive
+    is_number = is_positive or argument.name in parameters.numbers
+    if is_number and _NUMBER.fullmatch(argument.text) and int(argument.text) >= is_positive:
         return argument.text
     if not is_number and argument.string:
         return argument.string
-    raise WrongCall(f"the argument {argument.name} is not {'a positive integer' if is_number else 'a string literal'}")
+    wanted = "a positive integer" if is_positive else "an integer" if is_number else "a string literal"
+    raise WrongCall(f"the argument {argument.name} is not {wanted}")

@@ -25,6 +25,7 @@ from tests.benchmarks import (
     object_store,
     plain_review,
     questions,
+    rekey,
     report,
     requests,
     review,
@@ -55,6 +56,7 @@ BENCHMARKS: Mapping[str, Callable[[Order], Iterator[Row | Absent]]] = {
     "connect": connect.rows,
     "review": review.rows,
     "bookkeeping": bookkeeping.rows,
+    "rekey": rekey.rows,
 }
 
 

@@ -6,6 +6,7 @@ import os
 import signal
 import socket
 import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -44,7 +45,8 @@ def connect_server(folder: Path, packages: str) -> Iterator[str]:
     with log.open("w") as output:
         process = subprocess.Popen(
             [*command, "spark-internal"], cwd=folder,
-            env={**os.environ, "SPARK_HOME": str(spark_home), "JAVA_HOME": str(find_java_home())},
+            env={**os.environ, "SPARK_HOME": str(spark_home), "JAVA_HOME": str(find_java_home()),
+                 "PYSPARK_PYTHON": sys.executable},
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     try:

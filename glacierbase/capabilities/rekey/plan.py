@@ -9,10 +9,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from glacierbase.capabilities.rekey.iceberg import with_field_names
+from glacierbase.capabilities.rekey.keys import RekeyedObjects
+from glacierbase.capabilities.rekey.phases import Readers, phases
 from glacierbase.catalogs.folder import file_of
 from glacierbase.declared.known import KnownTable, altered
 from glacierbase.declared.render import has_function, literal, table_name, transformed
-from glacierbase.errors import ConfigurationError, EngineUnavailable
+from glacierbase.errors import ConfigurationError, EngineUnavailable, StatementRefused
 from glacierbase.history.state import current_state
 from glacierbase.history.target import CatalogRun
 from glacierbase.layout.facts import of_known
@@ -53,44 +55,48 @@ class RekeyPlanResult(Result):
         return [*keys, *(f"wrote {path}" for path in self.files)] if self.files else []
 
 
-def plan(target: CatalogRun, result: RekeyPlanResult, *, table: str, to: str, author: str | None) -> RekeyPlanResult:
-    """Write the files that give an Iceberg table other keys. Runs nothing.
+@dataclass(frozen=True, slots=True)
+class _Plan:
+    """What `plan` writes: the name of what is re-keyed, its templates, and the description and the SQL of each file."""
+
+    name: str
+    keys_before: str
+    keys_after: str
+    phases: Sequence[tuple[str, str]]
+
+
+def plan(
+    target: CatalogRun,
+    result: RekeyPlanResult,
+    *, table: str, to: str, author: str | None, keys: str | None, readers: tuple[str | None, ...],
+) -> RekeyPlanResult:  # fmt: skip
+    """Write the files that give an Iceberg table, or the objects of a data set, other keys. Runs nothing.
 
     Args:
-        table: its name; it begins with the catalog.
-        to: `object-storage`, or the ALTER TABLE that changes its keys.
+        table: its name; it begins with the catalog. Or the address of the objects, `s3://BUCKET/PREFIX/`.
+        to: `object-storage`, or the ALTER TABLE that changes its keys; of objects, the template of the new keys.
         author: default git's `user.name`.
+        keys: of objects, the template of the present keys.
+        readers: of objects, the fields of `Readers`.
 
     Raises:
-        ConfigurationError: `UNKNOWN_TABLE`; `CANNOT_REKEY`: the statement does not change the keys of the table.
+        ConfigurationError: `UNKNOWN_TABLE`; `CANNOT_REKEY`: the statement does not change the keys of the table, or the templates
+            are wrong.
         EngineUnavailable: the table cannot be read.
         MigrationFileError: `NOT_WRITTEN`: a file would be refused.
     """
-    shape = _read(target, table)
-    name = table_name(shape.table)
-    statement = f"ALTER TABLE {name} SET TBLPROPERTIES ({literal(OBJECT_STORAGE)} = 'true')"
-    statement = statement if to == _TO_OBJECT_STORAGE else to.strip().rstrip(";").rstrip()
-    before, after = _templates(shape, _parsed(statement, shape))
-    if before.text == after.text:
-        raise _refused(f"the keys of {shape.table} stay {before.text} after this statement")
+    is_address = table.startswith("s3://")
+    made = _plan_of_objects(table, keys, to, Readers(*readers)) if is_address else _plan_of_table(target, table, to)
     root = Path(target.run.project)
     folder = root / "migrations" / target.catalog.stem
-    names = {
-        **varying_names(root, folder.name, [shape.table]),
-        **written_names(target, current_state(target).history, [shape.table]),
-    }
-    template = names.get(shape.table)
-    # A quote in the name is refused by the check of the file.
-    in_call = f"'{template}'" if template else as_template(literal(name))
-    altering = template_of(statement, {shape.table: template} if template else {})
-    file, files = file_of(folder, root), list[Path]()
+    file, files, count = file_of(folder, root), list[Path](), len(made.phases)
     try:
-        for number, (description, sql) in enumerate(_phases(shape, before, after, altering, in_call), start=1):
+        for number, (description, sql) in enumerate(made.phases, start=1):
             files.append(
                 write_migration(
                     folder,
                     root,
-                    f"Rekey {re.sub('[{}`]', '', shape.table)}, {number} of 3: {description}",
+                    f"Rekey {made.name}, {number} of {count}: {description}",
                     author or git_user(),
                     sql=sql,
                     headers=file.required_headers,
@@ -103,7 +109,40 @@ def plan(target: CatalogRun, result: RekeyPlanResult, *, table: str, to: str, au
         for path in files:
             path.unlink(missing_ok=True)
         raise
-    return replace(result, files=tuple(map(str, files)), keys_before=before.text, keys_after=after.text)
+    return replace(result, files=tuple(map(str, files)), keys_before=made.keys_before, keys_after=made.keys_after)
+
+
+def _plan_of_objects(address: str, keys: str | None, to: str, readers: Readers) -> _Plan:
+    try:
+        objects = RekeyedObjects(address, keys or "", to)
+        return _Plan(re.sub(r"[^\w.-]+", " ", address[5:]).strip(), objects.old_keys, to, [*phases(objects, readers)])
+    except StatementRefused as error:
+        raise _refused(error.message) from error
+
+
+def _plan_of_table(target: CatalogRun, table: str, to: str) -> _Plan:
+    shape = _read(target, table)
+    name = table_name(shape.table)
+    statement = f"ALTER TABLE {name} SET TBLPROPERTIES ({literal(OBJECT_STORAGE)} = 'true')"
+    statement = statement if to == _TO_OBJECT_STORAGE else to.strip().rstrip(";").rstrip()
+    before, after = _templates(shape, _parsed(statement, shape))
+    if before.text == after.text:
+        raise _refused(f"the keys of {shape.table} stay {before.text} after this statement")
+    root = Path(target.run.project)
+    names = {
+        **varying_names(root, target.catalog.stem, [shape.table]),
+        **written_names(target, current_state(target).history, [shape.table]),
+    }
+    template = names.get(shape.table)
+    # A quote in the name is refused by the check of the file.
+    in_call = f"'{template}'" if template else as_template(literal(name))
+    altering = template_of(statement, {shape.table: template} if template else {})
+    return _Plan(
+        re.sub("[{}`]", "", shape.table),
+        before.text,
+        after.text,
+        [*_phases(shape, before, after, altering, in_call)],
+    )
 
 
 def _phases(

@@ -119,6 +119,10 @@ class IcebergSession:
         """Return none: PyIceberg does not show the text of a view."""
         return ()
 
+    def make_view(self, view: str, sql: str, function: str, columns: str) -> None:  # noqa: ARG002 (the port's)
+        """Refuse a view: it needs an engine."""
+        raise NotPlain("a view needs an engine")
+
     def context(self) -> SessionContext:
         """Return the catalog and the namespace of a new session in Spark."""
         return SessionContext(self._lakes.default, self._lakes.default_namespace)

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from glacierbase.errors import ConfigurationError, EngineUnavailable, TableNotFound
+from glacierbase.errors import ConfigurationError, EngineUnavailable, StatementRefused, TableNotFound
 from glacierbase.executors import Evidence, Executor, InFlight, ListedTable, Row, Session
 from glacierbase.executors.snowflake.errors import error_text, is_atomic, map_error
 from glacierbase.executors.snowflake.shape import (
@@ -174,6 +174,10 @@ class SnowflakeSession:
         database, *inside = unquoted_parts(view)
         rows = self.query(VIEW_TEXT.format(snowflake_identifier(database)), inside)
         return view_statements(view, rows[0][0] if rows else None)
+
+    def make_view(self, view: str, sql: str, function: str, columns: str) -> None:  # noqa: ARG002 (the port's)
+        """Refuse: no action of glacierbase runs here."""
+        raise StatementRefused("UNSUPPORTED", "Snowflake runs no actions of glacierbase")
 
     def context(self) -> SessionContext:
         """Return database, schema and role, which the connector takes from each answer; None for empty ones."""

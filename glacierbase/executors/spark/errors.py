@@ -319,6 +319,9 @@ def _first_paragraph(message: str) -> str:
     grpc = re.search(r'^[^\S\n]*details = "(.*)"$', message, re.MULTILINE)
     if grpc:
         return grpc[1]
+    # What a Python function of a task raised, is in the last line of its stack.
+    if python := re.search(r"Traceback \(most recent call last\):\n(?:\s.*\n)+(?P<last>\S.*)", message):
+        return python["last"]
     text = re.split(r"\n\n?JVM stacktrace:|\n\tat |\n==|;\n'|\nDriver stacktrace", message)[0]
     return re.sub(r"^\[[A-Z0-9_.]+\] | SQLSTATE: \w{5}$", "", text.strip()).strip()
 

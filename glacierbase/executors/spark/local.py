@@ -207,7 +207,10 @@ def _create_session(gateway: Gateway, conf: Mapping[str, str]) -> Any:
 
     def create() -> Any:
         jvm_conf = SparkConf(_jvm=gateway.py4j.jvm).setAll(list(conf.items()))
-        return SparkSession(SparkContext(gateway=gateway.py4j, conf=jvm_conf))
+        context = SparkContext(gateway=gateway.py4j, conf=jvm_conf)
+        # At its end, the JVM closes the connection for the accumulators of Python tasks; pyspark would print that.
+        context._accumulatorServer.handle_error = lambda *_: None
+        return SparkSession(context)
 
     caller = Caller()
     try:

@@ -12,6 +12,7 @@ from glacierbase.errors import StatementRefused, TableNotFound
 from glacierbase.executors import STATEMENT_TAG, ListedTable, Row
 from glacierbase.executors.spark.errors import map_error
 from glacierbase.executors.spark.listing import listed_tables, view_statements
+from glacierbase.executors.spark.python_rows import use_this_python, with_function
 from glacierbase.executors.spark.shape import read_shape
 from glacierbase.model.names import name_parts, spark_identifier
 from glacierbase.model.session import SessionContext
@@ -66,6 +67,15 @@ class SparkSessionPort:
         """Return all rows of a query."""
         with self._mapping_errors(sql):
             return [tuple(row) for row in self._frame(bound(sql, parameters) if parameters else sql).collect()]
+
+    def make_view(self, view: str, sql: str, function: str, columns: str) -> None:
+        """Make the view; the function runs in Python processes of the executors."""
+        with self._mapping_errors(sql):
+            self._prepare_python()
+            with_function(self._spark.sql(sql), function, columns).createOrReplaceTempView(view)
+
+    def _prepare_python(self) -> None:
+        use_this_python(self._spark.sparkContext)
 
     def _has_rows(self, frame: Any) -> bool:
         """Return whether Spark has run the statement of a frame."""
@@ -211,6 +221,9 @@ class ConnectSessionPort(SparkSessionPort):
 
         # The constructor of Spark 3.5 takes no plan.
         return getattr(DataFrame, "withPlan", DataFrame)(SQL(sql), self._spark)
+
+    def _prepare_python(self) -> None:
+        """Do nothing: the server is configured with its Python."""
 
     def _count(self, tasks: Tasks, tag: str) -> None:
         """Do nothing: the server reports the stages."""

@@ -1,0 +1,191 @@
+"""Re-keys of objects on an S3 server on loopback, by real Spark and the files that `rekey plan` writes, while a writer goes on."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from glacierbase.capabilities.rekey.inventory import literal
+from glacierbase.capabilities.rekey.keys import RekeyedObjects
+from glacierbase.errors import ConfigurationError, MigrationFailed
+from tests.support.beds import LakeBed
+from tests.support.motostore import MotoStore, moto_store
+from tests.support.project_folder import ProjectFolder
+from tests.support.rekeyed import NEW, OLD, Rekeyed, key, writing
+
+
+@pytest.fixture
+def store(lake: LakeBed, monkeypatch: pytest.MonkeyPatch) -> Iterator[MotoStore]:
+    with moto_store() as made:
+        for name, value in made.environment.items():
+            monkeypatch.setenv(name, value)
+            # The Python of the tasks has the variables of Spark, which was started before.
+            monkeypatch.setitem(lake.spark.sparkContext.environment, name, value)
+        yield made
+
+
+@pytest.fixture
+def rekeyed(lake: LakeBed, project: ProjectFolder, store: MotoStore) -> Rekeyed:
+    return Rekeyed(lake.text, lake.spark, project, store, 40)
+
+
+def test_a_data_set_gets_new_keys_while_a_writer_goes_on(rekeyed: Rekeyed) -> None:
+    """No object is lost or differs; the old ones are deleted only when the writer ended, and somebody approved it."""
+    rekeyed.edit(window_seconds=0)
+    assert "no object was written" in rekeyed.waiting()
+    rekeyed.edit(lag_seconds=1, window_seconds=1000)
+    assert "have no object with the new key, such as events/date=" in rekeyed.waiting()
+    rekeyed.edit(window_seconds=1)
+    with writing(rekeyed):
+        while rekeyed.waiting("0003"):
+            time.sleep(1)
+    time.sleep(1)
+    before = rekeyed.old()
+    assert rekeyed.new() == rekeyed.mapped(before)
+    assert "the soak time begins again" in rekeyed.waiting()
+    assert "is not approved; `glacierbase rekey approve s3://" in rekeyed.waiting()
+    assert rekeyed.old() == before
+    shown = rekeyed.project.rekey_approve(rekeyed.address)
+    assert (shown.objects, shown.bytes) == (len(before), sum(map(len, before.values())))
+    rekeyed.project.rekey_approve(rekeyed.address, manifest=shown.manifest)
+    assert [file.version for file in rekeyed.migrate().applied] == ["0005"]
+    assert rekeyed.old() == {}
+    assert rekeyed.new() == rekeyed.mapped(before)
+    versions = rekeyed.s3.list_object_versions(Bucket=rekeyed.store.bucket, Prefix=key(0))["Versions"]
+    assert len(versions) >= 2
+
+
+def approve(rekeyed: Rekeyed) -> None:
+    shown = rekeyed.project.rekey_approve(rekeyed.address)
+    rekeyed.project.rekey_approve(rekeyed.address, manifest=shown.manifest)
+
+
+def test_nothing_is_deleted_while_one_object_is_missing_altered_or_newer(rekeyed: Rekeyed) -> None:
+    """Nor with another manifest than the approved one, nor before the soak time ends."""
+    rekeyed.write_once()
+    rekeyed.edit(soak_seconds=1000)
+    assert "soak time of the manifest" in rekeyed.waiting()
+    rekeyed.edit(soak_seconds=0)
+    approve(rekeyed)
+    twin = str(rekeyed.objects.new_key(key(7)))
+    for content in (None, b"altered"):
+        if content is None:
+            rekeyed.s3.delete_object(Bucket=rekeyed.store.bucket, Key=twin)
+        else:
+            rekeyed.put(twin, content)
+        with pytest.raises(MigrationFailed, match=re.escape("1 of 40 objects below")) as failed:
+            rekeyed.migrate()
+        assert key(7) in failed.value.message
+        assert len(rekeyed.old()) == 40
+    for name in (key(7), twin):
+        rekeyed.put(name, b"newer")
+    assert "the soak time begins again" in rekeyed.waiting()
+    assert "not approved" in rekeyed.waiting()
+    with pytest.raises(ConfigurationError, match="nothing was approved"):
+        rekeyed.project.rekey_approve(rekeyed.address, manifest="sha256:0")
+    assert len(rekeyed.old()) == 40
+    assert rekeyed.store.requests["DELETE"] == 1
+
+
+def test_a_clean_up_that_stopped_goes_on_with_what_is_left(rekeyed: Rekeyed, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Inside a chunk, whose lines are in the journal; an object that somebody writes meanwhile stays."""
+    rekeyed.write_once()
+    monkeypatch.setattr("glacierbase.capabilities.rekey.objects.OBJECTS_PER_CHUNK", 8)
+    for module in ("inventory", "cleaning"):
+        monkeypatch.setattr(f"glacierbase.capabilities.rekey.{module}.CHUNKS_PER_JOB", 2)
+    rekeyed.waiting()
+    approve(rekeyed)
+    before, deletes = rekeyed.new(), rekeyed.store.requests
+    rekeyed.store.fault = lambda kind, _: 403 if kind == "DELETE" and deletes["DELETE"] > 11 else None
+    with pytest.raises(MigrationFailed, match="AccessDenied"):
+        rekeyed.migrate()
+    left = rekeyed.old()
+    assert len(left) == 40 - 11
+    rekeyed.store.fault = lambda *_: None
+    deleted = next(key(number) for number in range(40) if key(number) not in left)
+    for name in (deleted, str(rekeyed.objects.new_key(deleted))):
+        rekeyed.put(name, b"written again")
+    with pytest.raises(MigrationFailed, match="nothing more was deleted"):
+        rekeyed.migrate()
+    assert rekeyed.old() == left | {deleted: b"written again"}
+    for name, content in ((deleted, None), (str(rekeyed.objects.new_key(deleted)), before)):
+        if content is None:
+            rekeyed.s3.delete_object(Bucket=rekeyed.store.bucket, Key=name)
+    rekeyed.migrate()
+    assert rekeyed.old() == {}
+    assert len(rekeyed.new()) == 40
+
+
+def test_what_cannot_be_copied_is_refused_before_the_first_copy(
+    rekeyed: Rekeyed, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Archived objects; keys that match neither template stay, with a warning."""
+    rekeyed.write_once()
+    rekeyed.put("events/date=2026-01-01/_SUCCESS", b"")
+    rekeyed.put(key(50), b"cold", StorageClass="GLACIER")
+    with pytest.raises(MigrationFailed, match="1 object archived, such as"):
+        rekeyed.migrate("0003")
+    assert rekeyed.new() == {}
+    assert "1 key below" in caplog.text
+    assert "_SUCCESS" in caplog.text
+
+
+def test_a_newer_twin_is_not_replaced(rekeyed: Rekeyed) -> None:
+    """Somebody writes only new keys; the file waits until somebody decides."""
+    rekeyed.write_once()
+    time.sleep(1)
+    twin = str(rekeyed.objects.new_key(key(7)))
+    rekeyed.put(twin, b"newer")
+    time.sleep(1)
+    assert "the twins of 1 object differ, such as of events/date=" in rekeyed.waiting("0002")
+    assert rekeyed.store.contents(twin) == {twin: b"newer"}
+    assert len(rekeyed.new()) == 40
+
+
+def test_the_journal_names_each_object_on_request(rekeyed: Rekeyed) -> None:
+    """By chunk otherwise."""
+    rekeyed.write_once()
+    for path in rekeyed.files.glob("*2_of_5*"):
+        path.write_text(path.read_text().replace("tasks => 2", "tasks => 2, journal_rows => 'objects'"))
+    rekeyed.migrate("0003")
+    assert len(rekeyed.entries("copied")) == 40
+    assert len(rekeyed.entries("manifest")) == 1
+
+
+def test_the_engine_maps_keys_as_python_does(lake: LakeBed) -> None:
+    """Keys with everything that SQL and regular expressions read in a special way."""
+    odd = [
+        "a'b",
+        'a"b',
+        "a\\b",
+        "$1",
+        "${x}",
+        "a{b}",
+        "[^/]+",
+        "ü\U0001f600",
+        "a\nb",
+        " ",
+        "=",
+        "..",
+        "%2F",
+        "?",
+        "\\E",
+    ]
+    templates = [
+        (OLD, NEW),
+        ("{id}/{date}/{file}", "{file:hash 3}/n/{date}/{id:reversed}/{file}"),
+        ("a.b/{file}", "c/{file}"),
+    ]
+    for old, new in templates:
+        objects = RekeyedObjects("s3://shop/p'x.y/", old, new)
+        keys = [f"p'x.y/date={text}/id={text}/{text}" for text in odd]
+        keys += [f"p'x.y/{text}/{text[::-1]}/{text}" for text in odd] + [f"p'x.y/a.b/{text}" for text in odd]
+        rows = ", ".join(f"({literal(name)})" for name in keys)
+        mapped = lake.rows(
+            f"SELECT key, CASE WHEN key RLIKE {literal(objects.old_pattern)} THEN {objects.new_key_sql('key', literal)} END"
+            f" FROM VALUES {rows} AS keys(key)"
+        )
+        assert dict(mapped) == {name: objects.new_key(name) for name in keys}
