@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import pyarrow
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.table.update import AddSnapshotUpdate
@@ -139,21 +140,28 @@ def test_a_commit_that_comes_first_wins(store: IcebergStore, monkeypatch: pytest
 
 
 def test_a_commit_that_comes_first_wins_by_the_snapshot_that_the_compaction_read(
-    store: IcebergStore, monkeypatch: pytest.MonkeyPatch
+    store: IcebergStore, iceberg_catalog: Catalog, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The table's sequence numbers are raised here: otherwise they alone would make a second commit fail."""
+    """The compaction rewrites files of another client here: it replaces the current snapshot, which an append has changed.
+
+    The table's sequence numbers are raised: otherwise they alone would make a second commit fail.
+    """
+    for number in range(5, 10):
+        table = loaded(iceberg_catalog, "history_shop")
+        [row, *_] = table.scan().to_arrow().to_pylist()
+        table.append(pyarrow.Table.from_pylist([row | {"sequence": number}], schema=table.schema().as_arrow()))
     commit, done = SqlCatalog.commit_table, []
 
     def be_late(catalog: SqlCatalog, table: Any, requirements: Any, updates: Any) -> Any:
         if not done:
             done.append(table)
-            store.append([event(5)])
+            store.append([event(10)])
             updates = tuple(map(with_a_later_number, updates))
         return commit(catalog, table, requirements, updates)
 
     monkeypatch.setattr(SqlCatalog, "commit_table", be_late)
     store.compact()
-    assert sequences(store) == [0, 1, 2, 3, 4, 5]
+    assert sequences(store) == list(range(11))
 
 
 def with_a_later_number(update: Any) -> Any:
