@@ -629,7 +629,7 @@ def test_a_review_starts_no_program_that_a_catalog_file_names(branch: ProjectFol
     program.chmod(0o755)
     file = branch.root / "catalogs/shop.yaml"
     text = CATALOG.replace("type: spark", "type: spark\n  python: ./evil")
-    branch.file("0002_add.sql", ADD)
+    branch.file("0002_add.sql", f"{ADD}; INSERT INTO {TABLE} VALUES ('1', '2', 3)")  # Plain DDL has no Python.
     file.write_text(text)
     copy = FakeCopy()
     [result] = reviewed(branch, copy)
