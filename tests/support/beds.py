@@ -9,6 +9,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from glacierbase.executors import Executor, Session, open_executor
 from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.model.catalog import Catalog
@@ -140,9 +142,12 @@ def snow_bed(text: str, database: str, folder: Path) -> Iterator[SnowBed]:
 
 @contextmanager
 def opened(root: Path) -> Iterator[tuple[Catalog, Executor]]:
-    """Open the only catalog of a project, and an executor on it."""
+    """Open the only catalog of a project, and an executor on it. Spark starts in the project: it creates a folder there."""
     catalog = only_catalog(root)
-    with closing(open_executor(catalog, Run.here(root))) as executor:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(root)
+        executor = open_executor(catalog, Run.here(root))
+    with closing(executor):
         yield catalog, executor
 
 
