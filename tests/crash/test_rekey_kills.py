@@ -1,31 +1,21 @@
-"""Kills of a rekey of an Iceberg table while another process writes: the next run goes on, and no person is needed.
-
-The kill, as a program: run `migrate` of a project, and kill Spark and the process at one of its statements.
-"""
+"""Kills of a rekey of an Iceberg table while another process writes: the next run goes on, and no person is needed."""
 
 from __future__ import annotations
 
 import os
 import re
-import signal
-import subprocess
-import sys
 import threading
-from collections.abc import Sequence
 from pathlib import Path
 from random import Random
-from typing import Any
 
 import pyarrow as pa
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.exceptions import CommitFailedException
 
-from glacierbase.executors.spark.gateway import Gateway
-from glacierbase.executors.spark.session import SparkSessionPort
 from tests.crash.test_spark_kills import STORES
-from tests.support.program import call_program
-from tests.support.project_folder import REPOSITORY, ProjectFolder
+from tests.support.project_folder import ProjectFolder
+from tests.support.spark_kills import migrate_killed
 
 HASHED = re.compile(r".*/data/[01]{4}/[01]{4}/[01]{4}/[01]{8}/n=\d/[^/]+")
 SEED = int(os.environ.get("GLACIERBASE_SEED", "0"))
@@ -73,10 +63,7 @@ def test_a_rekey_that_is_killed_again_and_again_ends_with_every_row_once(tmp_pat
     writer.start()
     try:
         for _ in range(4):
-            moment = str(chance.randrange(1, 9)), chance.choice(["before", "after"])
-            command = [sys.executable, "-m", __name__, str(project.root), *moment]
-            killed = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True)
-            assert killed.returncode == -signal.SIGKILL, (moment, killed.stderr)
+            migrate_killed(project, chance.randrange(1, 9), chance.choice(["before", "after"]))
         last = project.run("migrate")
     finally:
         writer.ended.set()
@@ -89,29 +76,3 @@ def test_a_rekey_that_is_killed_again_and_again_ends_with_every_row_once(tmp_pat
     assert len(writer.committed) > 3
     assert sorted(table.scan().to_arrow()["id"].to_pylist()) == [*range(40), *writer.committed]
     assert "glacierbase_rekey" not in table.refs()
-
-
-def _main(root: str, number: str, when: str) -> None:
-    """Run `migrate`; kill Spark and this process before or after so many tagged statements."""
-    processes, start, execute, ran = [os.getpid()], Gateway.__init__, SparkSessionPort.execute, 0
-
-    def started(gateway: Gateway, *arguments: Any) -> None:
-        start(gateway, *arguments)
-        processes.insert(0, gateway.pid)
-
-    def killing(port: SparkSessionPort, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
-        nonlocal ran
-        ran += tag is not None
-        is_last = tag is not None and ran == int(number)
-        if not is_last or when == "after":
-            execute(port, sql, parameters, tag=tag)
-        for process in processes if is_last else ():
-            os.kill(process, signal.SIGKILL)
-
-    Gateway.__init__ = started  # type: ignore[method-assign]
-    SparkSessionPort.execute = killing  # type: ignore[method-assign]
-    call_program(["migrate", "--project", root])
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

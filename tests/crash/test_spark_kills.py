@@ -1,14 +1,7 @@
-"""A killed statement that Spark ran is settled by its table or its namespace, wherever history and lock are.
-
-The kill, as a program: run `migrate` of a project, and kill Spark and the process before or after its second statement.
-"""
+"""A killed statement that Spark ran is settled by its table or its namespace, wherever history and lock are."""
 
 from __future__ import annotations
 
-import os
-import signal
-import subprocess
-import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -19,8 +12,6 @@ from glacierbase.executors import Session
 from glacierbase.executors.direct.executor import IcebergExecutor
 from glacierbase.executors.spark import Spark
 from glacierbase.executors.spark.evidence import proving_table
-from glacierbase.executors.spark.gateway import Gateway
-from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.model.catalog import Catalog
 from glacierbase.run import clock as clocks
 from glacierbase.run.run import Run
@@ -29,8 +20,8 @@ from tests.support.catalog_files import RUNTIME, SQLITE
 from tests.support.clock import Clock
 from tests.support.fakes import lost_answer
 from tests.support.processes import ended_process
-from tests.support.program import call_program, run_here
-from tests.support.project_folder import REPOSITORY
+from tests.support.program import run_here
+from tests.support.spark_kills import migrate_killed
 
 ENGINE = SPARK.replace("direct: auto", "direct: never") + DECLARED
 JARS = f'    dependencies: ["{RUNTIME}", "{SQLITE}"]\n'
@@ -104,35 +95,7 @@ def test_the_next_run_settles_what_a_kill_of_spark_left_open(
 ) -> None:
     """Each effect is there once, the record is true, and no person is needed."""
     project = KilledProject(tmp_path / "project", STORES[store], statement)
-    command = [sys.executable, "-m", __name__, str(project.root), when]
-    killed = subprocess.run(command, cwd=REPOSITORY, check=False, capture_output=True)
-    assert killed.returncode == -signal.SIGKILL, killed.stderr
+    migrate_killed(project, 2, when)
     took_effect = when == "after" or statement in WITHOUT_COMMIT
     assert project.state() == (project.after if took_effect else BEFORE)
     project.check_settled(project.run("migrate"), None if statement in WITHOUT_COMMIT else took_effect)
-
-
-def _main(root: str, when: str) -> None:
-    """Run `migrate`; kill Spark and this process before or after its second statement."""
-    processes, start, execute, ran = [os.getpid()], Gateway.__init__, SparkSessionPort.execute, 0
-
-    def started(gateway: Gateway, *arguments: Any) -> None:
-        start(gateway, *arguments)
-        processes.insert(0, gateway.pid)
-
-    def killing(port: SparkSessionPort, sql: str, parameters: Sequence[Any] = (), *, tag: str | None = None) -> None:
-        nonlocal ran
-        ran += tag is not None
-        is_second = tag is not None and ran == 2
-        if not is_second or when == "after":
-            execute(port, sql, parameters, tag=tag)
-        for process in processes if is_second else ():
-            os.kill(process, signal.SIGKILL)
-
-    Gateway.__init__ = started  # type: ignore[method-assign]
-    SparkSessionPort.execute = killing  # type: ignore[method-assign]
-    call_program(["migrate", "--project", root])
-
-
-if __name__ == "__main__":
-    _main(*sys.argv[1:])

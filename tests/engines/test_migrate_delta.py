@@ -14,8 +14,8 @@ from glacierbase.history.records import fold
 from glacierbase.record.shapes import table_records
 from glacierbase.record.timeline import timelines
 from tests.support.catalog_files import LAKE, RUNTIME
-from tests.support.died import die_after
 from tests.support.project_folder import REPOSITORY, ProjectFolder
+from tests.support.spark_kills import migrate_killed
 from tests.support.sparks import installed
 
 pytestmark = pytest.mark.delta
@@ -215,7 +215,7 @@ def test_a_run_that_died_after_a_commit_to_delta_is_settled_by_the_log(project: 
     table = f"delta.`{project.root / 'events'}`"
     alter = f"ALTER TABLE {table} ADD COLUMN b INT"
     project.file("1_a.sql", f"CREATE TABLE {table} (a INT) USING delta; {alter}; INSERT INTO {table} VALUES (1, 2)")
-    die_after("ADD COLUMN b", project)
+    migrate_killed(project, "ADD COLUMN b")
     done = project.ask("migrate")
     assert done.code == 0, done.stderr
     [warning] = done.entry()["warnings"]

@@ -13,9 +13,9 @@ import pytest
 from glacierbase.history.lockrow import LockTerms, free_row
 from glacierbase.stores.iceberg import open_store
 from tests.support.catalog_files import RUNTIME
-from tests.support.died import die_after
 from tests.support.nessie import KEY, SECRET, WAREHOUSE, nessie
 from tests.support.project_folder import ProjectFolder, only_catalog
+from tests.support.spark_kills import migrate_killed
 
 pytestmark = pytest.mark.spark
 
@@ -29,6 +29,7 @@ migrationExecutor:
       spark.sql.catalog.lake.type: rest
       spark.sql.catalog.lake.uri: ADDRESS
       spark.sql.catalog.lake.warehouse: {WAREHOUSE}
+      spark.sql.catalog.lake.s3.endpoint: ${{env:NESSIE_FILES}}
       spark.sql.catalog.lake.s3.access-key-id: {KEY}
       spark.sql.catalog.lake.s3.secret-access-key: ${{secret:NESSIE_SECRET}}
     dependencies: ["{RUNTIME}", "org.apache.iceberg:iceberg-aws-bundle:1.12.0"]
@@ -38,8 +39,9 @@ store: {{lockLease: 60s}}
 
 @pytest.fixture(scope="module")
 def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    with pytest.MonkeyPatch.context() as patch, nessie(tmp_path_factory.mktemp("nessie")) as address:
+    with pytest.MonkeyPatch.context() as patch, nessie(tmp_path_factory.mktemp("nessie")) as (address, files):
         patch.setenv("NESSIE_SECRET", SECRET)
+        patch.setenv("NESSIE_FILES", files)
         yield address
 
 
@@ -93,7 +95,7 @@ def test_a_lost_statement_is_repaired_and_a_view_that_the_server_lacks_is_one_me
         "CREATE TABLE lake.NS.t (a INT) USING iceberg;\nALTER TABLE lake.NS.t ADD COLUMN b INT;\n"
         "INSERT INTO lake.NS.t VALUES (1, 2);\nCREATE VIEW lake.NS.v AS SELECT a FROM lake.NS.t;",
     )
-    die_after("ADD COLUMN", project)
+    migrate_killed(project, "ADD COLUMN")
     unknown = project.ask("migrate")
     assert (unknown.code, unknown.document["error"]["code"]) == (6, "OUTCOME_UNKNOWN")
     repaired = project.ask("repair", "1", "--as", "done", "--reason", "the column exists", "--yes")

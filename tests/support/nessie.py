@@ -42,8 +42,8 @@ _IVY = f"""\
 
 
 @contextmanager
-def nessie(folder: Path) -> Iterator[str]:
-    """Run the server while the block runs; yield the address of its Iceberg REST catalog."""
+def nessie(folder: Path) -> Iterator[tuple[str, str]]:
+    """Run the server while the block runs; yield the addresses of its Iceberg REST catalog and of its S3."""
     java, program = _java(), _program()
     files = ThreadedMotoServer("127.0.0.1", 0)
     files.start()
@@ -56,7 +56,7 @@ def nessie(folder: Path) -> Iterator[str]:
     with log.open("w") as output:
         server = subprocess.Popen([java, *small, *settings, "-jar", program], stdout=output, stderr=output)
     try:
-        yield _started(f"http://127.0.0.1:{port}/iceberg", server, log)
+        yield _started(f"http://127.0.0.1:{port}/iceberg", server, log), address
     finally:
         server.kill()
         server.wait(START_SECONDS)
