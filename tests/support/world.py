@@ -118,7 +118,7 @@ class World:
 
 
 def wait_until(is_so: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 30
     while not is_so():
         assert time.monotonic() < deadline
         time.sleep(0.05)
