@@ -1,12 +1,14 @@
 """`python -m tests.rotation`: run a part of the full form, which a seed chooses, within a budget.
 
-Each commit has another part, so that all of them run within some weeks of changes.
+Each commit has another part, so that all of them run within some weeks of changes. A test that needs more
+than half of the budget runs only with a greater one.
 """
 
 from __future__ import annotations
 
 import argparse
 import hashlib
+import os
 import re
 import subprocess
 import sys
@@ -16,28 +18,33 @@ from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+import pytest
+
 from tests.costs.forms import Form
 from tests.costs.table import costs
 
 _WORKERS = 2
 # Tests of one file run together up to this cost in seconds, so that they share an engine.
-_TOGETHER = 40
+_TOGETHER = 15
 # Too few seconds to start an engine.
 _LEAST = 30
 _UNITS = {"s": 1, "m": 60, "h": 3600}
-_PYTEST = (sys.executable, "-m", "pytest", "-m", "", "-p", "no:cacheprovider")
+_PYTEST = (sys.executable, "-m", "pytest", "-m", "", "-p", "no:cacheprovider", "-p", "tests.rotation")
+# In the environment of pytest: the time at which the budget ends, and the file that names the tests which began no more.
+_END, _LATE = "GLACIERBASE_ROTATION_END", "GLACIERBASE_ROTATION_LATE"
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run the part, print what was not reached and how to repeat it, and return 1 if a test failed."""
     options = _options(arguments)
     waiting = list(parts(collected(), options.seed))
-    tests, failed, start = sum(map(len, waiting)), 0, time.monotonic()
+    tests, failed, start, late = sum(map(len, waiting)), 0, time.monotonic(), list[str]()
     print(f"seed {options.seed}: {tests} tests in the full form, {options.budget:.0f} s", flush=True)
     while (left := options.budget - (time.monotonic() - start)) > _LEAST and (chosen := fitting(waiting, left)):
-        failed |= run([node for part in chosen for node in part])
+        code, skipped = run([node for part in chosen for node in part], left)
+        failed, late = failed | code, [*late, *skipped]
         waiting = [part for part in waiting if part not in chosen]
-    not_reached = Counter(node.partition("::")[0] for part in waiting for node in part)
+    not_reached = Counter(node.partition("::")[0] for part in (*waiting, late) for node in part)
     for file, count in sorted(not_reached.items()):
         print(f"not reached: {count} in {file}")
     print(f"ran {tests - not_reached.total()} of {tests} tests of the full form in {time.monotonic() - start:.0f} s")
@@ -101,13 +108,12 @@ def place(seed: str, text: str) -> bytes:
 
 
 def fitting(parts: Sequence[list[str]], left: float) -> list[list[str]]:
-    """Return the next parts that fit into the time that is left, of several as many as fit into half of it.
+    """Return as many of the next parts as fit into half of the time that is left.
 
     Costs are processor time, and some tests wait longer than they compute.
     """
-    fits = [part for part in parts if predicted([part]) <= left]
-    chosen = fits[:1]
-    for part in fits[1:]:
+    chosen: list[list[str]] = []
+    for part in (part for part in parts if predicted([part]) <= left / 2):
         if predicted([*chosen, part]) > left / 2:
             break
         chosen.append(part)
@@ -115,19 +121,42 @@ def fitting(parts: Sequence[list[str]], left: float) -> list[list[str]]:
 
 
 def predicted(parts: Sequence[Sequence[str]]) -> float:
-    """Return about how many seconds parts take: the cost of their tests and fixtures, shared by the workers."""
+    """Return about how many seconds parts take: the cost of their fixtures, and of their tests on the workers.
+
+    The tests of a file run on one worker.
+    """
     nodes = [node for part in parts for node in part]
     used = {name for node in nodes if (cost := costs().of(node)) for name in cost.shares}
-    own = sum(cost.seconds for node in nodes if (cost := costs().of(node)))
-    return own / _WORKERS + sum(costs().fixtures[name] for name in used)
+    files: dict[str, float] = defaultdict(float)
+    for node in nodes:
+        files[node.partition("::")[0]] += _seconds(node)
+    own = max([sum(files.values()) / _WORKERS, *files.values()])
+    return own + sum(costs().fixtures[name] for name in used)
 
 
-def run(nodes: Sequence[str]) -> int:
-    """Run tests; return 1 if one failed."""
+def _seconds(node: str) -> float:
+    cost = costs().of(node)
+    return cost.seconds if cost else 0.0
+
+
+def run(nodes: Sequence[str], left: float) -> tuple[int, list[str]]:
+    """Run tests for so many seconds; return 1 if one failed, and those that did not begin."""
     with tempfile.TemporaryDirectory() as folder:
-        listed = Path(folder, "tests")
+        listed, late = Path(folder, "tests"), Path(folder, "late")
         listed.write_text("\n".join(nodes))
-        return int(subprocess.run([*_PYTEST, "-n", str(_WORKERS), f"@{listed}"], check=False).returncode != 0)
+        late.touch()
+        environment = {**os.environ, _END: str(time.time() + left), _LATE: str(late)}
+        ended = subprocess.run([*_PYTEST, "-n", str(_WORKERS), f"@{listed}"], env=environment, check=False)
+        return int(ended.returncode != 0), late.read_text().splitlines()
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """As a plugin: begin no test that would end after the budget."""
+    if time.time() + _seconds(item.nodeid) > float(os.environ[_END]):
+        with Path(os.environ[_LATE]).open("a") as late:
+            late.write(f"{item.nodeid}\n")
+        pytest.skip("the budget is used up")
 
 
 if __name__ == "__main__":

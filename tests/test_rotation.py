@@ -7,6 +7,7 @@ import argparse
 import pytest
 
 from tests import rotation
+from tests.costs.table import Cost, Costs
 
 NODES = [f"tests/{file}.py::test_{file}[{number}]" for file in "abc" for number in range(9)]
 
@@ -27,29 +28,51 @@ def test_the_order_follows_from_the_seed() -> None:
 def test_what_the_budget_does_not_reach_is_named(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The run ends after the part that uses the budget up, prints the command that repeats it, and fails if a test failed."""
+    """Parts and tests that did not begin in time. The last line repeats the run, which fails if a test failed."""
     clock = iter(range(0, 1000, 20))
     ran: list[str] = []
+
+    def run(nodes: list[str], _: float) -> tuple[int, list[str]]:
+        ran.extend(nodes[:-1])
+        return 1, nodes[-1:]
+
     monkeypatch.setattr(rotation, "collected", lambda: NODES)
     monkeypatch.setattr(rotation.time, "monotonic", lambda: next(clock))
     monkeypatch.setattr(rotation, "predicted", lambda parts: 15 * len(parts))
-    monkeypatch.setattr(rotation, "run", lambda nodes: ran.extend(nodes) or 1)
+    monkeypatch.setattr(rotation, "run", run)
     assert rotation.main(["--seed", "x", "--budget", "1m"]) == 1
-    assert 0 < len(ran) < len(NODES)
+    assert len(ran) == 8
     lines = capsys.readouterr().out.splitlines()
-    not_reached = {node.partition("::")[0] for node in NODES} - {node.partition("::")[0] for node in ran}
-    assert lines[1:-2] == [f"not reached: 9 in {file}" for file in sorted(not_reached)]
+    reached = ran[0].partition("::")[0]
+    counts = {file: 1 if file == reached else 9 for file in ("tests/a.py", "tests/b.py", "tests/c.py")}
+    assert lines[1:-2] == [f"not reached: {count} in {file}" for file, count in counts.items()]
+    assert lines[-2].startswith("ran 8 of 27 tests")
     assert lines[-1] == "repeat: python -m tests.rotation --seed x --budget 60s"
+
+
+def test_no_test_begins_that_would_end_after_the_budget() -> None:
+    """It is named as one that did not run, and is no failure."""
+    node = "tests/test_rotation.py::test_the_order_follows_from_the_seed"
+    assert rotation.run([node], 0) == (0, [node])
 
 
 def test_a_part_that_exceeds_the_budget_waits_for_a_greater_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """The parts after it run instead, as many as fit into half of the time."""
     parts = [["dear"], ["a"], ["b"], ["c"]]
-    monkeypatch.setattr(rotation, "predicted", lambda parts: sum(500 if part == ["dear"] else 20 for part in parts))
+    monkeypatch.setattr(rotation, "predicted", lambda parts: sum(300 if part == ["dear"] else 20 for part in parts))
     assert rotation.fitting(parts, 90) == [["a"], ["b"]]
-    assert rotation.fitting(parts, 25) == [["a"]]
-    assert rotation.fitting(parts, 15) == []
-    assert rotation.fitting(parts, 600) == [["dear"]]
+    assert rotation.fitting(parts, 40) == [["a"]]
+    assert rotation.fitting(parts, 30) == []
+    assert rotation.fitting(parts, 610) == [["dear"]]
+
+
+def test_the_tests_of_a_file_take_their_time_one_after_the_other(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Those of several files run on two workers; each fixture is made once."""
+    some = Costs({f"tests/{file}.py::test": Cost(20, 9, ("tests::engine",)) for file in "abc"}, {"tests::engine": 5.0})
+    monkeypatch.setattr(rotation, "costs", lambda: some)
+    assert rotation.predicted([["tests/a.py::test[1]", "tests/a.py::test[2]"]]) == 45
+    assert rotation.predicted([["tests/a.py::test"], ["tests/b.py::test"]]) == 25
+    assert rotation.predicted([["tests/a.py::test"], ["tests/b.py::test"], ["tests/c.py::test"]]) == 35
 
 
 @pytest.mark.parametrize(("text", "seconds"), [("90s", 90), ("5m", 300), ("2h", 7200)])
