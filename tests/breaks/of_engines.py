@@ -527,8 +527,7 @@ BREAKS = (
         "executors/pyiceberg/opened.py",
         "    with mapped():\n",
         "    if True:\n",
-        "unit/stores/test_broken_servers.py::test_a_server_that_breaks_off_is_an_error_about_the_server"
-        "[import tables --list-iceberg-closed]",
+        "unit/stores/test_broken_servers.py::test_a_login_that_a_server_breaks_off_is_an_error_of_glacierbase",
     ),
     Break(
         "a server sets any property of its client",

@@ -10,7 +10,10 @@ import pytest
 from pyiceberg.schema import Schema
 from pyiceberg.types import IntegerType, NestedField
 
+from glacierbase.errors import EngineError
 from glacierbase.executors.pyiceberg import rest
+from glacierbase.executors.pyiceberg.opened import open_catalog
+from glacierbase.executors.pyiceberg.properties import PyIcebergSettings
 from glacierbase.stores import tables
 from tests.support.checkingproxy import CLOSED, GARBAGE, RESET, CheckingProxy, checking_proxy
 from tests.support.hostileserver import hostile_server
@@ -89,6 +92,15 @@ def broken(proxy: CheckingProxy, project: ProjectFolder, command: tuple[str, ...
     if number < 3:  # The login, the configuration, and the login with it.
         assert (done.code, proxy.address in done.stderr) == (5, True), done.stderr
     return len(proxy.log) > number
+
+
+@pytest.mark.parametrize("how", HOW)
+def test_a_login_that_a_server_breaks_off_is_an_error_of_glacierbase(how: str) -> None:
+    """The request for the server's configuration is the first one."""
+    with checking_proxy(lambda *_: pytest.fail("a request was answered")) as proxy:
+        proxy.breaks = 0, HOW[how]
+        with pytest.raises(EngineError):
+            open_catalog(PyIcebergSettings("rest", "lake", {"uri": proxy.address}))
 
 
 @pytest.mark.parametrize("how", HOW)
