@@ -576,7 +576,7 @@ BREAKS = (
         "executors/worker/start.py",
         'r"PYTHON|PYSPARK_|SPARK_HOME$"',
         'r"PYSPARK_|SPARK_HOME$"',
-        "unit/executors/test_worker.py::test_another_python_has_its_own_packages_and_its_own_spark",
+        "unit/executors/test_worker.py::test_another_python_has_no_variable_that_names_packages",
     ),
     Break(
         "a command deletes the environment in which another one runs",

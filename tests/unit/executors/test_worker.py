@@ -26,6 +26,7 @@ from glacierbase.executors import CopiedView, CopyState, InFlight, check_install
 from glacierbase.executors.worker import client
 from glacierbase.executors.worker.client import Worker
 from glacierbase.executors.worker.pool import Workers
+from glacierbase.executors.worker.start import start_process
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.command import Scope
 from glacierbase.run.activity import watched
@@ -342,6 +343,20 @@ def test_another_python_has_its_own_packages_and_its_own_spark(
         iceberg_catalog, python=spark_35, dependencies=("org.apache.iceberg:iceberg-spark-runtime-3.5_2.12:1.12.0",)
     )
     check_installed(catalog, Run.here(catalog.file.parent.parent))
+
+
+@pytest.mark.parametrize("name", ["PYTHONPATH", "PYTHONHOME", "PYSPARK_PYTHON", "SPARK_HOME"])
+def test_another_python_has_no_variable_that_names_packages(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """`-I` is for one process. The processes that it starts, as Spark does for functions in Python, would use them."""
+    program = tmp_path / "python"
+    program.write_text("#!/bin/sh\nexec env\n")
+    program.chmod(0o755)
+    monkeypatch.setenv(name, "callers")
+    variables = start_process(program, {"OWN": "value"}).communicate(timeout=60)[0].decode().splitlines()
+    assert "OWN=value" in variables
+    assert f"{name}=callers" not in variables
 
 
 def test_a_python_outside_a_virtual_environment_has_the_users_packages(
