@@ -180,3 +180,22 @@ def test_a_run_that_loses_its_lock_in_an_append_records_the_outcome(world: World
     with pytest.raises(LockLost):
         world.migrate()
     assert world.kinds == [("started", "1"), ("statement_done", "1"), (outcome, "1")]
+
+
+def test_a_run_without_its_lock_appends_once_more(world: World, clock: Clock) -> None:
+    """It repeats no append until the lease is over, as a lock holder does: another run may have the lock."""
+    world.variables = "store: {lockLease: 1s}\n"
+    world.file("1_a.sql", "CREATE TABLE t (a INT)")
+    appends: list[str] = []
+
+    def steal(verb: str) -> None:
+        if verb == "append":
+            appends.append(verb)
+            world.tables.locks["shop"] = replace(held_row("thief"), fence=2)
+            lost_answer()
+
+    world.store_before = steal
+    with pytest.raises(LockLost):
+        world.migrate()
+    assert len(appends) == 2
+    assert world.events == []
