@@ -60,24 +60,27 @@ def _lines(
 
     Args:
         nodes: the fixtures that each of its items shares.
-        measured: the seconds of the items that were measured. The others are taken to cost as much.
+        measured: the seconds of the items that were measured. The others are taken to cost as much as those with the same fixtures.
     """
     [(usual, _)] = Counter(nodes.values()).most_common(1)
-    alike = [measured[node] for node, names in nodes.items() if node in measured and names == usual]
-    every = alike or [measured[node] for node in nodes if node in measured]
+    every = [measured[node] for node in nodes if node in measured]
     if not every:
         return
-    typical = median(every)
+    alike: dict[tuple[str, ...], list[float]] = defaultdict(list)
+    for node in nodes.keys() & measured.keys():
+        alike[nodes[node]].append(measured[node])
+    typical = {names: median(alike[names] or every) for names in set(nodes.values())}
+    taken = {node: measured.get(node, typical[names]) for node, names in nodes.items()}
 
     def is_typical(node: str) -> bool:
-        own = measured.get(node, typical)
-        return nodes[node] == usual and (own < QUICK) is (typical < QUICK) and own <= 2 * max(typical, QUICK)
+        own, others = taken[node], typical[usual]
+        return nodes[node] == usual and (own < QUICK) is (others < QUICK) and own <= 2 * max(others, QUICK)
 
     together = [node for node in nodes if is_typical(node)]
     if together:
-        yield function, Cost(mean(measured.get(node, typical) for node in together), len(together), usual)
+        yield function, Cost(mean(taken[node] for node in together), len(together), usual)
     for node in nodes.keys() - set(together):
-        yield node, Cost(measured.get(node, typical), 1, nodes[node])
+        yield node, Cost(taken[node], 1, nodes[node])
 
 
 def merged(before: Costs, new: Costs) -> Costs:

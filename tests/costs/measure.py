@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import json
 import os
 from collections import defaultdict
@@ -15,9 +16,11 @@ from tests.costs.fixtures import name_of, shared_fixtures
 from tests.costs.table import function_of
 
 FOLDER = "GLACIERBASE_TEST_COSTS"
-# After so many seconds for one function, its other items are taken to cost as much.
+# After so many seconds for the items of one function that share the same fixtures, the others are taken to cost as much.
 ENOUGH = 15
 _TICKS = os.sysconf("SC_CLK_TCK")
+# PR_SET_CHILD_SUBREAPER of prctl(2).
+_SET_CHILD_SUBREAPER = 36
 
 
 def processor_seconds() -> float:
@@ -52,17 +55,20 @@ class Measure:
         self._file = file.open("w", buffering=1)
         self._shared = 0.0  # What the shared fixtures of the current test cost.
         self._passed = True
-        self._spent: dict[str, float] = defaultdict(float)
+        self._kinds: dict[str, tuple[str, ...]] = {}
+        self._spent: dict[tuple[str, ...], float] = defaultdict(float)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         for item in items:
-            self._write(collected=item.nodeid, shares=shared_fixtures(item))
+            shares = shared_fixtures(item)
+            self._kinds[item.nodeid] = (function_of(item.nodeid), *shares)
+            self._write(collected=item.nodeid, shares=shares)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self, item: pytest.Item) -> None:
-        if self._spent[function_of(item.nodeid)] > ENOUGH:
-            pytest.skip("enough of its function is measured")
+        if self._spent[self._kinds[item.nodeid]] > ENOUGH:
+            pytest.skip("enough of its kind is measured")
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._passed &= report.passed
@@ -72,7 +78,7 @@ class Measure:
         before, self._shared, self._passed = processor_seconds(), 0.0, True
         result = yield
         seconds = processor_seconds() - before - self._shared
-        self._spent[function_of(item.nodeid)] += seconds
+        self._spent[self._kinds[item.nodeid]] += seconds
         if self._passed:
             self._write(test=item.nodeid, seconds=seconds)
         return result
@@ -95,6 +101,7 @@ class Measure:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure in each worker; without workers, in this process."""
+    """Measure in each worker; without workers, in this process, below which an orphan then stays: the Spark of a killed run."""
     if hasattr(config, "workerinput") or not config.getoption("numprocesses", None):
+        ctypes.CDLL(None).prctl(_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
         config.pluginmanager.register(Measure(Path(os.environ[FOLDER], f"{os.getpid()}.jsonl")))

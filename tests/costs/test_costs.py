@@ -101,13 +101,17 @@ def test_an_expression_with_other_marks_may_select_any_form(expression: str, for
 
 
 def test_a_line_holds_for_the_items_that_cost_alike() -> None:
-    """An item that is dear or shares another fixture has a line of its own. One that was not measured costs as the others."""
-    nodes = [f"tests/a.py::test_a[{number}]" for number in range(5)]
+    """An item that is dear or shares another fixture has a line of its own.
+
+    One that was not measured costs as those with the same fixtures.
+    """
+    nodes = [f"tests/a.py::test_a[{number}]" for number in range(6)]
     lines = [
         *({"collected": node, "shares": ["tests::cheap"]} for node in nodes[:4]),
-        {"collected": nodes[4], "shares": ["tests::cheap", "tests::dear"]},
+        *({"collected": node, "shares": ["tests::cheap", "tests::dear"]} for node in nodes[4:]),
         *({"test": node, "seconds": 0.02} for node in nodes[:2]),
         {"test": nodes[2], "seconds": 0.5},
+        {"test": nodes[5], "seconds": 0.8},
         {"fixture": "tests::cheap", "seconds": 0.01},
         {"fixture": "tests::dear", "seconds": 3},
     ]
@@ -115,8 +119,8 @@ def test_a_line_holds_for_the_items_that_cost_alike() -> None:
     assert measured.tests == {
         "tests/a.py::test_a": Cost(0.02, 3),
         nodes[2]: Cost(0.5, 1),
-        nodes[4]: Cost(0.02, 1, ("tests::dear",)),
+        **dict.fromkeys(nodes[4:], Cost(0.8, 1, ("tests::dear",))),
     }
     assert measured.seconds(nodes[3]) == 0.02
-    assert measured.seconds(nodes[4]) == pytest.approx(3.02)
+    assert measured.seconds(nodes[4]) == pytest.approx(2.3)
     assert parsed(written(measured)) == measured
