@@ -1,4 +1,4 @@
-"""The form of a test, quick, lint, long or full: it follows from the recorded cost and from three lists, and from nothing else."""
+"""The form of a test, quick, lint, long or full: it follows from the recorded cost and from four lists, and from nothing else."""
 
 from __future__ import annotations
 
@@ -26,6 +26,8 @@ KEPT: tuple[str, ...] = (
     "tests/unit/capabilities/review/test_direct_review.py::test_plain_ddl_is_replayed_without_an_engine",
     "tests/unit/stores/test_object_store.py::test_the_program_makes_few_requests_to_the_store",
 )
+# What the long form shows of a Spark that is killed, whatever it costs.
+KEPT_LONG: tuple[str, ...] = ("tests/crash/test_recovery.py::test_a_commit_whose_answer_was_lost_is_done",)
 # Texts, layers, screens, the commands of guides, large random inputs, and large sets of generated cases of which the quick form has
 # others. The lint step of CI runs them.
 LINT: tuple[str, ...] = (
@@ -71,6 +73,8 @@ def form(node: str, costs: Costs, is_first: bool) -> Form:
     seconds = costs.seconds(node) or 0.0
     if node.startswith(KEPT):
         return Form.QUICK
+    if node.startswith(KEPT_LONG):
+        return Form.LONG
     if seconds > MOST:
         return Form.FULL
     if node.startswith(LINT):

@@ -9,7 +9,7 @@ import pytest
 
 from tests.conftest import is_selected
 from tests.costs.__main__ import recorded
-from tests.costs.forms import FETCHED, FETCHED_FIXTURE, KEPT, LINT, Form, form, is_left_out
+from tests.costs.forms import FETCHED, FETCHED_FIXTURE, KEPT, KEPT_LONG, LINT, Form, form, is_left_out
 from tests.costs.table import Cost, Costs, costs, function_of, parsed, written
 from tests.support.project_folder import REPOSITORY
 
@@ -44,7 +44,9 @@ def test_every_test_has_a_recorded_cost() -> None:
 def test_the_lists_name_tests_that_exist() -> None:
     """An entry that names none would keep nothing in the form."""
     assert [
-        entry for entry in (*FETCHED, *KEPT, *LINT) if not any(node.startswith(entry) for node in costs().tests)
+        entry
+        for entry in (*FETCHED, *KEPT, *KEPT_LONG, *LINT)
+        if not any(node.startswith(entry) for node in costs().tests)
     ] == []
 
 
@@ -58,6 +60,7 @@ def test_the_lists_name_tests_that_exist() -> None:
         ("tests/b.py::test_dear[2]", False, Form.FULL),
         ("tests/b.py::test_new", False, Form.QUICK),
         (f"{KEPT[0]}[1]", False, Form.QUICK),
+        (KEPT_LONG[0], True, Form.LONG),
         ("tests/docs/test_pages.py::test_a", False, Form.LINT),
         (f"{FETCHED[0]}::test_a", False, Form.LONG),
         ("tests/c.py::test_fetched", False, Form.LONG),
