@@ -1,7 +1,7 @@
 """`python -m tests.rotation`: run a part of the full form, which a seed chooses, within a budget.
 
-Each commit has another part, so that all of them run within some weeks of changes. A test that needs more
-than half of the budget runs only with a greater one.
+Each commit has another part, so that all of them run within some weeks of changes. A test that costs more
+than the budget runs only with a greater one.
 """
 
 from __future__ import annotations
@@ -108,13 +108,10 @@ def place(seed: str, text: str) -> bytes:
 
 
 def fitting(parts: Sequence[list[str]], left: float) -> list[list[str]]:
-    """Return as many of the next parts as fit into half of the time that is left.
-
-    Costs are processor time, and some tests wait longer than they compute.
-    """
+    """Return as many of the next parts as fit into the time that is left."""
     chosen: list[list[str]] = []
-    for part in (part for part in parts if predicted([part]) <= left / 2):
-        if predicted([*chosen, part]) > left / 2:
+    for part in (part for part in parts if predicted([part]) <= left):
+        if predicted([*chosen, part]) > left:
             break
         chosen.append(part)
     return chosen

@@ -183,7 +183,7 @@ def test_a_run_that_loses_its_lock_in_an_append_records_the_outcome(world: World
 
 
 def test_a_run_without_its_lock_appends_once_more(world: World, clock: Clock) -> None:
-    """It repeats no append until the lease is over, as a lock holder does: another run may have the lock."""
+    """Only a lock holder repeats an append until the lease is over: another run may have the lock."""
     world.variables = "store: {lockLease: 1s}\n"
     world.file("1_a.sql", "CREATE TABLE t (a INT)")
     appends: list[str] = []
