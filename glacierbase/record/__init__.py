@@ -17,7 +17,6 @@ What the records say:
 
 The tables now:
 - `unrecorded`: the changes of a table after its last record.
-- `about`: the parts of a table that statements are about, for comparing environments.
 - `live`: read the shapes of users' tables, through PyIceberg or the engine.
 - `drift`: compare the tables with their records.
 """

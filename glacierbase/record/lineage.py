@@ -12,7 +12,7 @@ The *since* of a part is its last change:
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timezone
 
@@ -185,15 +185,25 @@ def parts(shape: Shape) -> Iterator[TablePart]:
 
 def _next(before: Sequence[PartOrigin], shape: Shape, since: LastChange) -> Iterator[PartOrigin]:
     """Yield the parts of the next shape."""
-    new = tuple(parts(shape))
-    kept = {part.key for part in new}
     known = {part.part.key: part for part in before}
-    removed = [part for part in before if part.part.key not in kept]
-    for part in new:
-        earlier = known.get(part.key) or next((other for other in removed if _replaces(part, other.part)), None)
+    for earlier, part in matched([part.part for part in before], tuple(parts(shape))):
+        if part is not None:
+            yield _changed(known[earlier.key], part, since) if earlier else PartOrigin(part, since, since)
+
+
+def matched(
+    before: Iterable[TablePart], after: Sequence[TablePart]
+) -> Iterator[tuple[TablePart | None, TablePart | None]]:
+    """Yield each part of a shape with its earlier form; then those that are removed. None where a part is in one shape only."""
+    kept = {part.key for part in after}
+    known = {part.key: part for part in before}
+    removed = [part for part in known.values() if part.key not in kept]
+    for part in after:
+        earlier = known.get(part.key) or next((other for other in removed if _replaces(part, other)), None)
         if earlier in removed:
             removed.remove(earlier)
-        yield _changed(earlier, part, since) if earlier else PartOrigin(part, since, since)
+        yield earlier, part
+    yield from ((part, None) for part in removed)
 
 
 def _replaces(part: TablePart, removed: TablePart) -> bool:

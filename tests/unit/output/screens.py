@@ -34,7 +34,7 @@ from glacierbase.apply.results import (
 from glacierbase.capabilities.tables.blame import BlamedLine, BlameResult
 from glacierbase.capabilities.tables.compare.compare import EnvironmentState, compare
 from glacierbase.capabilities.tables.compare.results import CompareResult
-from glacierbase.capabilities.tables.compare.state import StateResult, TableParts, TableState, VersionState
+from glacierbase.capabilities.tables.compare.state import StateResult, TableState, VersionState
 from glacierbase.cli.program import cli
 from glacierbase.errors import EngineUnavailable, GlacierbaseError, MigrationFailed, MigrationFileError, SeveralErrors
 from glacierbase.inspect.history import HistoryResult, outcomes
@@ -259,7 +259,7 @@ def _compared() -> CompareResult:
         "staging": _column(replace(_STATE, rendered_checksum="r2"), edited, failed, None),
         "prod": _column(_STATE, _STATE, pending, hotfix),
     }
-    table = TableState("lake.sleep.events", None, True, _at(days=1), True, None, (), parts=TableParts((), ()))
+    table = TableState("lake.sleep.events", None, True, _at(days=1), True, None, (), parts=())
     altered = replace(table, altered=(Difference("column", "debug_flag", None, "string"),))
     return compare(
         "analytics",

@@ -66,41 +66,17 @@ def render_differently(states: Iterable[VersionState]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class PartChanges:
-    """Parts of a table with the same last change.
+    """Parts of a table that changed together.
 
     Attributes:
         version: the one that made the changes; where no migration is known to have made them, the one whose run observed them.
-        parts: in lower case, as `Difference.subject` names them; the facts of a column that changed with it are left out.
+        parts: digests of their values, by `Difference.subject` in lower case; empty for a part that was removed, None where the
+            statements of the version do not determine the value.
     """
 
     version: str | None
     origin: ChangeOrigin
-    parts: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class PartStatements:
-    """What the statements of a version declare about the parts of a table.
-
-    Attributes:
-        parts: digests by the subjects of `glacierbase.record.about`; none where the statement was not understood.
-    """
-
-    version: str
-    parts: Mapping[str, str]
-
-
-@dataclass(frozen=True, slots=True)
-class TableParts:
-    """The origins of the parts of a table.
-
-    Attributes:
-        changes: the last one of each part that ever changed, in order.
-        statements: of the versions that are about the table, in the order in which they began; without those that did not run.
-    """
-
-    changes: tuple[PartChanges, ...] = ()
-    statements: tuple[PartStatements, ...] = ()
+    parts: Mapping[str, str | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +90,7 @@ class TableState:
         is_whole: whether all changes since the creation are recorded and made by migrations.
         unread: why the table itself could not be read; None where it was.
         altered: how the table differed from its record when it was read, except what engines set and rules ignore.
-        parts: the origins of its parts; None where the table is not recorded.
+        parts: the changes of its parts, oldest first; None where the table is not recorded.
         unmanaged: why the catalog file leaves the table to others, so that it was not read; None for one that migrations manage.
     """
 
@@ -125,7 +101,7 @@ class TableState:
     is_whole: bool
     unread: str | None
     altered: tuple[Difference, ...]
-    parts: TableParts | None = None
+    parts: tuple[PartChanges, ...] | None = None
     unmanaged: str | None = None
 
     @property
@@ -236,5 +212,8 @@ def _check(state: StateResult) -> None:
         raise InvalidDocument(f"catalog {state.catalog}: a version is none, or listed twice")
     if len({repeatable.name for repeatable in state.repeatables} - {None}) < len(state.repeatables):
         raise InvalidDocument(f"catalog {state.catalog}: a repeatable has no name, or is listed twice")
+    changes = (change.version for table in state.tables for change in table.parts or ())
+    if any(version is not None and version_number(version) is None for version in changes):
+        raise InvalidDocument(f"catalog {state.catalog}: a change of a table has a version that is none")
     if len({table.table for table in state.tables}) < len(state.tables):
         raise InvalidDocument(f"catalog {state.catalog}: a table is listed twice")

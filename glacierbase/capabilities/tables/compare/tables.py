@@ -10,7 +10,7 @@ manual change is a difference of a table from its own record, where columns are 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import zip_longest
@@ -25,21 +25,20 @@ from glacierbase.capabilities.tables.compare.results import (
 from glacierbase.capabilities.tables.compare.state import (
     PartChanges,
     StateResult,
-    TableParts,
     TableState,
     render_differently,
 )
 from glacierbase.model.differences import Difference, compare, partition_text
-from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.shape import Shape
-from glacierbase.record.about import COLUMN_FACTS, covering
 from glacierbase.record.drift import is_kept_by_engine
 from glacierbase.record.shapes import ChangeOrigin
 
+_FACTS_OF_COLUMNS = frozenset({"type", "required", "comment", "default"})
 # Corresponding tables, by environment.
 _Group = dict[str, TableState]
-# Digests of what statements declare about a part, by subject.
-_About = Mapping[str, str]
+# The changes of a part of a table, oldest first, each with a digest of the value; and those of all its parts.
+_Changes = Sequence[tuple[PartChanges, str | None]]
+_Parts = Mapping[str, _Changes]
 
 
 def compare_tables(states: Mapping[str, StateResult], versions: Sequence[ComparedVersion]) -> tuple[ComparedTable, ...]:
@@ -60,12 +59,12 @@ class _ObservedTable:
 
     Attributes:
         shape: after the migrations; None where there is no table.
-        parts: the origins of its parts; None where they are not known.
+        parts: the changes of its parts; None where they are not known.
     """
 
     environment: str
     shape: Shape | None
-    parts: Parts | None
+    parts: _Parts | None
 
 
 class _History:
@@ -137,14 +136,14 @@ class _History:
     def _observed(self, name: str, table: TableState | None, versions: Sequence[int]) -> _ObservedTable | None:
         """Return the table in one environment; None where it is not known whether there is one."""
         if table is not None:
-            parts = Parts(table.parts) if table.parts else None
+            parts = None if table.parts is None else _by_part(table.parts)
             return _ObservedTable(name, table.shape, parts) if table.is_known else None
         # A version in a squash, or whose statements were not understood, may have changed the table here.
         states = (
             self._versions[number].states.get(name) for number in versions if self._progress(number, name) is not None
         )
         may_exist = any(state and not state.tables for state in states)
-        return None if may_exist else _ObservedTable(name, None, Parts(TableParts()))
+        return None if may_exist else _ObservedTable(name, None, {})
 
     def _between(
         self, reference: _ObservedTable | None, table: _ObservedTable, versions: Sequence[int]
@@ -232,28 +231,24 @@ def _plain(shape: Shape | None) -> Shape | None:
     )
 
 
-class Parts:
-    """The origins of the parts of a table in one environment."""
+def _is_same(change: PartChanges, other: PartChanges) -> bool:
+    """Return whether the same version made two changes."""
+    return (change.origin, int(change.version or 0)) == (other.origin, int(other.version or 0))
 
-    def __init__(self, parts: TableParts) -> None:
-        self._changes = {part: change for change in parts.changes for part in change.parts}
-        self._statements = [(int(statement.version), statement.parts) for statement in parts.statements]
-        self._by_version = dict(self._statements)
 
-    def last_change(self, part: str) -> PartChanges | None:
-        """Return the last change of a part; None where it never changed."""
-        what, _, name = part.partition(" ")
-        around = f"column {name}" if what in COLUMN_FACTS else ""
-        return self._changes.get(part) or self._changes.get(around)
+def _of_table(parts: _Parts) -> _Changes:
+    """Return who made a table, and the migrations that renamed it."""
+    changes = parts.get("table", ())
+    return [*changes[:1], *(change for change in changes[1:] if change[0].origin is ChangeOrigin.MIGRATION)]
 
-    def said(self, number: int, part: str) -> _About:
-        """Return what the statements of a version declare about a part; empty if none is about it."""
-        parts = self._by_version.get(number, {})
-        return {subject: parts[subject] for subject in covering(part) if subject in parts}
 
-    def versions_about(self, part: str) -> Iterator[int]:
-        """Yield the versions with a statement about a part, the last one first."""
-        yield from (number for number, _ in reversed(self._statements) if self.said(number, part))
+def _by_part(changes: Iterable[PartChanges]) -> _Parts:
+    """Return the changes of each part, oldest first, each with the digest of its value."""
+    parts: dict[str, list[tuple[PartChanges, str | None]]] = {}
+    for change in changes:
+        for part, digest in change.parts.items():
+            parts.setdefault(part, []).append((change, digest))
+    return parts
 
 
 @dataclass
@@ -262,8 +257,8 @@ class Causes:
 
     Attributes:
         outside: by environment, the version whose run observed a change that no migration made.
-        versions: those that are about the part and differ between the environments.
-        variables: versions whose rendered statements on the part differ.
+        versions: those that changed the part and differ between the environments.
+        variables: versions that made different values because they were rendered differently.
         is_doubtful: whether the part may have been changed otherwise.
     """
 
@@ -290,75 +285,67 @@ class Pair:
         renders: returns whether a version was rendered differently.
     """
 
-    parts: Mapping[str, Parts]
+    parts: Mapping[str, _Parts]
     differs: Callable[[int], bool]
     renders: Callable[[int], bool]
 
     def causes(self, parts: Sequence[str]) -> Causes:
         """Return why the parts of one difference differ."""
-        causes, is_moved = Causes(), False
+        names, values = Causes(), Causes()
         for part in parts:
-            of_part = self._of(part)
-            causes.add(of_part)
-            is_moved |= part.startswith("column ") and bool(of_part.versions)
-        if is_moved:  # What is said of a name is about another column.
-            causes.variables.clear()
-        return causes
+            of_part = self._of({name: known.get(part, ()) for name, known in self.parts.items()}, self.parts)
+            (names if part.startswith("column ") else values).add(of_part)
+        if names.versions or names.variables:  # What a variable made was made of another column.
+            values.variables.clear()
+        values.add(names)
+        if values.outside or values.versions or values.variables:
+            return values
+        # A table that never had the part was made, or got its name, without it.
+        without = [name for name, known in self.parts.items() if known.keys().isdisjoint(parts)]
+        return self._of({name: _of_table(known) for name, known in self.parts.items()}, without)
 
-    def _of(self, part: str) -> Causes:
+    def _of(self, changes: Mapping[str, _Changes], environments: Collection[str]) -> Causes:
+        """Return why a part differs, by its changes in these environments.
+
+        Args:
+            changes: those in each environment.
+        """
         causes = Causes()
-        for environment, parts in self.parts.items():
-            change = parts.last_change(part)
-            made = self._made(environment, change, part, causes)
-            for number in parts.versions_about(part):
-                self._compare(number, part, causes)
-                # Earlier ones left nothing; later ones had no effect here, but may have had one in the other environment.
-                if made is None or number == made:
-                    break
+        for environment in environments:
+            known = changes[environment]
+            last = known[-1][0] if known else None
+            if last and last.origin is ChangeOrigin.NOT_RECORDED:
+                causes.is_doubtful = True
+            elif last and last.origin is not ChangeOrigin.MIGRATION:
+                causes.outside[environment] = last.version
+            # A later change by another client does not make equal what a version made different.
+            made = next((change for change in reversed(known) if change[0].origin is ChangeOrigin.MIGRATION), None)
+            if made is not None:
+                others = [change for name in changes.keys() - {environment} for change in changes[name]]
+                self._compare(*made, [digest for change, digest in others if _is_same(change, made[0])], causes)
         if causes.versions or causes.is_doubtful:
             causes.variables.clear()
         return causes
 
-    def _made(self, environment: str, change: PartChanges | None, part: str, causes: Causes) -> int | None:
-        """Return the version that changed a part last; None where no migration did, which is added to the causes."""
-        if change is None:
-            return None
-        if change.origin is ChangeOrigin.MIGRATION and change.version is not None:
-            number = int(change.version)
-            if not self.parts[environment].said(number, part):
-                if around := _around(part):  # It has changed with the column around it.
-                    causes.add(self._of(around))
-                elif self.differs(number):
-                    causes.versions.add(number)
-                else:
-                    causes.is_doubtful = True
-            return number
-        if change.origin is ChangeOrigin.NOT_RECORDED:
-            causes.is_doubtful = True
-        else:
-            causes.outside[environment] = change.version
-        return None
+    def _compare(self, change: PartChanges, digest: str | None, others: Sequence[str | None], causes: Causes) -> None:
+        """Add a version that made a value to the causes if it did not make the same in the other environment.
 
-    def _compare(self, number: int, part: str, causes: Causes) -> None:
-        """Add a version to the causes if its statements on a part are not the same in both environments."""
-        first, *others = (parts.said(number, part) for parts in self.parts.values())
-        if others == [first]:
+        Args:
+            others: what it made there, in order.
+        """
+        if digest is not None and others[-1:] == [digest]:
             return
+        number = int(change.version or 0)
         if self.differs(number):
             causes.versions.add(number)
-        elif others and self.renders(number):
+        elif digest is None:
+            causes.is_doubtful = True
+        elif len(self.parts) > 1 and self.renders(number):
             causes.variables.add(number)
 
 
-def _around(part: str) -> str | None:
-    """Return the column around a field; None for another part."""
-    what, _, name = part.partition(" ")
-    *around, _ = name_parts(name) if what == "column" else ("",)
-    return f"column {name_of(around)}" if around else None
-
-
 def parts_of(what: str, name: str, before: Shape | None, after: Shape | None) -> Sequence[str]:
-    """Return the parts that a difference between two shapes consists of, named as in `TableParts`.
+    """Return the parts that a difference between two shapes consists of, named as in `PartChanges`.
 
     Args:
         what, name: kind and name of the difference.
@@ -368,7 +355,7 @@ def parts_of(what: str, name: str, before: Shape | None, after: Shape | None) ->
         return ["table"]
     if what == "order of columns":
         return [what, *_moved(_names(before), _names(after))]
-    if what in COLUMN_FACTS:  # Another column may have received the name.
+    if what in _FACTS_OF_COLUMNS:  # Another column may have received the name.
         return [subject, f"column {name}".casefold()]
     if what not in ("partitioning", "sorting", "identifiers"):
         return [subject.rstrip()]

@@ -99,7 +99,7 @@ def test_a_table_that_a_repeatable_changed_last_has_that_change(lakes: Lakes) ->
     migrate(lakes, "dev")
     lakes.run("export-state --catalog shop --env dev --output state.json")
     [state] = json.loads(Path("state.json").read_text())["catalogs"]
-    changes = {table["table"].rpartition(".")[2]: table["parts"]["changes"] for table in state["tables"]}
+    changes = {table["table"].rpartition(".")[2]: table["parts"] for table in state["tables"]}
     assert [(change["version"], change["origin"]) for change in changes["u"]] == [(None, "not recorded")]
     assert [change["version"] for change in changes["t"]] == ["0001", None]
     lakes.project.file("repeatable/u.sql", "SELECT 1")

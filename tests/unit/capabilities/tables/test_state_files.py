@@ -117,6 +117,7 @@ def changed(change: Callable[[Any], object]) -> Callable[[str], str]:
         ),
         (changed(lambda entry: entry["versions"].append({**entry["versions"][0], "version": "1"})), "listed twice"),
         (changed(lambda entry: entry["tables"].append(entry["tables"][0])), "listed twice"),
+        (changed(lambda entry: entry["tables"][0]["parts"][0].update(version="x")), "a version that is none"),
         (
             changed(lambda entry: entry["tables"][0]["shape"].update(properties={"a": 1})),
             "shape.properties[...]: expected `str`",
