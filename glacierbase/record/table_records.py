@@ -356,6 +356,7 @@ class ObservedTable:
         before: the table before the statements, under the name that it had then; None where there was none.
         after: its shape after them.
         is_named: whether it has its name by the statements, or had it before.
+        made_as: the name that it had before they renamed it, if another client made it meanwhile; else empty.
         statements: those that ran, as they change it.
         proofs: the UUIDs in the names of the metadata files that the statements wrote; None where the names prove nothing.
     """
@@ -367,6 +368,7 @@ class ObservedTable:
     before: Shape | None
     after: Shape
     is_named: bool
+    made_as: str
     statements: Sequence[TableStatement]
     proofs: frozenset[str] | None
 
@@ -382,10 +384,10 @@ class ObservedTable:
 
     @property
     def _unrenamed(self) -> Shape:
-        """The table after the statements without the rename by another client."""
-        return (
-            self.after if self.is_named else replace(self.after, table=self.before.table if self.before else self.table)
-        )
+        """The table after the statements without the rename by another client, or of a table that another client made."""
+        if self.is_named:
+            return replace(self.after, table=self.made_as or self.after.table)
+        return replace(self.after, table=self.before.table if self.before else self.table)
 
     @property
     def needs_commits(self) -> bool:
@@ -422,7 +424,7 @@ class ObservedTable:
     def _meanwhile(self, past: Past | None) -> tuple[RecordedChange, ...]:
         steps: tuple[RecordedChange, ...] = ()
         if not self.is_explained:
-            commits = attribution.commits(past, self.before, self.after)
+            commits = attribution.commits(past, self.before, self._unrenamed if self.made_as else self.after)
             steps = attribution.made_meanwhile(self.before, self._unrenamed, self.statements, commits, self.proofs)
         if self.is_named:
             return steps
@@ -493,8 +495,18 @@ def observed(
             origin = _same_table(shape, were.values()) or (last if shape.uuid else was)
             is_given = origin is None or origin.table == table or table in renamed
             is_named = shape.table == table and (is_given or any(statement.may_be_all for statement in named))
-            changes[name] = ObservedTable(name, table, tuple(ended), last, origin, shape, is_named, named, proofs)
+            source = sources.get(table) if origin is None and is_named else None
+            made_as = source if source and _is_at(shape, source) else ""
+            changes[name] = ObservedTable(
+                name, table, tuple(ended), last, origin, shape, is_named, made_as, named, proofs
+            )
     return list(changes.values())
+
+
+def _is_at(shape: Shape, table: str) -> bool:
+    """Return whether the metadata of a table is where a catalog puts that of a new table with this name."""
+    *_, folder, _, _ = ("", "", "", *(shape.metadata_location or "").split("/"))
+    return folder == name_parts(table)[-1]
 
 
 def _ids(shapes: Mapping[str, Shape | None]) -> frozenset[str]:

@@ -227,6 +227,24 @@ def test_a_new_table_that_another_client_makes_anew_while_the_file_runs_is_not_t
     assert scene.blamed() == {"a": during, "b": "1", "lake.a.t": during}
 
 
+def test_a_table_that_another_client_makes_just_before_a_file_renames_it_has_its_name_by_the_file(
+    tmp_path: Path,
+) -> None:
+    """A rename is no commit; the table is where a catalog puts one with the former name."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+
+    def make_anew(client: SqlCatalog) -> None:
+        client.drop_table("a.t")
+        client.create_table("a.t", Schema(NestedField(1, "b", IntegerType())))
+
+    scene.run(f"{T} ADD COLUMN c INT", f"{T} RENAME TO a.u", acts={(2, False): make_anew})
+    assert scene.blamed("lake.a.u") == {"b": "during 2, not by it", "lake.a.u": "2"}
+    acts = {(1, True): make_anew}
+    scene.run("ALTER TABLE lake.a.u RENAME TO a.t", acts=acts)
+    assert scene.blamed() == {"b": "during 3, not by it", "lake.a.t": "during 3, not by it"}
+
+
 def test_a_table_that_a_file_replaces_and_another_client_renames_is_the_same_table(tmp_path: Path) -> None:
     """REPLACE keeps a table of Iceberg."""
     scene = Scene(tmp_path)
