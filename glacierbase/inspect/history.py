@@ -140,7 +140,8 @@ class Filters:
 def places_about(table: ChosenTable) -> frozenset[Place]:
     """Return the places of the events of all files that change a table, also under its former names while it had them.
 
-    Files that change another table which had the name then, and has another one now, are left out.
+    Files that change another table which had the name then, and has another one now, are left out, if they left no record of this
+    one.
     """
     begins = {place_of(event.event): event.begin for event in version_events(table.history)}
     lives = table.lives
@@ -158,6 +159,8 @@ def places_about(table: ChosenTable) -> frozenset[Place]:
     former = [span for span in named(lives) if span[0] != table.name]
     names, by_name = table.written(table.name), {name: table.written(name) for name, _, _ in former}
 
+    recorded = {moment.event.key for timeline in lives for moment in timeline.moments}
+
     def is_about(tables: frozenset[str], place: Place) -> bool:
         if tables & names and not any(begin <= place <= end for _, begin, end in others):
             return True
@@ -166,7 +169,7 @@ def places_about(table: ChosenTable) -> frozenset[Place]:
     return frozenset(
         place_of(event.event)
         for event in version_events(table.history)
-        if is_about(event.tables, place_of(event.event))
+        if event.event.key in recorded or is_about(event.tables, place_of(event.event))
     )
 
 

@@ -16,7 +16,7 @@ from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.result import Result
 from glacierbase.model.text import did_you_mean
 from glacierbase.record.points import Place, Point, place_of, reached
-from glacierbase.record.timeline import ENDS, Moment, Timeline, records_in, timelines
+from glacierbase.record.timeline import ENDS, Moment, Timeline, may_mean, records_in, timelines
 from glacierbase.sql.targets import table_names
 
 R = TypeVar("R", bound=Result)
@@ -233,12 +233,23 @@ class RecordedNames:
         links = dict.fromkeys(mention for mentions in history.mentions.values() for mention in mentions)
         written: dict[str, set[str]] = {}
         for link in links:
-            for _, whole in (node for node in link if node[0] == "table"):
-                written.setdefault(whole, set()).update(name for kind, name in link if kind == "written")
+            wholes = [whole for kind, whole in link if kind == "table"]
+            for whole in wholes:
+                # A renamed table has two names, of which a file may have written either.
+                names = (name for kind, name in link if kind == "written")
+                is_sure = len(wholes) == 1
+                written.setdefault(whole, set()).update(name for name in names if is_sure or may_mean(name, whole))
         recorded = {name for names in written.values() for name in names}
-        others = [name for name in changed_tables(history) if name not in recorded]
+        others = []
+        for name in changed_tables(history):
+            # A file without a record, such as one of several that `baseline` recorded, may have left out first parts.
+            wholes = [whole for whole in written if may_mean(name, whole)]
+            if name not in recorded and len(wholes) == 1:
+                written[wholes[0]].add(name)
+            elif name not in recorded and name not in written:
+                others.append(name)
         spellings = {name: frozenset(names) for name, names in written.items()}
-        return cls((*written, *(name for name in others if name not in written)), spellings, tuple(links))
+        return cls((*written, *others), spellings, tuple(links))
 
     def linked(self, name: str) -> frozenset[str]:
         """Return the forms in files of all names that tables with this name had, directly or through renames."""

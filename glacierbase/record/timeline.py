@@ -202,7 +202,7 @@ class _TablesBuilder:
 
     def _add_gap(self, name: str, event: Event) -> None:
         self._gaps.setdefault(name, []).append(event)
-        candidates = [timeline for whole, timeline in self._with_last(name).items() if _may_mean(name, whole)]
+        candidates = [timeline for whole, timeline in self._with_last(name).items() if may_mean(name, whole)]
         if name in self._by_name and self._by_name[name] not in candidates:
             candidates.append(self._by_name[name])
         for timeline in candidates:
@@ -229,7 +229,8 @@ class _TablesBuilder:
 
     def _gaps_of(self, record: TableRecord) -> list[str]:
         """Return the names without a record that may mean the table of a record."""
-        return [gap for gap in self._gaps if gap == record.table or any(_may_mean(gap, name) for name in record.names)]
+        names = {record.table, *(change.shape.table for change in record.changes() if change.shape)}
+        return [gap for gap in self._gaps if any(may_mean(gap, name) for name in names)]
 
     def _moment(self, step: RecordedChange, event: Event, *, is_lost: bool) -> Moment:
         """Return a step of a record as a moment, with the sequence of the event that has the record."""
@@ -266,7 +267,7 @@ class _TablesBuilder:
     def _holder(self, name: str) -> _TimelineBuilder | None:
         """Return the table that has a name: a qualified one, or one as a file wrote it, which may lack the first parts."""
         same_last = self._with_last(name)
-        return same_last.get(name) or next((same_last[whole] for whole in same_last if _may_mean(name, whole)), None)
+        return same_last.get(name) or next((same_last[whole] for whole in same_last if may_mean(name, whole)), None)
 
     def _with_last(self, name: str) -> dict[str, _TimelineBuilder]:
         """Return the tables whose names have the same last part as this one."""
@@ -294,7 +295,7 @@ def differ(before: Shape | None, after: Shape | None) -> bool:
     return bool(compare({before.table: before}, {after.table: after})) or _ids(before) != _ids(after)
 
 
-def _may_mean(name: str, whole: str) -> bool:
+def may_mean(name: str, whole: str) -> bool:
     """Return whether a name as a file wrote it may be that of a table: its first parts may be left out."""
     return f".{whole}".casefold().endswith(f".{name}".casefold())
 

@@ -13,6 +13,7 @@ from typing import Any
 from glacierbase.errors import ConfigurationError, GlacierbaseError, StatementRefused
 from glacierbase.project.project import Project
 from tests.histories.generated import NAMESPACES, File, OtherClient, Sketch, Writer
+from tests.histories.others import OtherQuestions, Records
 from tests.histories.stage import Stage
 from tests.histories.witness import Act, Part, Table, Witness
 
@@ -52,6 +53,11 @@ class Story:
             self.stage.client.create_namespace(namespace)
         self.stage.watch = self._watch
         self.answers = Answers()
+        self.records = Records()
+        self._others = OtherQuestions(self.witness, self.records, self._asked)
+        # Chooses what is asked, so that the history does not depend on it.
+        self._choice = random.Random(seed)
+        self._runs = ""
         self.log: list[str] = []
         self._number = 0
         self._files: dict[str, File] = {}
@@ -70,8 +76,12 @@ class Story:
                 self._ask(project)
             for _ in range(_STEPS):
                 acts = (*(self._migrate,) * 6, self._disturb, self._disturb, self._adopt)
+                begun = set(self._begun)
                 self.chance.choice(acts)(project)
                 self._ask(project)
+                self._others.drift(project)
+                for version in sorted(self._begun - begun):
+                    self._others.show(project, version)
         return self.answers
 
     def _baseline(self, project: Project) -> None:
@@ -79,18 +89,23 @@ class Story:
         session = self.stage.executor().open_session()
         for _ in range(self.chance.randint(1, 3)):
             version = self._write(disturbed=False)
+            names = set().union(*self._files[version].names)
             self.witness.note()
+            self.records.begin(self.witness, version, names)
             for statement in self._files[version].statements:
                 session.execute(statement)
                 self.witness.look(Act("migration", version))
-            names = [table.name for table in self.witness.tables.values() if table.name]
-            if names and self.chance.random() < 0.5:
-                name = self.chance.choice(names)
+            self.records.enter(self.witness, version, names)
+            tables = [table.name for table in self.witness.tables.values() if table.name]
+            if tables and self.chance.random() < 0.5:
+                name = self.chance.choice(tables)
                 self.chance.choice((self.other.add_column, self.other.set_property))(name.removeprefix("lake."))
                 self.witness.look(Act("baseline", version))
         project.baseline(f"{self._number:04}", reason="they are there", accept=["*"])
         self.witness.note()
         self._begun.update(self._files)
+        for version in self._files:
+            self.records.enter(self.witness, version, set().union(*self._files[version].names))
         for table in self.witness.tables.values():
             naming = [version for version, file in self._files.items() if table.name in set().union(*file.names)]
             for acts in (table.last, table.made):
@@ -113,6 +128,7 @@ class Story:
         self._number = int(version)
         self._files[version] = File(["adopted"], [{table.name for table in self.witness.tables.values() if table.name}])
         self._begun.add(version)
+        self.records.enter(self.witness, version, result.tables)
         self.log.append(f"{version}: {newest.read_text()}")
         for table in self.witness.tables.values():
             # What no statement does stays another client's.
@@ -138,6 +154,16 @@ class Story:
         self.witness.note()
 
     def _run(self, project: Project) -> None:
+        self._migrated(project)
+        self._end()
+
+    def _end(self) -> None:
+        """The file that runs has ended."""
+        if self._runs:
+            self.records.enter(self.witness, self._runs, set().union(*self._files[self._runs].names))
+            self._runs = ""
+
+    def _migrated(self, project: Project) -> None:
         try:
             project.migrate()
         except GlacierbaseError as error:
@@ -184,7 +210,10 @@ class Story:
         file = self._files[version]
         names = set().union(*file.names)
         if version not in self._begun:
+            self._end()
             self._begun.add(version)
+            self._runs = version
+            self.records.begin(self.witness, version, names)
             self._observe(version, names)
             self.witness.note()
             self._existing = set(self.witness.tables)
@@ -192,6 +221,7 @@ class Story:
             self.witness.look(Act("migration", version))
         if (version, index, is_done) in self._disturbed:
             self._disturbed.discard((version, index, is_done))
+            self.records.disturbed.add(version)
             before = {table.uuid for table in self.witness.tables.values() if table.name in names}
             new = [
                 table.name for table in self.witness.tables.values() if table.uuid not in self._existing and table.name
@@ -201,6 +231,9 @@ class Story:
             for uuid, part in changed:
                 table = self.witness.tables[uuid]
                 is_in_file = uuid in before or table.name in names
+                if is_in_file:
+                    self.records.during[version].add(uuid)
+                    self.records.by_version[version].add(uuid)
                 when = f"{'after' if is_done else 'before'} statement {index}"
                 self.log.append(f"  during {version}, {when}: {table.name} {table.names.get(part, part[0])}")
                 if not is_in_file:
@@ -250,10 +283,11 @@ class Story:
         results = []
         for name in names:
             with suppress(ConfigurationError):  # The history has the table under its other names.
-                results += project.blame(name)
-        result = next((result for result in results if result.table == table.name and not result.dropped), None)
+                results += [(name, result) for result in project.blame(name)]
+        named = [pair for pair in results if pair[1].table == table.name and not pair[1].dropped]
+        name, result = named[0] if named else ("", None)
         if result is None:
-            self._wrong(f"blame {names} ({table.name}): {[(result.table, result.dropped) for result in results]}")
+            self._wrong(f"blame {names} ({table.name}): {[(result.table, result.dropped) for _, result in results]}")
             return
         said = {_key(line, table): line.since for line in result.lines_}
         parts = set(table.parts)
@@ -273,6 +307,14 @@ class Story:
                 )  # A file only renames what no file declares.
             ):
                 self._wrong(f"blame {table.name} {table.names.get(part, part[0])}: {answer}, not {act}")
+        column = self._choice.choice([part for part in table.parts if part[0] == "column"])
+        accepted = {table.last[column], table.before_undone.get(column, table.last[column]), table.made[column]}
+        self._others.history(project, table, name, column, accepted)
+
+    def _asked(self, wrong: str) -> None:
+        self.answers.asked += 1
+        if wrong:
+            self._wrong(wrong)
 
     def _wrong(self, text: str) -> None:
         self.answers.wrong.append(f"seed {self.seed}, after {self._number:04}: {text}")

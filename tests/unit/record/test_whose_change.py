@@ -206,6 +206,24 @@ def test_two_tables_that_had_one_name_are_kept_apart(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_the_file_that_publishes_a_table_by_its_name_is_in_the_history_of_both(tmp_path: Path) -> None:
+    """One table loses the name in the file, another gets it. The history of a name has the tables that were dropped under it."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.old (x INT)")
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    added("hand")(scene.client)
+    scene.run(
+        "DROP TABLE lake.a.old",
+        "CREATE TABLE lake.a.new (b INT)",
+        f"{T} RENAME TO old",
+        "ALTER TABLE lake.a.new RENAME TO t",
+    )
+    with scene.running() as project:
+        [of_t], [of_old] = (project.history(table=name) for name in ("lake.a.t", "lake.a.old"))
+    assert [outcome.version for outcome in of_t.outcomes] == ["3"]
+    assert [outcome.version for outcome in of_old.outcomes] == ["1", "2", "3"]
+
+
 def test_a_new_table_that_another_client_renames_before_the_file_ends_is_the_files(tmp_path: Path) -> None:
     """The name of its first metadata file names the statement that created the table."""
     scene = Scene(tmp_path)
@@ -273,3 +291,11 @@ def test_a_baseline_records_a_table_once_however_its_files_spell_the_name(tmp_pa
     with scene.running() as project:
         project.baseline("2", reason="they are there", accept=["*"])
     assert scene.blamed() == {"a": "1", "k": "2", "l": "found at baseline of 2", "lake.a.t": "1"}
+    with scene.running() as project:
+        for name in ("lake.a.t", "a.t"):
+            [result] = project.history(table=name)
+            assert [outcome.version for outcome in result.outcomes] == ["1", "2"]
+    scene._number = 2
+    assert scene.run(
+        f"{T} RENAME TO a.u", "ALTER TABLE lake.a.u ADD COLUMN b INT", acts={(2, True): added("c", "a.u")}
+    ) == ("lake.a.t: + column c: int: during 3, not by it",)
