@@ -360,6 +360,8 @@ def written(mentioned: Mention) -> tuple[str, ...]:
 def _mentioned(document: Mapping[str, object]) -> Iterator[tuple[str, str]]:
     if isinstance(name := document.get("table"), str):
         yield "written", name
+    if isinstance(whole := document.get("whole"), str):
+        yield "table", whole
     steps = document.get("steps")
     within = [step.get("shape") for step in steps if isinstance(step, Mapping)] if isinstance(steps, list) else []
     for shape in (document.get("before"), *within, document.get("after")):

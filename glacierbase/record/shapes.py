@@ -63,6 +63,7 @@ class TableRecord:
         unread: why the table could not be read, so that its shapes are unknown.
         steps: further known changes, in order: those up to `before`, which are from outside, and those from `before` to `after`.
             Their shapes may lack parts that other clients changed meanwhile.
+        whole: its qualified name, where there is no table of that name and a file wrote the name differently.
     """
 
     table: str
@@ -71,6 +72,7 @@ class TableRecord:
     is_changed: bool = False
     unread: str | None = None
     steps: tuple[RecordedChange, ...] = ()
+    whole: str = ""
 
     def is_about(self, name: str, whole: str | None) -> bool:
         """Return whether the record is of the table with this name, or with this qualified name if files spell it differently."""
@@ -79,7 +81,8 @@ class TableRecord:
     @property
     def names(self) -> frozenset[str]:
         """The qualified names that the table had."""
-        return frozenset(shape.table for shape in (self.before, self.after) if shape)
+        names = (shape.table for shape in (self.before, self.after) if shape)
+        return frozenset(filter(None, (*names, self.whole)))
 
     def changes(self) -> Iterator[RecordedChange]:
         """Yield the changes since the previous record, in order; the last one is that of the file."""
@@ -97,6 +100,8 @@ def to_document(record: TableRecord) -> Mapping[str, object]:
         document["before"] = to_stored(record.before)
     if record.unread is not None:
         document["unread"] = record.unread
+    if record.whole and record.whole != record.table:
+        document["whole"] = record.whole
     if record.steps:
         document["steps"] = to_stored(record.steps)
     return document

@@ -488,7 +488,7 @@ def observed(
             if shape is None and proofs and statements_on(table, statements):
                 shape = created(table, proofs)
             if shape is None:
-                changes[name] = TableRecord(name, steps=tuple(ended))
+                changes[name] = TableRecord(name, steps=tuple(ended), whole=table)
                 continue
             last, named = known.of(shape), statements_on(table if now else renamed_to(table, statements), statements)
             # Another client may have renamed a table to this name, or this one to another name.
@@ -542,7 +542,7 @@ def baseline_records(
             named = groupby(statements_on(table, statements), lambda statement: versions[id(statement.statement)])
             about = [(version, list(made)) for version, made in named]
             steps = attribution.made_before_baseline(known[table], shape, about) if shape and about else ()
-            yield TableRecord(name, shape, steps=steps)
+            yield TableRecord(name, shape, steps=steps, whole="" if shape else table)
 
 
 class TableIds:

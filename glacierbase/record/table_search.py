@@ -242,8 +242,9 @@ class RecordedNames:
         recorded = {name for names in written.values() for name in names}
         others = []
         for name in changed_tables(history):
-            # A file without a record, such as one of several that `baseline` recorded, may have left out first parts.
-            wholes = [whole for whole in written if may_mean(name, whole)]
+            # A file without a record, such as one of several that `baseline` recorded, may have left out the catalog.
+            is_in_namespace = len(name_parts(name)) > 1
+            wholes = [whole for whole in written if is_in_namespace and may_mean(name, whole)]
             if name not in recorded and len(wholes) == 1:
                 written[wholes[0]].add(name)
             elif name not in recorded and name not in written:

@@ -218,7 +218,7 @@ class _TablesBuilder:
         for name in self._gaps_of(record):
             del self._gaps[name]
         for step in record.changes():
-            self._enter(record.table, self._moment(step, event, is_lost=is_lost), present)
+            self._enter(record, self._moment(step, event, is_lost=is_lost), present)
         if record.table in self._by_name:
             self._by_name[record.table].unrecorded.clear()
 
@@ -229,7 +229,7 @@ class _TablesBuilder:
 
     def _gaps_of(self, record: TableRecord) -> list[str]:
         """Return the names without a record that may mean the table of a record."""
-        names = {record.table, *(change.shape.table for change in record.changes() if change.shape)}
+        names = {record.table, *record.names, *(change.shape.table for change in record.changes() if change.shape)}
         return [gap for gap in self._gaps if any(may_mean(gap, name) for name in names)]
 
     def _moment(self, step: RecordedChange, event: Event, *, is_lost: bool) -> Moment:
@@ -246,10 +246,10 @@ class _TablesBuilder:
         ids = {shape.uuid for shape in (record.before, record.after) if shape and shape.uuid}
         return any(self._by_uuid[uuid].unrecorded for uuid in ids if uuid in self._by_uuid)
 
-    def _enter(self, name: str, moment: Moment, present: Collection[str]) -> None:
+    def _enter(self, record: TableRecord, moment: Moment, present: Collection[str]) -> None:
         """Add a moment to the timeline of its table. Another table that had the name is renamed or dropped."""
         shape = moment.shape
-        holder = self._holder(shape.table if shape else name)
+        holder = self._holder(shape.table if shape else record.whole or record.table)
         known = holder and holder.shape
         timeline = self._of(shape, holder) if shape else None
         if holder is not None and holder is not timeline:
@@ -262,7 +262,7 @@ class _TablesBuilder:
             is_new = not timeline.moments and shape.table in self._had
             timeline.add(replace(moment, has_predecessor=True) if is_new else moment)
             self._had.add(shape.table)
-            self._with_last(shape.table)[shape.table] = self._by_name[name] = timeline
+            self._with_last(shape.table)[shape.table] = self._by_name[record.table] = timeline
 
     def _holder(self, name: str) -> _TimelineBuilder | None:
         """Return the table that has a name: a qualified one, or one as a file wrote it, which may lack the first parts."""

@@ -206,6 +206,20 @@ def test_two_tables_that_had_one_name_are_kept_apart(tmp_path: Path) -> None:
     )  # fmt: skip
 
 
+def test_a_short_name_that_a_file_gives_and_takes_away_is_no_table_of_another_namespace(tmp_path: Path) -> None:
+    """The name has no table afterwards; that of the other namespace is not dropped."""
+    scene = Scene(tmp_path)
+    scene.client.create_namespace("b")
+    scene.run("CREATE TABLE lake.a.u (a INT)")
+    scene.run("CREATE TABLE lake.b.t (a INT)", "ALTER TABLE lake.b.t RENAME TO u", "ALTER TABLE lake.b.u RENAME TO b.v")
+    added("hand", "a.u")(scene.client)
+    with scene.running() as project:
+        [drift] = project.drift()
+        [history] = project.history(table="lake.a.u")
+    assert [(drift.table, drift.what) for drift in drift.drifts] == [("lake.a.u", "column hand")]
+    assert [outcome.version for outcome in history.outcomes] == ["1"]
+
+
 def test_the_file_that_publishes_a_table_by_its_name_is_in_the_history_of_both(tmp_path: Path) -> None:
     """One table loses the name in the file, another gets it. The history of a name has the tables that were dropped under it."""
     scene = Scene(tmp_path)
