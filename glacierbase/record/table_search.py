@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from glacierbase.errors import ConfigurationError
-from glacierbase.history.records import History, Mention
+from glacierbase.history.records import History, Mention, written
 from glacierbase.model.arguments import check_not_empty
 from glacierbase.model.command import command
 from glacierbase.model.migration import Event, EventType, Key
@@ -231,26 +231,24 @@ class RecordedNames:
     def of(cls, history: History) -> RecordedNames:
         """Return the names of a history."""
         links = dict.fromkeys(mention for mentions in history.mentions.values() for mention in mentions)
-        written: dict[str, set[str]] = {}
+        spellings: dict[str, set[str]] = {}
         for link in links:
-            wholes = [whole for kind, whole in link if kind == "table"]
-            for whole in wholes:
-                # A renamed table has two names, of which a file may have written either.
-                names = (name for kind, name in link if kind == "written")
-                is_sure = len(wholes) == 1
-                written.setdefault(whole, set()).update(name for name in names if is_sure or may_mean(name, whole))
-        recorded = {name for names in written.values() for name in names}
+            for _, whole in (node for node in link if node[0] == "table"):
+                spellings.setdefault(whole, set())
+            for name, whole in _meant(link):
+                spellings[whole].add(name)
+        recorded = {name for names in spellings.values() for name in names}
         others = []
         for name in changed_tables(history):
             # A file without a record, such as one of several that `baseline` recorded, may have left out the catalog.
             is_in_namespace = len(name_parts(name)) > 1
-            wholes = [whole for whole in written if is_in_namespace and may_mean(name, whole)]
+            wholes = [whole for whole in spellings if is_in_namespace and may_mean(name, whole)]
             if name not in recorded and len(wholes) == 1:
-                written[wholes[0]].add(name)
-            elif name not in recorded and name not in written:
+                spellings[wholes[0]].add(name)
+            elif name not in recorded and name not in spellings:
                 others.append(name)
-        spellings = {name: frozenset(names) for name, names in written.items()}
-        return cls((*written, *others), spellings, tuple(links))
+        frozen = {name: frozenset(names) for name, names in spellings.items()}
+        return cls((*spellings, *others), frozen, tuple(links))
 
     def linked(self, name: str) -> frozenset[str]:
         """Return the forms in files of all names that tables with this name had, directly or through renames."""
@@ -265,7 +263,7 @@ class VersionEvent:
     """An event of a version or a repeatable.
 
     Attributes:
-        tables: those that the file of the version changes, by its last start.
+        tables: those that the file of the version changes, by its last start; by qualified names where it left records of them.
         begin: the place of the event that started the file.
     """
 
@@ -277,13 +275,27 @@ class VersionEvent:
 def version_events(history: History) -> Iterator[VersionEvent]:
     """Yield the events of all versions and repeatables, in order, without those that runs wrote after they lost the lock."""
     files: dict[Key, tuple[frozenset[str], Place]] = {}
+    meant: dict[tuple[Key | None, str], set[str]] = {}
+    for event in history.events:
+        for mention in history.mentions.get(place_of(event), ()):
+            for name, whole in _meant(mention):
+                meant.setdefault((event.key, name), set()).add(whole)
     for event in history.events:
         key = event.key
         if key is None or place_of(event) in history.late:
             continue
         if event.event in (EventType.STARTED, EventType.BASELINED) or key not in files:
-            files[key] = frozenset(table_names(event.tables)), place_of(event)
+            names = (meant.get((key, name), {name}) for name in table_names(event.tables))
+            files[key] = frozenset().union(*names), place_of(event)
         yield VersionEvent(event, *files[key])
+
+
+def _meant(mention: Mention) -> Iterator[tuple[str, str]]:
+    """Yield the name in a record as the file wrote it, with each qualified name that it means."""
+    wholes = [whole for kind, whole in mention if kind == "table"]
+    for name in written(mention):
+        # A renamed table has two names, of which the file may have written either.
+        yield from ((name, whole) for whole in wholes if len(wholes) == 1 or may_mean(name, whole))
 
 
 def changed_tables(history: History) -> list[str]:
