@@ -85,7 +85,7 @@ def history(target: CatalogRun, result: HistoryResult, filters: Filters) -> Hist
             return result
         places = places_about(table)
         if filters.column is not None:
-            located = tuple(changes_of(_with_changes_since(target, table), filters.column, filters.accepts))
+            located = tuple(changes_of(table.name, _moments(target, table), filters.column, filters.accepts))
             places, changes = frozenset(place for place, _ in located), tuple(change for _, change in located)
         accepts = lambda event: place_of(event) in places and (changes is not None or filters.accepts(event))  # noqa: E731
     kept = tuple(event for event in events if accepts(event))
@@ -312,21 +312,14 @@ class ColumnChange:
     since: LastChange
 
 
-def _with_changes_since(target: CatalogRun, table: ChosenTable) -> ChosenTable:
-    """Return a table with its changes since its last record, where no engine is needed to read it."""
-    timelines = []
+def _moments(target: CatalogRun, table: ChosenTable) -> list[Sequence[Moment]]:
+    """Return the moments of each life of a table, with those since its last record, where no engine is needed to read it."""
     with LiveTables(target.catalog) as tables:
-        for timeline in table.timelines:
-            is_wanted = timeline in table.lives
-            moments = timeline.moments
-            if is_wanted:
-                moments, _ = with_changes_since(tables, moments, is_whole=timeline.is_certain)
-            timelines.append(replace(timeline, moments=moments))
-    return replace(table, timelines=tuple(timelines))
+        return [with_changes_since(tables, life.moments, is_whole=life.is_certain)[0] for life in table.lives]
 
 
 def changes_of(
-    table: ChosenTable, column: str, accepts: Callable[[Event], bool]
+    table: str, lives: Sequence[Sequence[Moment]], column: str, accepts: Callable[[Event], bool]
 ) -> Iterator[tuple[Place, ColumnChange]]:
     """Yield the changes of a column, in order, through renames of the column and of its table, with the places of their events.
 
@@ -337,15 +330,14 @@ def changes_of(
     """
     column = name_of(name_parts(column))  # As `blame` reads it.
     located = sorted(
-        (change for timeline in table.lives for change in _changes(timeline.moments, column)),
+        (change for moments in lives for change in _changes(moments, column)),
         key=lambda pair: place_of(pair[0].event),
     )
     if not located:
-        moments = (moment for timeline in table.lives for moment in timeline.moments)
-        names = dict.fromkeys(column.name for moment in moments for column in _columns(moment.shape))
-        hint = did_you_mean(column, names, f"`{command('schema', table.name)}` shows what is recorded of the table")
-        what = f"the records of {table.name} have no column {column}"
-        raise ConfigurationError("UNKNOWN_COLUMN", what, hint, table=table.name, column=column)
+        names = dict.fromkeys(field.name for moments in lives for moment in moments for field in _columns(moment.shape))
+        hint = did_you_mean(column, names, f"`{command('schema', table)}` shows what is recorded of the table")
+        what = f"the records of {table} have no column {column}"
+        raise ConfigurationError("UNKNOWN_COLUMN", what, hint, table=table, column=column)
     for moment, change in located:
         # The author and version of the change, which may not be those of the recording file.
         if accepts(replace(moment.event, author=change.since.author, version=change.since.version)):

@@ -147,7 +147,9 @@ class OtherQuestions:
         must = {
             table.name
             for table in self._witness.tables.values()
-            if table.name and table.uuid in self._records.during[version] and act in table.last.values()
+            if table.name
+            and table.uuid in self._records.during[version]
+            and act in {table.last[part] for part in table.parts}
         }
         self._check(f"show {version}", bool(shown) >= bool(must), f"lacks the changes of {must}")
         self._check(f"show {version}", not shown or version in self._records.disturbed, f"{shown} by nobody")
