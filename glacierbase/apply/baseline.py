@@ -236,11 +236,11 @@ def _compared(opened: OpenCatalog, candidates: Sequence[Compiled], files: Sequen
         by_version.setdefault(version, []).extend(comparison.differences.get(table.whole.key, ()))
     unclear = tuple(why for version, why in declared.not_understood if version in recorded)
     missing = {
-        table.name: sorted(recorded.intersection(table.versions))
+        comparison.missing[table.whole.key]: sorted(recorded.intersection(table.versions))
         for table in tables
-        if table.name in comparison.missing
+        if table.whole.key in comparison.missing
     }
-    present = {version for table in tables if table.name not in missing for version in table.versions}
+    present = {version for table in tables if table.whole.key not in comparison.missing for version in table.versions}
     return _Comparisons(missing, present, by_version, (*unclear, *comparison.not_compared))
 
 
@@ -284,12 +284,12 @@ class Comparison:
     """How declared tables differ from those that exist.
 
     Attributes:
-        missing: the tables and views that do not exist.
+        missing: the names of the tables and views that do not exist, by the key of the qualified name.
         differences: by the key of the table's qualified name.
         not_compared: a sentence for each table or view that was not compared, or not as a whole.
     """
 
-    missing: tuple[str, ...] = ()
+    missing: Mapping[_Key, str] = field(default_factory=dict)
     differences: Mapping[_Key, tuple[DeclaredDifference, ...]] = field(default_factory=dict)
     not_compared: tuple[str, ...] = ()
 
@@ -300,19 +300,20 @@ def compare(existing: ExistingTables, tables: Collection[Declared], dialect: str
     Raises:
         EngineError: the engine does not answer whether one of them exists.
     """
-    missing: list[str] = []
+    missing: dict[_Key, str] = {}
     differing: dict[_Key, tuple[DeclaredDifference, ...]] = {}
     not_compared: list[str] = []
     for table, reading in zip(tables, existing.read(tables), strict=True):
+        name = existing.name(table)
         if reading.unread is None and reading.shape is None:
-            missing.append(table.name)
+            missing[table.whole.key] = name
         elif reading.shape is None or table.known is None:
-            not_compared.append(f"not compared: {table.name} ({table.why or reading.unread})")
+            not_compared.append(f"not compared: {name} ({table.why or reading.unread})")
         else:
-            differing[table.whole.key], unknown = _difference(table.name, table.known, reading.shape, dialect)
+            differing[table.whole.key], unknown = _difference(name, table.known, reading.shape, dialect)
             if unknown:
-                not_compared.append(f"not compared: {table.name}: {', '.join(unknown)} (not derived from the files)")
-    return Comparison(tuple(missing), differing, tuple(not_compared))
+                not_compared.append(f"not compared: {name}: {', '.join(unknown)} (not derived from the files)")
+    return Comparison(missing, differing, tuple(not_compared))
 
 
 def _difference(
@@ -347,6 +348,10 @@ class ExistingTables:
         before = tuple(named.statement.text for named in uses) if is_moved else ()
         names = zip(parsed.targets, names_within(parsed, self._catalog.dialect), strict=True)
         return [self._whole(name, written, before) for name, written in names]
+
+    def name(self, table: Declared) -> str:
+        """Return the qualified name of a table; as its file writes it in a namespace that does not exist."""
+        return table.name if table.whole.key in self._nowhere else table.whole.recorded
 
     def read(self, tables: Collection[Declared]) -> Sequence[TableRead]:
         """Return each table as it is, in the same order; of a view, why it is not read.

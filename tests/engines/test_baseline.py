@@ -93,24 +93,25 @@ def test_each_part_that_snowflake_shows_is_compared(project: ProjectFolder, emul
     """NOT NULL, comments, defaults, the primary key and the order of columns, also of a file that names its schema by USE."""
     schema = emulated.schema()
     project.catalog(emulated.catalog_file())
-    table = (
+    tables = (
         "CREATE TABLE t (id INT PRIMARY KEY, a VARCHAR NOT NULL COMMENT 'x', b INT DEFAULT 5, c INT, d VARIANT);"
         "CREATE TABLE u (id INT)"
     )
-    project.file("1_a.sql", f"USE SCHEMA {schema};\n{table};\nALTER TABLE u ADD COLUMN a INT;")
+    project.file("1_a.sql", f"USE SCHEMA {schema};\n{tables};\nALTER TABLE u ADD COLUMN a INT;")
     session = emulated.executor.open_session()
     session.execute(f"CREATE TABLE {schema}.t (id INT, a VARCHAR, b INT DEFAULT 6, d VARIANT, c INT DEFAULT 1)")
     session.execute(f"CREATE TABLE {schema}.u (id INT, a INT)")
     with pytest.raises(HistoryDisagrees) as caught:
         Project.load(project.root).baseline("1", reason="by hand")
-    assert [each.line() for each in caught.value.data["differences"]] == [
-        "t, required ID: declared yes, actual no",
-        "t, required A: declared yes, actual no",
-        "t, comment A: declared x, actual absent",
-        't, default B: declared 5, actual "6"',
-        't, default C: declared nowhere, actual "1"',
-        "t, order of columns: declared ID, A, B, C, D, actual ID, A, B, D, C",
-        "t, identifiers: declared ID, actual absent",
+    table = ".".join((*(f'"{part}"' for part in schema.split(".")), "t"))
+    assert [each.line().removeprefix(f"{table}, ") for each in caught.value.data["differences"]] == [
+        "required ID: declared yes, actual no",
+        "required A: declared yes, actual no",
+        "comment A: declared x, actual absent",
+        'default B: declared 5, actual "6"',
+        'default C: declared nowhere, actual "1"',
+        "order of columns: declared ID, A, B, C, D, actual ID, A, B, D, C",
+        "identifiers: declared ID, actual absent",
     ]
 
 

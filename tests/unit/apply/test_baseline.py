@@ -15,6 +15,9 @@ from glacierbase.model.differences import DeclaredDifference
 from tests.support.project_folder import ProjectFolder
 from tests.support.world import World
 
+# The qualified name of the table that the files write as `orders`.
+ORDERS = "spark_catalog.default.orders"
+
 
 @pytest.fixture
 def world(project: ProjectFolder) -> World:
@@ -49,7 +52,10 @@ def test_each_table_that_is_not_there_is_named_and_nothing_is_recorded(world: Wo
     world.engine.open_session().execute("CREATE TABLE a (x INT)")
     with pytest.raises(HistoryDisagrees) as caught:
         baseline(world.target(), 3, "made by hand")
-    assert (caught.value.code, caught.value.data["missing"]) == ("BASELINE_REFUSED", ["b", "c"])
+    assert (caught.value.code, caught.value.data["missing"]) == (
+        "BASELINE_REFUSED",
+        ["spark_catalog.default.b", "spark_catalog.default.c"],
+    )
     assert world.events == []
 
 
@@ -89,7 +95,7 @@ def test_a_table_with_the_declared_columns_is_baselined(orders: World) -> None:
     exists(orders, "ID LONG, amount NUMERIC(12, 2), note string, at TIMESTAMP")
     done = baseline(orders.target(), 2, "made by hand")
     assert (len(done.files), done.differences) == (2, ())
-    assert done.warnings == ("not compared: sums: columns (not derived from the files)",)
+    assert done.warnings == ("not compared: spark_catalog.default.sums: columns (not derived from the files)",)
     assert [details_of(event).differences for event in orders.events] == [(), ()]
 
 
@@ -101,11 +107,11 @@ def test_a_table_with_other_columns_is_refused_with_each_difference(orders: Worl
     assert (caught.value.code, caught.value.exit_code, orders.events) == ("BASELINE_REFUSED", 3, [])
     found = [(each.column, each.declared, each.actual) for each in caught.value.data["differences"]]
     assert found == [("at", "timestamp", None), ("amount", "decimal(12,2)", "double"), ("legacy", None, "string")]
-    assert "orders, type amount: declared decimal(12,2), actual double" in caught.value.message
+    assert f"{ORDERS}, type amount: declared decimal(12,2), actual double" in caught.value.message
     options = "--accept 'column at' --accept 'type amount' --accept 'column legacy' --reason '…'"
     assert f"glacierbase baseline --to 2 {options}" in caught.value.hint
     assert error_to_json(caught.value)["differences"][2] == {
-        "table": "orders", "column": "legacy", "declared": None, "actual": "string", "what": "column",
+        "table": ORDERS, "column": "legacy", "declared": None, "actual": "string", "what": "column",
     }  # fmt: skip
 
 
@@ -113,7 +119,7 @@ def test_accepted_differences_are_recorded_with_the_file_that_creates_the_table(
     """The reason is required as for any baseline."""
     exists(orders, "id BIGINT, amount DOUBLE, note STRING, at TIMESTAMP")
     done = baseline(orders.target(), 2, "a float since 2019", accept=["type amount"])
-    difference = DeclaredDifference("orders", "amount", "decimal(12,2)", "double", "type")
+    difference = DeclaredDifference(ORDERS, "amount", "decimal(12,2)", "double", "type")
     assert done.differences == (difference,)
     assert [details_of(event).differences for event in orders.events] == [(difference,), ()]
     assert {event.reason for event in orders.events} == {"a float since 2019"}
@@ -125,7 +131,7 @@ def test_only_the_differences_that_are_named_are_accepted(orders: World) -> None
     with pytest.raises(HistoryDisagrees) as caught:
         baseline(orders.target(), 2, "made by hand", accept=["type *"])
     assert [each.line() for each in caught.value.data["differences"]] == [
-        "orders, required id: declared no, actual yes"
+        f"{ORDERS}, required id: declared no, actual yes"
     ]
     assert "--accept 'type *' --accept 'required id'" in caught.value.hint
     assert orders.events == []
@@ -144,8 +150,8 @@ def test_a_later_file_is_compared_with_what_all_files_declare_together(orders: W
     with pytest.raises(HistoryDisagrees) as caught:
         baseline(orders.target(), 3, "made by hand")
     assert [each.line() for each in caught.value.data["differences"]] == [
-        "orders, column at: declared timestamp, actual absent",
-        "orders, column wrong: declared nowhere, actual int",
+        f"{ORDERS}, column at: declared timestamp, actual absent",
+        f"{ORDERS}, column wrong: declared nowhere, actual int",
     ]
     baseline(orders.target(), 3, "made by hand", accept=["column *"])
     assert [[each.subject for each in details_of(event).differences] for event in orders.events] == [
@@ -161,8 +167,8 @@ def test_a_statement_that_is_not_understood_is_named(orders: World) -> None:
     why = "a statement that begins with FROBNICATE"
     effect = f"version 3, statement 1: it is not understood ({why}) may have changed it"
     assert done.warnings == (
-        f"version 3, statement 1 is not understood: {why}", f"not compared: orders ({effect})",
-        f"not compared: sums ({effect})",
+        f"version 3, statement 1 is not understood: {why}", f"not compared: {ORDERS} ({effect})",
+        f"not compared: spark_catalog.default.sums ({effect})",
     )  # fmt: skip
 
 
@@ -170,14 +176,14 @@ def test_accepted_differences_do_not_make_up_for_a_missing_table(orders: World) 
     """A table that is not there has no columns to accept."""
     with pytest.raises(HistoryDisagrees) as caught:
         baseline(orders.target(), 2, "made by hand", accept=["type amount"])
-    assert caught.value.data["missing"] == ["orders"]
+    assert caught.value.data["missing"] == [ORDERS]
 
 
 def test_a_type_that_the_engine_spells_in_an_unknown_way_is_a_warning(orders: World) -> None:
     """An unknown spelling of a type is neither equal nor different."""
     exists(orders, 'id BIGINT, amount "?", note STRING, at TIMESTAMP')
     [warning, _] = baseline(orders.target(), 2, "made by hand").warnings
-    assert warning == "not compared: orders: type of amount (not derived from the files)"
+    assert warning == f"not compared: {ORDERS}: type of amount (not derived from the files)"
 
 
 def test_the_result_of_baseline_names_what_was_accepted() -> None:
