@@ -11,6 +11,7 @@ from glacierbase.declared.between_columns import ColumnChanges, Key, new_table, 
 from glacierbase.declared.column_edits import folded, is_widening
 from glacierbase.declared.render import has_function, is_place
 from glacierbase.declared.trees import trees_of
+from glacierbase.formats import UPGRADES
 from glacierbase.formats.iceberg import DISTRIBUTION, FORMAT_VERSION, OF_NEW_TABLES
 from glacierbase.model.changes import (
     COLUMNS,
@@ -39,7 +40,7 @@ from glacierbase.model.changes import (
     Unknown,
     parts_of,
 )
-from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.names import name_of, name_parts, recorded_parts
 from glacierbase.model.shape import PartitionField, Shape, SortField
 from glacierbase.model.transforms import TRANSFORMS, given_name
 
@@ -70,22 +71,44 @@ def inverse(change: Change, before: PartialShape | None, table_format: str) -> t
     if before is None:
         return (TableDropped(),) if isinstance(change, TableCreated) and not change.is_optional else None
     match change:
-        case TableRenamed() if before.shape.table:
-            return (TableRenamed(before.shape.table),)
+        case TableRenamed():
+            return _renamed_back(before.shape.table, change.name, table_format)
         case ColumnAdded():
             return (ColumnDropped(change.path),)
-        case FieldAdded() if not before.knows(PARTITIONING):
+        case PropertiesSet() | PropertiesUnset():
+            return _former_properties(change, before)
+        case FieldAdded() if not before.knows(PARTITIONING, COLUMNS):
             return (FieldDropped(change.source, change.transform),)
-        case FieldDropped(name=None) if not before.knows(PARTITIONING):
+        case FieldDropped(name=None) if not before.knows(PARTITIONING, COLUMNS):
             return (FieldAdded(change.source, change.transform),)
         case ColumnRenamed() | ColumnCommented() | DefaultSet() | ColumnMoved() | NullabilitySet():
             return _column_inverse(change, before)
     parts = parts_of(change)
     after = apply(before, change, table_format)
-    if not (before.knows_all(parts) and all(map(_is_restorable, parts)) and isinstance(after, PartialShape)):
+    is_known = table_format in ALTERATIONS and before.knows(COLUMNS) and before.knows_all(parts)
+    if not (is_known and parts and all(map(_is_restorable, parts)) and isinstance(after, PartialShape)):
         return None
     undone = between(after.shape, before.shape, table_format)
     return None if any(isinstance(step, Unknown) for step in undone) else undone
+
+
+def _renamed_back(old: str, new: str, table_format: str) -> tuple[Change, ...] | None:
+    """Return the rename that undoes another one, with as many parts: the new name may lack the first parts of the old one."""
+    parts = recorded_parts(old)
+    missing = len(parts) - len(recorded_parts(new))
+    # Snowflake completes a name by the session.
+    is_clear = missing == 0 or (missing > 0 and table_format != "snowflake")
+    return (TableRenamed(".".join(parts[missing:])),) if parts and is_clear else None
+
+
+def _former_properties(change: PropertiesSet | PropertiesUnset, before: PartialShape) -> tuple[Change, ...] | None:
+    keys = change.keys if isinstance(change, PropertiesUnset) else tuple(key for key, _ in change.values)
+    if any(key.lower().startswith(UPGRADES) or not before.knows_property(key) for key in keys):
+        return None
+    former = before.shape.properties
+    values = tuple((key, former[key]) for key in keys if key in former)
+    unset = tuple(key for key in keys if key not in former and isinstance(change, PropertiesSet))
+    return (*([PropertiesSet(values)] if values else []), *([PropertiesUnset(unset)] if unset else []))
 
 
 def _is_restorable(part: str) -> bool:

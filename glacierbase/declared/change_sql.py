@@ -1,4 +1,4 @@
-"""Changes of a table as statements of Spark.
+"""Changes of a table as statements of Spark; those of names and properties also as statements of Snowflake.
 
 https://iceberg.apache.org/docs/latest/spark-ddl/, https://docs.delta.io/latest/delta-batch.html#update-table-schema
 """
@@ -6,6 +6,7 @@ https://iceberg.apache.org/docs/latest/spark-ddl/, https://docs.delta.io/latest/
 from __future__ import annotations
 
 import json
+import re
 
 from glacierbase.declared.render import (
     columns_inside,
@@ -14,6 +15,7 @@ from glacierbase.declared.render import (
     has_function,
     literal,
     path,
+    snowflake_literal,
     sort_key,
     table_name,
     transformed,
@@ -52,14 +54,20 @@ from glacierbase.model.changes import (
 )
 from glacierbase.model.names import name_of, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Shape
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK
+
+# Values of Snowflake's properties that are no strings.
+_PLAIN = re.compile(r"(?i)-?\d+(?:\.\d+)?|true|false")
 
 
-def sql_of(change: Change, table: str) -> str | None:
-    """Return the statement of Spark that makes a change, without a semicolon; None where there is none.
+def sql_of(change: Change, table: str, dialect: str = SPARK.name) -> str | None:
+    """Return the statement that makes a change, without a semicolon; None where there is none.
 
     Args:
         table: the name of the table before the change, as the history records names.
     """
+    if dialect != SPARK.name:
+        return _of_snowflake(change, table) if dialect == SNOWFLAKE.name else None
     match change:
         case TableCreated():
             exists = " IF NOT EXISTS" if change.is_optional else ""
@@ -73,6 +81,34 @@ def sql_of(change: Change, table: str) -> str | None:
             return f"COMMENT ON TABLE {table_name(table)} IS {literal(text)}"
     clause = clause_of(change)
     return None if clause is None else f"ALTER TABLE {table_name(table)} {clause}"
+
+
+def _of_snowflake(change: Change, table: str) -> str | None:
+    """Return the statement of a change of a name or a property. https://docs.snowflake.com/en/sql-reference/sql/alter-table"""
+    match change:
+        case TableDropped():
+            return f"DROP TABLE {table}"
+        case TableRenamed():
+            clause = f"RENAME TO {change.name}"
+        case ColumnDropped(path=(name,)):
+            clause = f"DROP COLUMN {_quoted(name)}"
+        case ColumnRenamed(path=(name,)):
+            clause = f"RENAME COLUMN {_quoted(name)} TO {_quoted(change.name)}"
+        case PropertiesSet():
+            clause = f"SET {' '.join(f'{key} = {_value(text)}' for key, text in change.values)}"
+        case PropertiesUnset():
+            clause = f"UNSET {', '.join(change.keys)}"
+        case _:
+            return None
+    return f"ALTER TABLE {table} {clause}"
+
+
+def _quoted(name: str) -> str:
+    return '"' + name.replace('"', '""') + '"'
+
+
+def _value(text: str) -> str:
+    return text if _PLAIN.fullmatch(text) else snowflake_literal(text)
 
 
 def _creation(shape: Shape, verb: str) -> str:

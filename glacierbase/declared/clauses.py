@@ -158,6 +158,8 @@ def _properties(parts: Sequence[Part]) -> Iterator[Change]:
     listed = [part for part in parts if isinstance(part, Property)]
     if listed[0].operation == "unset_properties":
         yield PropertiesUnset(tuple(part.key for part in listed))
+    elif any(part.value is None for part in listed):
+        yield Unknown("a property without a value", frozenset({PROPERTIES}))
     else:
         yield PropertiesSet(tuple((part.key, part.value or "") for part in listed))
 

@@ -74,6 +74,13 @@ class KnownField:
 # Nothing is known of the properties of a table that was replaced, and that is not known itself.
 _REPLACED = "replaced properties"
 _NOTHING = PartialShape(Shape("", None, "", None, ()), frozenset({model.EVERY_PART}))
+# A table of which no statement declares anything; its changes do.
+ANY_TABLE = replace(
+    _NOTHING,
+    unknown=frozenset(
+        {model.COLUMNS, model.PARTITIONING, model.SORTING, model.IDENTIFIERS, model.PROPERTIES, model.FORMAT_VERSION}
+    ),
+)
 
 
 @dataclass(frozen=True)

@@ -103,6 +103,11 @@ def literal(text: str) -> str:
     return "'" + _ESCAPED.sub(lambda match: _ESCAPES.get(match[0]) or _units(match[0]), text) + "'"
 
 
+def snowflake_literal(text: str) -> str:
+    """Return a text as a string of Snowflake, in which a backslash escapes."""
+    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
+
+
 def _units(character: str) -> str:
     """Return the UTF-16 units of a character as escapes, which all versions of Spark support."""
     return re.sub("(....)", r"\\u\1", character.encode("utf-16-be", "surrogatepass").hex())

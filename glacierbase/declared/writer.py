@@ -6,20 +6,27 @@ import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import replace
 
-from glacierbase.declared.between import ALTERATIONS, between
+from glacierbase.declared.applied import apply
+from glacierbase.declared.between import ALTERATIONS, between, inverse
 from glacierbase.declared.change_sql import expression, sql_of
+from glacierbase.declared.clauses import changes_of
+from glacierbase.declared.known import ANY_TABLE, KnownTable
 from glacierbase.declared.render import (
     Written,
     is_place,
     nearest,
     not_creatable,
     places,
+    snowflake_literal,
     unsupported_names,
 )
-from glacierbase.model.changes import Change, Unknown
+from glacierbase.model.changes import PROPERTIES, Change, ColumnAdded, PartialShape, Unknown
 from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import MASK, is_secret, mask
+from glacierbase.sql.dialects import SNOWFLAKE, SPARK
+from glacierbase.sql.operations import CREATES_TABLE
+from glacierbase.sql.statement import ParsedStatement
 
 _DELTA_TYPE = re.compile(
     r"boolean|tinyint|smallint|int|bigint|float|double|decimal\(\d+,\d+\)|date|timestamp|timestamp_ntz|string|binary|variant"
@@ -55,6 +62,52 @@ def alteration(before: Shape, after: Shape, *, elsewhere: bool = False) -> Writt
     changes = between(before, replace(after, properties={**properties, **kept}), before.format)
     impossible = tuple(change.why for change in changes if isinstance(change, Unknown))
     return Written(_statements(changes, before.table), impossible, tuple(left.values()))
+
+
+def undoing(statement: ParsedStatement, known: KnownTable | None, table_format: str) -> tuple[str, ...] | None:
+    """Return the statements that undo one, in their order; None where it is not certain which do.
+
+    Rows and values that the statement loses do not come back.
+
+    Args:
+        known: what is declared of its table before it; a property that is not declared is taken as unset.
+    """
+    options, is_new = statement.options, statement.operation in CREATES_TABLE
+    if (
+        not statement.targets
+        or options.kind != "table"
+        or options.if_exists
+        or options.if_not_exists
+        or options.partition
+    ):
+        return None
+    table = None if is_new else _named(known, statement.targets[0].recorded, table_format)
+    changes, undone = changes_of(statement), list[str]()
+    added = {
+        f"type {change.columns[0].name}"
+        for change in changes
+        if isinstance(change, ColumnAdded) and change.columns[0].type
+    }
+    for change in changes:
+        if isinstance(change, Unknown) and change.parts <= added:
+            continue  # Whatever the type of an added column is, the column is dropped.
+        steps, made = inverse(change, table, table_format), apply(table, change, table_format)
+        if not steps or not isinstance(made, PartialShape):
+            return None
+        dialect = SNOWFLAKE.name if statement.subject else SPARK.name
+        written = [sql_of(step, made.shape.table, dialect) for step in steps]
+        undone[:0] = filter(None, written)
+        if None in written:
+            return None
+        table = made
+    return tuple(undone) or None
+
+
+def _named(known: KnownTable | None, name: str, table_format: str) -> PartialShape:
+    """Return a table under the name that a statement gives it, without properties that are not declared."""
+    table = known.model if known and known.model.knows() else ANY_TABLE
+    shape = replace(table.shape, table=name, format=table_format)
+    return replace(table, shape=shape, unknown=table.unknown - {PROPERTIES})
 
 
 def create_statements(shape: Shape) -> list[str]:
@@ -145,18 +198,13 @@ def _snowflake_column(column: Column) -> str:
     """Return the declaration of a column. Snowflake shows the text of its default, of which `default` is the JSON."""
     default = "" if column.default is None else _default(column)
     required = " NOT NULL" if column.required else ""
-    comment = f" COMMENT {_snowflake_text(column.comment)}" if column.comment else ""
+    comment = f" COMMENT {snowflake_literal(column.comment)}" if column.comment else ""
     return f"{column.name} {column.type}{required}{default}{comment}"
 
 
 def _default(column: Column) -> str:
     text = expression(column.default or "null")
     return f" {text}" if _IDENTITY.match(text) else f" DEFAULT {text}"
-
-
-def _snowflake_text(text: str) -> str:
-    """Return a text as a string of Snowflake, in which a backslash escapes."""
-    return "'" + text.replace("\\", "\\\\").replace("'", "''") + "'"
 
 
 CREATIONS: Mapping[str, Callable[[Shape], Written]] = {

@@ -13,7 +13,6 @@ Statements:
 - `template`: Jinja, restricted to what a versioned SQL file may depend on.
 - `statements`: split SQL into statements; those of a transaction are one step.
 - `compiled`: a rendered and split file; text that the engine would replace in it.
-- `inverse`: the statements that undo those of a file, for `new --reverting` and `review`.
 - `sessions`: what the statements of a file do to the session.
 - `sandbox`, `worker`: compile untrusted files in a process with limits of time and memory.
 - `in_environments`: compile the files of several catalogs in several environments.

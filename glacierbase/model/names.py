@@ -31,7 +31,12 @@ def name_of(parts: Iterable[str]) -> str:
 
 def name_parts(name: str) -> list[str]:
     """Return the parts of a recorded name, without quotes."""
-    return [_unquoted(part.strip()) for part in _RECORDED_PARTS.findall(name)]
+    return [_unquoted(part.strip()) for part in recorded_parts(name)]
+
+
+def recorded_parts(name: str) -> list[str]:
+    """Return the parts of a recorded name, with their quotes."""
+    return _RECORDED_PARTS.findall(name)
 
 
 def completed_like(name: str, like: Sequence[str]) -> str:

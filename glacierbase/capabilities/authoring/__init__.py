@@ -2,7 +2,7 @@
 
 - `init`: write a catalog file, its schema for editors and a first migration, from `templates/`.
 - `ci_files`: write the files of a CI service, from `templates/ci/`.
-- `new`: write the next migration file.
+- `new`, `inverse`: write the next migration file; with `--reverting` one that undoes another.
 - `rebase`: give the new files of a branch versions above those of its base.
 - `squash/`: replace old files by one.
 """

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from glacierbase.capabilities.authoring.inverse import inverse
 from glacierbase.catalogs.folder import file_of
 from glacierbase.errors import ConfigurationError, MigrationFileError, raise_all
 from glacierbase.migrations.folder import load_migrations
-from glacierbase.migrations.inverse import inverse
 from glacierbase.migrations.new_files import FileCheck, git_user, write_migration, write_repeatable
 from glacierbase.migrations.repeatables import versioned
 from glacierbase.model.arguments import unknown_version, version_given

@@ -5,7 +5,7 @@ Where the answer depends on facts that files do not state, such as the settings 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
 
@@ -13,9 +13,9 @@ from glacierbase.capabilities.review.rule import File, Step
 from glacierbase.capabilities.review.rules.snowflake import LOST_STATE
 from glacierbase.declared.known import KnownTable
 from glacierbase.declared.render import literal
-from glacierbase.formats import FORMATS
-from glacierbase.migrations.inverse import inverse_of
-from glacierbase.sql.dialects import SNOWFLAKE, SPARK
+from glacierbase.declared.writer import undoing
+from glacierbase.formats import UPGRADES
+from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import Call, ParsedStatement, Property, Reference
 
@@ -213,18 +213,21 @@ def _breaks(changed: _Changed) -> tuple[Affected, ...]:
 
 
 def _undo(changed: _Changed) -> Undo | None:
-    operation, options = changed.parsed.operation, changed.parsed.options
+    operation = changed.parsed.operation
     if not changed.parsed.understood:
         return None
-    if changed.parsed.targets and (properties := list(_properties(changed))):
-        return properties[0]
     if changed.parsed.targets and operation in _UNDO:
         return _UNDO[operation](changed)
     if operation == "drop_namespace" and changed.file.facts.engine == SNOWFLAKE.name:
         dropped = " ".join(changed.sql.split()[1:2]).upper()
         return Undo(f"UNDROP {dropped} {_name_of_namespace(changed)}", _TIME_TRAVEL)
-    if options.kind in ("table", "") and (inverse := inverse_of(changed.sql, changed.file.facts.engine)):
-        return Undo(inverse)
+    keys = [part.key for part in changed.parsed.parts if isinstance(part, Property)]
+    if upgrade := next((key for key in keys if key.lower().startswith(UPGRADES)), None):
+        return Undo(None, f"no format lowers {upgrade}")
+    known = changed.known
+    if undone := undoing(changed.parsed, known, changed.format):
+        is_clear = not keys or (known and known.properties is not None)
+        return Undo("; ".join(undone), "" if is_clear else "no file before declares the former value")
     return None
 
 
@@ -382,34 +385,3 @@ _UNDO: Mapping[str, Callable[[_Changed], Undo | None]] = {
     "call": _called, "vacuum": lambda _: Undo(None, "the files are deleted"),
     "set_location": _location, "other": _other, "alter_column_nullability": _nullability, "alter_column_type": _type,
 }  # fmt: skip
-# Properties that enable what no UNSET disables.
-_UPGRADES = tuple(key for known in FORMATS.values() for key in known.upgrades)
-
-
-def _properties(changed: _Changed) -> Iterator[Undo]:
-    """Yield the statement that gives properties their declared values; nothing for other statements."""
-    parts = [part for part in changed.parsed.parts if isinstance(part, Property)]
-    if not parts or changed.parsed.operation not in ("set_properties", "unset_properties"):
-        return
-    if upgrade := next((part.key for part in parts if part.key.lower().startswith(_UPGRADES)), None):
-        yield Undo(None, f"no format lowers {upgrade}")
-        return
-    former = {part.key: changed.property(part.key) for part in parts}
-    known = changed.known is not None and changed.known.properties is not None
-    note = "" if known else "no file before declares the former value"
-    yield Undo("; ".join(_setting(changed, former)), note)
-
-
-def _setting(changed: _Changed, former: Mapping[str, str | None]) -> Iterator[str]:
-    is_spark = changed.file.facts.engine == SPARK.name
-    set_, unset = (
-        {key: text for key, text in former.items() if text is not None},
-        [k for k, v in former.items() if v is None],
-    )
-    if set_:
-        pairs = [f"{literal(key)} = {literal(text)}" if is_spark else f"{key} = {text}" for key, text in set_.items()]
-        listed = f"TBLPROPERTIES ({', '.join(pairs)})" if is_spark else " ".join(pairs)
-        yield f"ALTER TABLE {changed.table} SET {listed}"
-    if unset:
-        keys = ", ".join(map(literal, unset)) if is_spark else ", ".join(unset)
-        yield f"ALTER TABLE {changed.table} UNSET {f'TBLPROPERTIES ({keys})' if is_spark else keys}"

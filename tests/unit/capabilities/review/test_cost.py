@@ -37,9 +37,9 @@ def last(dialect: str, *statements: str) -> tuple[str, str | None, str]:
 @pytest.mark.parametrize(
     ("sql", "cost", "undo", "breaks"),
     [
-        ("ALTER TABLE lake.a.t ADD COLUMN x INT", "metadata only", "ALTER TABLE lake.a.t DROP COLUMN x", "writers"),
+        ("ALTER TABLE lake.a.t ADD COLUMN x INT", "metadata only", "ALTER TABLE lake.a.t DROP COLUMN `x`", "writers"),
         (
-            "ALTER TABLE lake.a.t RENAME COLUMN m TO n", "metadata only", "ALTER TABLE lake.a.t RENAME COLUMN n TO m",
+            "ALTER TABLE lake.a.t RENAME COLUMN m TO n", "metadata only", "ALTER TABLE lake.a.t RENAME COLUMN `n` TO `m`",
             "readers and writers",
         ),
         (
@@ -90,8 +90,8 @@ def last(dialect: str, *statements: str) -> tuple[str, str | None, str]:
             f"RESTORE TABLE delta.a.t TO VERSION AS OF <version before>, {WEEK}", "",
         ),
         ("VACUUM delta.a.t", "destructive", "cannot be undone: the files are deleted", ""),
-        ("ALTER TABLE lake.a.t ADD PARTITION FIELD days(ts)", "metadata only",
-         "ALTER TABLE lake.a.t DROP PARTITION FIELD days(ts)", "writers"),
+        ("ALTER TABLE lake.a.t ADD PARTITION FIELD bucket(4, id)", "metadata only",
+         "ALTER TABLE lake.a.t DROP PARTITION FIELD bucket(4, `id`)", "writers"),
         ("ALTER TABLE lake.a.t DROP TAG x", "destructive",
          f"ALTER TABLE lake.a.t CREATE TAG `x` AS OF VERSION <its snapshot>, {HOURS}; note "
          "its snapshot first", ""),
@@ -178,5 +178,5 @@ def test_the_effect_of_several_statements_is_that_of_the_worst() -> None:
     whole = combined(effects("spark", "DELETE FROM lake.a.t", "ALTER TABLE lake.a.t ADD COLUMN x INT"))
     assert (str(whole.cost), list(map(str, whole.breaks))) == ("destructive", ["writers"])
     assert whole.undo is not None
-    assert whole.undo.sql == "ALTER TABLE lake.a.t DROP COLUMN x"
+    assert whole.undo.sql == "ALTER TABLE lake.a.t DROP COLUMN `x`"
     assert combined([]) == StatementEffect()
