@@ -276,6 +276,7 @@ class _Table:
         if not self._has_columns:
             if isinstance(change, ColumnsReplaced):
                 return self._known(replace(self._table.shape, columns=change.columns), COLUMNS)
+            self._check_unused([change.path] if isinstance(change, ColumnDropped) else [])
             return self._renamed_only(change) if isinstance(change, ColumnRenamed) else self._table
         edit = ColumnEdit(self._trees, self._format, self._names)
         trees = edit.after(change)
@@ -284,7 +285,7 @@ class _Table:
             # Iceberg gives an identifier field the new name without what is around it, and finds no other one then.
             old, new = name_of(edit.path), name_of((change.name,))
             identifiers = [new if name == old else name for name in self._table.shape.identifiers]
-        self._check_not_identifier(edit.dropped)
+        self._check_unused(edit.dropped)
         made = self._followed(edit, tuple(identifiers), trees)
         if self._is_iceberg and (made.shape.columns, identifiers) != (
             self._table.shape.columns,
@@ -293,11 +294,22 @@ class _Table:
             _Table(made, self._format).check()
         return made
 
-    def _check_not_identifier(self, dropped: Sequence[Path]) -> None:
-        for name in self._table.shape.identifiers if self._table.knows(IDENTIFIERS) else ():
-            path = tuple(name_parts(name))
-            if any(path[: len(gone)] == gone for gone in dropped) and self._is_iceberg:
-                raise Refusal("in use", f"{name} is an identifier field")
+    def _check_unused(self, dropped: Sequence[Path]) -> None:
+        """Check that neither the identifier fields nor the order and the partitioning of new rows use dropped columns."""
+        shape, knows, gone = self._table.shape, self._table.knows, {folded(path) for path in dropped}
+        uses = [
+            *(
+                (field.source, f"the partition field {field.name} uses")
+                for field in shape.partitioning
+                if knows(PARTITIONING)
+            ),
+            *((field.source, "the write order uses") for field in shape.sorting if knows(SORTING)),
+            *((name, "an identifier field is") for name in shape.identifiers if knows(IDENTIFIERS)),
+        ]
+        for source, use in uses if self._is_iceberg and dropped else ():
+            path = folded(name_parts(source))
+            if any(path[:end] in gone for end in range(1, len(path) + 1)):
+                raise Refusal("in use", f"{use} {source}")
 
     def _renamed_only(self, change: ColumnRenamed) -> PartialShape:
         """Return the table after a rename of one of its columns, which are not known."""
@@ -317,7 +329,8 @@ class _Table:
         shape = _with_sources(
             replace(table.shape, columns=columns_of_table(trees), identifiers=identifiers), edit.moved
         )
-        properties = dict(_following(shape.properties, edit)) if self._is_iceberg else shape.properties
+        is_followed = self._format in (_ICEBERG, "")
+        properties = dict(_following(shape.properties, edit)) if is_followed else shape.properties
         dots = {dotted(old): dotted(new) for old, new in edit.moved.items()}
         gone = {".".join(path) for path in edit.dropped}
         former = tuple(
@@ -355,8 +368,20 @@ class _Table:
         for column in shape.columns:
             if column.default is not None:
                 raise Refusal("default", f"{column.name} has a default")
-        if self._has_columns:
-            self.check()
+        if not self._has_columns:
+            return
+        self._check_metrics(shape.properties)
+        timed = dict[str, str]()
+        for field in shape.partitioning:
+            self._source(field.source, field.transform)
+            if (
+                TRANSFORMS[field.transform.partition("[")[0]].is_time
+                and timed.setdefault(field.source, field.name) != field.name
+            ):
+                raise Refusal(
+                    "duplicate", f"{field.source} has two units of time: {timed[field.source]} and {field.name}"
+                )
+        self.check()
 
     def check(self) -> None:
         """Check what refers to columns.
@@ -369,31 +394,28 @@ class _Table:
             raise Refusal("exists", "two columns have one name")
         if table.knows(IDENTIFIERS):
             for name in shape.identifiers:
+                if dotted(name) not in self._names:
+                    raise Refusal("in use", f"an identifier field is {name}, and follows no rename")
                 self._identifier(dotted(name))
+        used: list[PartitionField | SortField] = [*(shape.sorting if table.knows(SORTING) else ())]
         if table.knows(PARTITIONING):
+            used += shape.partitioning
             for field in shape.partitioning:
-                self._check_source(dotted(field.source), field.transform, "partition field")
                 self._check_name(field.name, dotted(field.source))
             names = Counter(field.name for field in shape.partitioning)
             if twice := next((name for name, count in names.items() if count > 1), None):
                 raise Refusal("duplicate", f"two partition fields have the name {twice}")
         for former in table.former:
             self._check_name(former.name, former.source)
-        if table.knows(SORTING):
-            for sort in shape.sorting:
-                self._check_source(dotted(sort.source), sort.transform, "sort field")
+        for by in used:
+            if path := self._names.get(dotted(by.source)):
+                self._check_transform(path, by.transform)
 
     def _check_name(self, name: str, source: str) -> None:
         """Check that a partition field has not the name of another column than its own."""
         column = self._names.get(name)
         if column is not None and self._names.get(source) not in (None, column):
             raise Refusal("name", f"{name} is the name of a partition field of {source}")
-
-    def _check_source(self, name: str, transform: str, what: str) -> None:
-        path = self._names.get(name)
-        if path is None:
-            raise Refusal("in use" if self._has_columns else "absent", f"the {what} of {name} has no column")
-        self._check_transform(path, transform)
 
     def _check_transform(self, path: Path, transform: str) -> None:
         tree = self._tree(path)
@@ -404,9 +426,9 @@ class _Table:
         base = tree.column.type.partition("(")[0]
         is_known = base in _PRIMITIVES
         if accepts is not None and is_known and base not in accepts:
-            raise Refusal("type", f"{transform} does not transform {tree.column.type}")
+            raise Refusal("type", f"{name_of(path)} is of type {tree.column.type}, which {kind} does not transform")
         if width and not width.strip("0"):
-            raise Refusal("type", f"the width of {transform} is 0")
+            raise Refusal("width", f"the width of {transform} is 0")
 
     def _check_reachable(self, path: Path) -> None:
         for end in range(1, len(path)):
@@ -445,7 +467,7 @@ class _Table:
             if self._has_columns and name not in self._names:
                 raise Refusal("absent", f"there is no column {name}")
             if known and name not in present:
-                raise Refusal("absent", f"{name} is no identifier field")
+                raise Refusal("no identifier", f"{name} is no identifier field")
         left = tuple(name for dots, name in present.items() if dots not in dropped)
         return self._remapped(self.result(replace(shape, identifiers=left)))
 
@@ -486,14 +508,18 @@ class _Table:
 
     def _with_properties(self, properties: Mapping[str, str], changed: Iterable[str]) -> PartialShape:
         """Return the table with other properties. Iceberg then checks those about columns, also those that were there."""
-        for key in properties if self._is_iceberg and self._has_columns else ():
-            name = key.removeprefix(METRICS_OF_COLUMN)
-            if key != name and name not in self._names:
-                raise Refusal("absent", f"there is no column {name}")
+        if self._is_iceberg and self._has_columns:
+            self._check_metrics(properties)
         keys = set(changed)
         made = self.result(replace(self._table.shape, properties=dict(properties)))
         unknown = made.unknown - {f"property {key}" for key in keys}
         return replace(made, unknown=unknown, absent=made.absent - keys)
+
+    def _check_metrics(self, keys: Iterable[str]) -> None:
+        for key in keys:
+            name = key.removeprefix(METRICS_OF_COLUMN)
+            if key != name and name not in self._names:
+                raise Refusal("absent", f"there is no column {name}")
 
     def _of_delta(self, change: ConstraintAdded | ConstraintDropped | ClusteringSet) -> PartialShape:
         if self._is_iceberg:
@@ -519,16 +545,11 @@ class _Table:
         table = self._table
         if self._format in FORMATS and not self._is_iceberg:
             raise Refusal("type", f"{self._format} has no partition fields that change")
+        old = change if isinstance(change, FieldDropped) else getattr(change, "dropped", None)
+        new = change if isinstance(change, FieldAdded) else getattr(change, "added", None)
+        source = self._source(new.source, new.transform) if new else ""
         if not table.knows(PARTITIONING):
             return table
-        old = (
-            change
-            if isinstance(change, FieldDropped)
-            else change.dropped
-            if isinstance(change, FieldReplaced)
-            else None
-        )
-        new = change if isinstance(change, FieldAdded) else change.added if isinstance(change, FieldReplaced) else None
         fields, former = list(table.shape.partitioning), list(table.former)
         if old and old.name and old.name not in self._names and not table.knows(PARTITION_NAMES):
             return table.without(PARTITIONING)
@@ -542,7 +563,6 @@ class _Table:
             former.append(_former(removed))
         names_known = True
         if new:
-            source = self._source(new.source, new.transform)
             is_restored = removed and (removed.source, removed.transform) == (source, new.transform)
             if is_restored and removed:
                 fields.insert(at, replace(removed, name=new.name or removed.name))

@@ -76,7 +76,8 @@ class Refused:
 
     Attributes:
         kind: a word for the cause, by which rules choose: `absent`, `exists`, `in use`, `type`, `required`, `name`, `reserved`,
-            `duplicate`, `default`, `version`, `place`, `no field`, `no table`.
+            `duplicate`, `default`, `version`, `place`, `width`, `no field`, `no identifier`,
+            `no table`.
         reason: a clause.
     """
 

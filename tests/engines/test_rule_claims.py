@@ -492,7 +492,7 @@ CLAIMS: dict[str, Callable[[Lab], None]] = {
     **{code: _refuses(code) for code in ("TY110", "TY111", "TY112")},
     "TY113": unreadable_table,
     "TY118": _refuses("TY118"),
-    **{code: refused_at_the_end(code) for code in ("TY114", "TY115", "TY116", "TY117")},
+    **{code: refused_at_the_end(code) for code in ("TY114", "TY115", "TY116", "TY117", "TY121")},
     "PA101": old_partitioning,
     "PA102": dynamic_overwrite,
     "PA103": lost_metadata_tables,
@@ -595,6 +595,40 @@ def test_a_promotion_is_refused_exactly_where_the_rule_refuses_it(version: str, 
         except Refused:
             is_refused = True
         assert (index in found) == is_refused, pair
+
+
+PARTITIONED = (
+    "CREATE TABLE lake.a.r (id BIGINT NOT NULL, ts TIMESTAMP, s STRUCT<k: INT NOT NULL> NOT NULL, m MAP<STRUCT<a: INT>, INT>) "
+    "USING iceberg PARTITIONED BY (days(ts))"
+)
+IDENTIFIED = "ALTER TABLE lake.a.r SET IDENTIFIER FIELDS s.k"
+REFUSED = {
+    "CREATE TABLE lake.a.n (ts TIMESTAMP) USING iceberg PARTITIONED BY (years(ts), days(ts))": "PA107",
+    "CREATE TABLE lake.a.n (ts TIMESTAMP) USING iceberg PARTITIONED BY (nope)": "TY114",
+    "CREATE TABLE lake.a.n (a INT) USING iceberg TBLPROPERTIES ('write.metadata.metrics.column.b' = 'full')": "TY114",
+    "ALTER TABLE lake.a.r REPLACE COLUMNS (id BIGINT, ts TIMESTAMP)": "TY108",
+    "ALTER TABLE lake.a.r RENAME COLUMN s TO u": "TY108",
+    "ALTER TABLE lake.a.r DROP COLUMN s": "TY108",
+    "ALTER TABLE lake.a.r DROP IDENTIFIER FIELDS id": "TY106",
+    "ALTER TABLE lake.a.r ADD COLUMN m.key.b INT": "TY121",
+    "ALTER TABLE lake.a.r DROP COLUMN m.value": "TY121",
+    "ALTER TABLE lake.a.r ALTER COLUMN id AFTER id": "TY121",
+    "ALTER TABLE lake.a.r SET TBLPROPERTIES ('write.parquet.bloom-filter-enabled.column.b' = 'true')": None,
+}
+
+
+def test_the_engine_refuses_the_changes_that_the_model_refuses(lab: Lab) -> None:
+    """Each with its rule, and no other statement."""
+    for statement in (PARTITIONED, IDENTIFIED):
+        lab.sql(statement)
+    for statement, code in REFUSED.items():
+        found = {each.code for each in findings(f"{PARTITIONED};{IDENTIFIED};{statement}") if each.statement_index == 3}
+        assert {code} - {None} <= found, statement
+        if code is None:
+            lab.sql(statement)
+        else:
+            with pytest.raises(Refused):
+                lab.sql(statement)
 
 
 @pytest.mark.parametrize("code", [code for code in CLAIMS if code not in ("FL110", "DS101", "PR101")])

@@ -22,7 +22,18 @@ from glacierbase.model.migration import Migration, Statement
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.object_names import NamedObject, named_object
 from glacierbase.sql.operations import CREATES_TABLE
-from glacierbase.sql.statement import Call, Name, ParsedStatement, Part, Place, Subject
+from glacierbase.sql.statement import (
+    Call,
+    ColumnClause,
+    DropColumn,
+    Name,
+    ParsedStatement,
+    Part,
+    PartitionClause,
+    Place,
+    Property,
+    Subject,
+)
 
 _Result = TypeVar("_Result")
 _Clause = TypeVar("_Clause", bound=Part)
@@ -223,6 +234,7 @@ class File:
     facts: Facts
     tables: TablesBefore
     _results: dict[Callable[[File], Any], Any] = field(default_factory=dict, repr=False, compare=False)
+    _refused: dict[int, Sequence[tuple[Part, Refused]]] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, function: Callable[[File], _Result]) -> _Result:
         """Return the result of a function of the file, which several rules need and only the first one computes."""
@@ -241,17 +253,41 @@ class File:
         known = self.known(step)
         return known.column(key) if known else None
 
-    def refusals(self, step: Step) -> Iterator[tuple[Part, Refused]]:
-        """Yield the clauses of a statement that the engine refuses for a table as earlier statements declare it, with why."""
+    def refusals(self, step: Step) -> Sequence[tuple[Part, Refused]]:
+        """Return the clauses of a statement that the engine refuses for a table as earlier statements declare it, with why."""
+        if step.number not in self._refused:
+            is_new = step.parsed.operation in CREATES_TABLE
+            self._refused[step.number] = tuple(self._refused_new(step) if is_new else self._refused_clauses(step))
+        return self._refused[step.number]
+
+    def _refused_clauses(self, step: Step) -> Iterator[tuple[Part, Refused]]:
         known = self.known(step)
         table = known.model if known and not known.is_dropped else None
+        dropped = set[tuple[str, ...]]()  # A statement may drop a column twice.
         for part in step.parsed.parts if table else ():
+            if isinstance(part, DropColumn):
+                if part.key in dropped:
+                    continue
+                dropped.add(part.key)
             for change in clause_changes(replace(step.parsed, operation=part.operation, parts=(part,))):
                 made = apply(table, change, self.format_of(step))
                 if isinstance(made, Refused):
                     yield part, made
                 elif made:
                     table = made
+
+    def _refused_new(self, step: Step) -> Iterator[tuple[Part, Refused]]:
+        """Yield the clauses that a new table cannot have, each beside the columns and the accepted clauses before it."""
+        accepted: list[Part] = [part for part in step.parsed.parts if isinstance(part, ColumnClause)]
+        others = [part for part in step.parsed.parts if isinstance(part, PartitionClause | Property)]
+        for part in others if accepted and not step.parsed.sources else ():
+            parsed = replace(step.parsed, operation="create_table", parts=(*accepted, part))
+            [change] = clause_changes(parsed)
+            made = apply(None, change, self.format_of(step))
+            if isinstance(made, Refused):
+                yield part, made
+            else:
+                accepted.append(part)
 
     def properties(self, step: Step) -> Mapping[str, str]:
         """Return the properties that earlier statements declare of the table that a statement changes."""

@@ -4,16 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import suppress
 
 from glacierbase.capabilities.review.family import Family
 from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
 from glacierbase.declared.known import field_of, is_named, starts_with
 from glacierbase.model.transforms import by_function
-from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import ColumnClause, DropColumn, PartitionClause
-from glacierbase.sql.types import type_tree
 
 RULES = Family(__file__)
 # Types and names of columns with a different value in nearly every row.
@@ -56,38 +53,23 @@ def _types(step: Step, file: File) -> dict[str, str]:
     return {**before, **declared}
 
 
-_SIMPLE_TYPE = re.compile(r"[a-z_]+")
+_WIDTH = re.compile("0*[1-9]")
 
 
 @RULES.check("PA107", *CREATES_TABLE, "add_partition_field", "replace_partition_field")
 def refused_transform(step: Step, file: File) -> Iterator[RuleFinding]:
-    """Find transforms that Iceberg lacks, or refuses with this width or for this type."""
-    types, units = _types(step, file), dict[str, str]()
+    """Find transforms that Iceberg lacks, or refuses with this width, for this type or beside another one."""
     for part in _added(step):
         transform, function = part.transform, part.transform.function
-        if not function:
-            continue
-        column = transform.columns[0].lower() if transform.columns else ""
-        kind, known = _kind(types.get(column, "")), by_function(function)
+        known = by_function(function)
         if known is None and function != "void":
             yield RuleFinding(f"Iceberg has no transform {function}", step, part.place)
-        elif known and known.has_width and not any(width.strip("0") for width in transform.widths):
+        elif known and known.has_width and not any(_WIDTH.match(argument) for argument in transform.arguments):
             yield RuleFinding(f"{transform.text} has no width above 0", step, part.place)
-        elif known and kind and known.accepts is not None and kind not in known.accepts:
-            yield RuleFinding(f"{transform.text}: {column} is of type {kind}", step, part.place)
-        elif part.operation in CREATES_TABLE:
-            family = "time" if known and known.is_time else function
-            if f"{family} {column}" in units:
-                yield RuleFinding(f"{transform.text} beside {units[f'{family} {column}']}", step, part.place)
-            units[f"{family} {column}"] = transform.text
-
-
-def _kind(text: str) -> str:
-    """Return a type as the table format stores it, without what is in its parentheses; of another engine's type, its first word."""
-    with suppress(UnsupportedClause):
-        text = type_tree(text).spelling(stored=True)
-    word = _SIMPLE_TYPE.match(text)
-    return word[0] if word else ""
+    kinds = ("type", "duplicate") if step.parsed.operation in CREATES_TABLE else ("type",)
+    for clause, refused in file.refusals(step):
+        if isinstance(clause, PartitionClause) and refused.kind in kinds:
+            yield RuleFinding(refused.reason, step, clause.place)
 
 
 _MOST_BUCKETS, _MOST_FIELDS, _MOST_BUCKETS_AN_HOUR = 1024, 3, 64

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 
 from glacierbase.capabilities.review.family import Family
 from glacierbase.capabilities.review.rule import File, RuleFinding, Step, of
-from glacierbase.declared.column_edits import is_widening
-from glacierbase.declared.known import KnownTable, altered, created, known_type
-from glacierbase.declared.trees import ColumnTree
-from glacierbase.model.changes import Path
 from glacierbase.model.text import counted
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SPARK
@@ -20,13 +16,11 @@ from glacierbase.sql.statement import (
     AlterColumn,
     ColumnClause,
     Constraint,
-    DropColumn,
     Fields,
     Part,
     PartitionClause,
     Property,
     RenameColumn,
-    WriteOrder,
 )
 from glacierbase.sql.types import type_tree
 
@@ -68,20 +62,35 @@ _RESERVED = {
 _IF_NOT_EXISTS = re.compile(r"(?is)\s*ALTER\s+TABLE\s+\S+\s+ADD\s+COLUMNS?\s+(?:\(\s*)?IF\s+NOT\s+EXISTS\b")
 
 
-RULES.clause(
-    "TY101", "alter_column_type", AlterColumn, "ALTER COLUMN {clause.column} TYPE {clause.type}",
-    where=lambda clause: (text := _type_text(clause)) and not _PROMOTED.fullmatch(text) and not _NESTED.match(text),
-)  # fmt: skip
+@RULES.check("TY101", "alter_column_type")
+def forbidden_promotion(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find types to which no column of another type can be promoted."""
+    for part in _not_accepted(step, file, "alter_column_type"):
+        if (text := _type_text(part)) and not _PROMOTED.fullmatch(text) and not _NESTED.match(text):
+            yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}", step, part.place)
+
+
+@RULES.check("TY105", "alter_column_nullability")
+def set_not_null(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find columns that are to refuse nulls from now on."""
+    for part in _not_accepted(step, file, "alter_column_nullability"):
+        if part.nullable is False:
+            yield RuleFinding(f"ALTER COLUMN {part.column} SET NOT NULL", step, part.place)
+
+
+def _not_accepted(step: Step, file: File, operation: str) -> Iterator[AlterColumn]:
+    """Yield the clauses that the engine refuses, or may refuse: what changes nothing is accepted."""
+    known, refused = file.known(step), [part for part, _ in file.refusals(step)]
+    is_known = known is not None and known.columns is not None
+    return (part for part in of(step, AlterColumn, operation) if part in refused or not is_known)
+
+
 RULES.clause(
     "TY103", "add_column", ColumnClause, "ADD COLUMN {clause.column} NOT NULL", where=lambda clause: not clause.nullable
 )
 RULES.clause(
     "TY104", "add_column", ColumnClause, "ADD COLUMN {clause.column} DEFAULT {clause.default}",
     where=lambda clause: clause.default is not None and clause.nullable,
-)  # fmt: skip
-RULES.clause(
-    "TY105", "alter_column_nullability", AlterColumn, "ALTER COLUMN {clause.column} SET NOT NULL",
-    where=lambda clause: clause.nullable is False,
 )  # fmt: skip
 RULES.clause(
     "TY107", "alter_column_type", AlterColumn, "ALTER COLUMN {clause.column} TYPE {clause.type}",
@@ -93,41 +102,28 @@ def _type_text(clause: AlterColumn) -> str:
     return (clause.type or "").strip().lower()
 
 
+def _refused(step: Step, file: File, kind: type[Part], *kinds: str) -> Iterator[RuleFinding]:
+    """Yield the clauses that the engine refuses for the table before them, by the kinds of causes."""
+    for part, refused in file.refusals(step):
+        if isinstance(part, kind) and refused.kind in kinds:
+            yield RuleFinding(refused.reason, step, part.place)
+
+
 @RULES.check("TY102", "alter_column_type")
 def promotion_from_another_type(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types to which this column cannot be promoted, although columns of other types can."""
-    for part in of(step, AlterColumn, "alter_column_type"):
-        column, new = file.column(step, part.key), known_type(part.type)
-        is_possible = _PROMOTED.fullmatch(_type_text(part))
-        if column and column.type and new and is_possible and not _is_promoted(column.type, new):
-            change = f"from {column.type} to {new}"
-            yield RuleFinding(f"ALTER COLUMN {part.column} TYPE {part.type}, {change}", step, part.place)
+    for part, refused in file.refusals(step):
+        if isinstance(part, AlterColumn) and refused.kind == "type" and _PROMOTED.fullmatch(_type_text(part)):
+            yield RuleFinding(refused.reason, step, part.place)
 
 
-def _is_promoted(old: str, new: str) -> bool:
-    """Return whether Iceberg changes one type into the other. https://iceberg.apache.org/spec/#schema-evolution"""
-    return old == new or is_widening("int" if old in _SHORT else old, new)
-
-
-@RULES.check("TY106", "set_identifier_fields", "alter_column_nullability")
+@RULES.check("TY106", "set_identifier_fields", "drop_identifier_fields", "alter_column_nullability")
 def identifier_field_may_be_null(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find identifier fields that the engine refuses, and identifier fields that lose NOT NULL."""
-    for part in step.parsed.parts:
-        known = file.known(step)
-        if isinstance(part, Fields) and part.operation == "set_identifier_fields":
-            for name in part.fields:
-                column = file.column(step, tuple(name.lower().split(".")))
-                if column and (why := _no_identifier(column)):
-                    yield RuleFinding(f"SET IDENTIFIER FIELDS {name}, which {why}", step, part.place)
-        elif isinstance(part, AlterColumn) and part.nullable and known and part.key in (known.identifiers or ()):
-            yield RuleFinding(f"ALTER COLUMN {part.column} DROP NOT NULL of an identifier field", step, part.place)
-
-
-def _no_identifier(column: ColumnTree) -> str | None:
-    if not column.required:
-        return "may be null"
-    kind = column.type or ""
-    return f"is of type {kind}" if kind in ("float", "double") or "<" in kind else None
+    yield from _refused(step, file, Fields, "required", "type", "no identifier")
+    for part, refused in file.refusals(step):
+        if isinstance(part, AlterColumn) and part.nullable and refused.kind == "required":
+            yield RuleFinding(refused.reason, step, part.place)
 
 
 # A number without a scale is a whole number in all engines: NUMBER(38, 0), DECIMAL(10, 0). Few digits are meant to be whole.
@@ -164,12 +160,10 @@ def _is_money(part: ColumnClause) -> bool:
     return words[-1] in _MONEY and not _UNITS.search(f"{part.path[-1]} {part.comment or ''}")
 
 
-@RULES.check("TY108", "drop_column")
+@RULES.check("TY108", "drop_column", "rename_column", "replace_columns")
 def drop_column_in_use(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns that partitioning, write order or identifier fields use."""
-    for part in of(step, DropColumn):
-        if (known := file.known(step)) and (use := known.use_of(part.key)):
-            yield RuleFinding(f"DROP COLUMN {part.column}: {use}", step, part.place)
+    yield from _refused(step, file, Part, "in use")
 
 
 @RULES.check_file("TY109")
@@ -184,12 +178,12 @@ def add_column_if_not_exists(file: File) -> Iterator[RuleFinding]:
 def unknown_type(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find types that Spark does not have, or not in this form."""
     for part in step.parsed.parts if file.facts.engine == SPARK.name else ():
-        if isinstance(part, ColumnClause | AlterColumn) and part.type and (refused := _refused(part.type)):
+        if isinstance(part, ColumnClause | AlterColumn) and part.type and (refused := _refused_type(part.type)):
             why, instead = refused
             yield RuleFinding(f"{part.column}: {why}", step, part.place, f"Write {instead}." if instead else "")
 
 
-def _refused(text: str) -> tuple[str, str] | None:
+def _refused_type(text: str) -> tuple[str, str] | None:
     """Return why Spark refuses a type, and what to write instead; None where it has the type, or that is not known."""
     match = _TYPE.fullmatch(text)
     if not match:
@@ -197,7 +191,7 @@ def _refused(text: str) -> tuple[str, str] | None:
     word, width, rest = match[1].lower(), match[2], match[3].strip()
     if _NESTED.match(text.lower().lstrip()):
         try:
-            inside = [_refused(field.text) for field in type_tree(text).fields]
+            inside = [_refused_type(field.text) for field in type_tree(text).fields]
         except UnsupportedClause:
             return None
         return next(filter(None, inside), None)
@@ -275,65 +269,26 @@ _OF_COLUMNS = (
     "alter_column_position", "alter_column_default", "set_write_order", "set_identifier_fields", "add_partition_field",
     "replace_partition_field", "set_properties", "insert", "insert_overwrite", "update",
 )  # fmt: skip
-_OF_COLUMN = re.compile(r"\Awrite\.(?:metadata\.metrics|parquet\.bloom-filter-enabled)\.column\.(.+)\Z")
 
 
 @RULES.check("TY114", *_OF_COLUMNS, *CREATES_TABLE)
 def unknown_column(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find columns that the table does not have, where earlier statements declare all of its columns."""
-    for part, table in _with_table(step, file):
-        for path in _named(part, is_optional=step.parsed.options.if_exists):
-            if table.has(path) is False:
-                yield RuleFinding(f"there is no column {'.'.join(path)}", step, part.place, _columns_of(table))
-    before = file.known(step)
+    before, is_new = file.known(step), step.parsed.operation in CREATES_TABLE
+    fix = "" if is_new or before is None else f"The files declare {', '.join(list(before.columns or ())[:8])}."
+    yield from (replace(finding, fix=fix) for finding in _refused(step, file, Part, "absent"))
     # Of `SET p.x = 1`, only the last part is known.
     is_flat = before and all(column.fields == {} for column in (before.columns or {}).values())
     is_clear = before and not before.is_dropped and (step.parsed.operation != "update" or is_flat)
     for name in step.parsed.options.columns if is_clear else ():
         if before and before.has(tuple(name.lower().split("."))) is False:
-            yield RuleFinding(f"there is no column {name}", step, fix=_columns_of(before))
+            yield RuleFinding(f"there is no column {name}", step, fix=fix)
 
 
-def _with_table(step: Step, file: File) -> Iterator[tuple[Part, KnownTable]]:
-    """Yield each clause with the table before it, as far as its columns are declared; of CREATE, the new table."""
-    parsed = step.parsed
-    if parsed.operation in CREATES_TABLE:
-        table = created(parsed, None) if any(of(step, ColumnClause)) else None
-        if table and table.columns and not parsed.sources:
-            yield from ((part, table) for part in parsed.parts)
-        return
-    before = file.known(step)
-    for part in parsed.parts:
-        if before is None or before.columns is None or before.is_dropped:
-            return
-        yield part, before
-        before = altered(before, replace(parsed, operation=part.operation, parts=(part,)))
-
-
-def _named(part: Part, *, is_optional: bool) -> Sequence[Path]:
-    """Return the columns that must exist for a clause."""
-    if isinstance(part, DropColumn) and is_optional:
-        return ()
-    if isinstance(part, AlterColumn | RenameColumn | DropColumn):
-        return (part.key,)
-    if isinstance(part, ColumnClause) and part.operation == "add_column":
-        after = (part.position or "").removeprefix("after ").lower()
-        placed = ((*part.key[:-1], after),) if (part.position or "").startswith("after ") else ()
-        return (*((part.key[:-1],) if part.key[:-1] else ()), *placed)
-    names: Sequence[str] = ()
-    if isinstance(part, PartitionClause) and part.operation != "drop_partition_field":
-        names = part.transform.columns if len(part.transform.columns) == 1 else ()
-    elif isinstance(part, WriteOrder):
-        names = [name for field in part.fields for name in field.transform.columns]
-    elif isinstance(part, Fields) and part.operation == "set_identifier_fields":
-        names = part.fields
-    elif isinstance(part, Property) and part.operation != "unset_properties":
-        names = _OF_COLUMN.findall(part.key)
-    return [tuple(name.lower().split(".")) for name in names if name.replace(".", "").replace("_", "").isalnum()]
-
-
-def _columns_of(table: KnownTable) -> str:
-    return f"The files declare {', '.join(list(table.columns or ())[:8])}."
+@RULES.check("TY121", *_OF_COLUMNS)
+def column_in_place(step: Step, file: File) -> Iterator[RuleFinding]:
+    """Find changes of parts of maps and arrays, and moves, that the engine refuses."""
+    yield from _refused(step, file, Part, "place")
 
 
 @RULES.check("TY115", "add_column", "rename_column", "create_table", "replace_table")

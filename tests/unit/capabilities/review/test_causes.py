@@ -148,7 +148,7 @@ def test_a_refused_statement_is_about_its_table_and_has_no_undo(branch: ProjectF
         TABLE
     ]
     [table] = result.tables
-    assert [undo.sql for undo in table.undo] == [f"ALTER TABLE {TABLE} DROP COLUMN {name}" for name in "yx"]
+    assert [undo.sql for undo in table.undo] == [f"ALTER TABLE {TABLE} DROP COLUMN `{name}`" for name in "yx"]
     assert list(map(str, table.affects)) == ["writers"]
 
 
@@ -193,12 +193,12 @@ def test_a_table_has_a_cost_an_undo_and_who_breaks(branch: ProjectFolder) -> Non
     assert table.views == ("lake.sleep.v", "lake.sleep.w")
     assert [undo.sql for undo in table.undo] == [
         f"SELECT * FROM {TABLE} VERSION AS OF <snapshot before>",
-        f"ALTER TABLE {TABLE} DROP COLUMN x",
+        f"ALTER TABLE {TABLE} DROP COLUMN `x`",
     ]
     assert [str(statement.cost) for statement in result.files[0].statements] == ["metadata only", "destructive"]
     text = "\n".join(map(str, result.lines()))
     assert "  cost: destructive\n  breaks: readers and writers; views on it: lake.sleep.v, lake.sleep.w\n" in text
-    assert f"  undo: ALTER TABLE {TABLE} DROP COLUMN x\n" in text
+    assert f"  undo: ALTER TABLE {TABLE} DROP COLUMN `x`\n" in text
     assert "on the throw-away copy: 1 migration, 1 table to change, 2 errors; no real table was changed" in text
 
 
