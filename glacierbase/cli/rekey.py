@@ -6,7 +6,6 @@ import click
 
 from glacierbase.cli.group import cli, with_documents
 from glacierbase.cli.options import CommandOptions, with_options, with_yes
-from glacierbase.errors import ConfigurationError
 
 
 @cli.group(cls=with_documents("rekey"))
@@ -69,6 +68,8 @@ def approve(options: CommandOptions, address: str, journal: str | None, manifest
     """
     with options.reporting() as report, options.loaded() as project:
         if yes and manifest is None:
+            from glacierbase.errors import ConfigurationError
+
             raise ConfigurationError(
                 "CONFLICTING_OPTIONS", "--yes needs the digest that it approves", "add --manifest DIGEST"
             )

@@ -64,7 +64,7 @@ def approve(rekeyed: Rekeyed) -> None:
 
 
 def test_nothing_is_deleted_while_one_object_is_missing_altered_or_newer(rekeyed: Rekeyed) -> None:
-    """Nor with another manifest than the approved one, nor before the soak time ends."""
+    """Nothing is deleted with another manifest than the approved one, nor before the soak time ends."""
     rekeyed.write_once()
     rekeyed.edit(soak_seconds=1000)
     assert "soak time of the manifest" in rekeyed.waiting()

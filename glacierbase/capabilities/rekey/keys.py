@@ -194,14 +194,8 @@ def _differ(first: str, second: str) -> bool:
     folders = first.split("/"), second.split("/")
     if len(folders[0]) != len(folders[1]):
         return True
-    return any(
-        _excludes(_start(one) if one else "", _start(other) if other else "")
-        for one, other in zip(*folders, strict=True)
-    )
-
-
-def _excludes(first: str, second: str) -> bool:
-    return not first.startswith(second) and not second.startswith(first)
+    texts = ([_start(folder) for folder in template] for template in folders)
+    return any(not (first.startswith(other) or other.startswith(first)) for first, other in zip(*texts, strict=True))
 
 
 def _refused(why: str) -> StatementRefused:

@@ -13,6 +13,7 @@ The JVM:
 
 Sessions:
 - `session`: run statements; literals, progress, substitution.
+- `python_rows`: a Python function on the tasks.
 - `errors`: exceptions as engine errors, and whether they prove that a statement had no effect.
 - `evidence`, `delta`, `hudi`: what the log of a table proves; the log of a Delta table; the timeline of a Hudi table.
 - `listing`, `shape`: the tables of a catalog as Spark lists them; their shapes as Spark describes them.

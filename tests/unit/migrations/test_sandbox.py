@@ -326,7 +326,9 @@ def walls() -> dict[str, Any]:
 def test_a_forked_worker_has_the_walls_of_a_started_one(monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that other tests fork has the files, signals, limits and errors of a worker that the program starts."""
     monkeypatch.setenv("PLANTED", "canary")
-    monkeypatch.setattr(sandbox, "_SECONDS", 1.0)  # On a busy machine, the memory may take half a second of processor time.
+    monkeypatch.setattr(
+        sandbox, "_SECONDS", 1.0
+    )  # On a busy machine, the memory may take half a second of processor time.
     started = walls()
     monkeypatch.setattr(sandbox, "_start", ForkedWorker)
     forked = walls()
