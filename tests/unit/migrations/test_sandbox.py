@@ -90,7 +90,6 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     """Set limits that a test exceeds quickly."""
     monkeypatch.setattr(sandbox, "_SECONDS", 0.4)
     monkeypatch.setattr(sandbox, "_MEMORY", 200 * 2**20)
-    monkeypatch.setattr(sandbox, "_SECONDS_BY_CLOCK", 30.0)
 
 
 def validated(project: ProjectFolder, capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, Any]:
