@@ -14,11 +14,14 @@ from unittest.mock import patch
 from pyiceberg.catalog.sql import SqlCatalog
 
 from glacierbase.executors.direct.executor import IcebergExecutor, IcebergSession
+from glacierbase.executors.spark.executor import SparkExecutor
+from glacierbase.executors.spark.session import SparkSessionPort
 from glacierbase.history.target import CatalogRun
 from glacierbase.model.session import SessionContext
 from glacierbase.project import each as running
 from glacierbase.project.project import Project
 from glacierbase.stores.bounded import BoundedStore
+from tests.support.beds import LakeBed
 from tests.support.catalog_files import LAKE
 from tests.support.fakes import MemoryStore, MemoryTables
 from tests.support.project_folder import ProjectFolder, only_catalog
@@ -67,7 +70,10 @@ class Stage:
     Attributes:
         client: of another program.
         watch: called before and after each statement.
+        session_type: the class of the sessions that are watched.
     """
+
+    session_type: type = IcebergSession
 
     def __init__(self, folder: Path, environment: str = "default", project: ProjectFolder | None = None) -> None:
         """Args:
@@ -90,31 +96,69 @@ class Stage:
 
     def executor(self) -> Any:
         """Return an executor of statements that no run executes."""
-        return _Executor(only_catalog(self.project.root))
+        return self.opened(only_catalog(self.project.root))
+
+    def opened(self, catalog: Any) -> Any:
+        """Return an executor on a catalog."""
+        return _Executor(catalog)
 
     @contextmanager
     def running(self) -> Iterator[Project]:
         """Open the project: its commands run on this stage."""
-        load, execute = running.load_targets, IcebergSession.execute
+        load, execute = running.load_targets, self.session_type.execute
 
         def load_targets(*arguments: Any) -> list[CatalogRun]:
             return [self._open(target) for target in load(*arguments)]
 
-        def watched(session: Any, sql: str, parameters: Any = (), *, tag: str | None = None) -> str | None:
+        def watched(session: Any, sql: str, parameters: Any = (), *, tag: str | None = None) -> Any:
             *_, version, index = (tag or ";;").split(";")
             self.watch(version, int(index or 0), False)
             answer = execute(session, sql, parameters, tag=tag)
             self.watch(version, int(index or 0), True)
             return answer
 
-        with patch.object(running, "load_targets", load_targets), patch.object(IcebergSession, "execute", watched):
+        with patch.object(running, "load_targets", load_targets), patch.object(self.session_type, "execute", watched):
             yield Project.load(self.project.root, None if self.environment == "default" else self.environment)
 
     def _open(self, target: CatalogRun) -> CatalogRun:
         return replace(
             target,
-            open_executor=lambda catalog, *_: _Executor(catalog),
+            open_executor=lambda catalog, *_: self.opened(catalog),
             open_store=lambda catalog, engine: BoundedStore(
                 lambda: MemoryStore(self.stores[catalog.environment], catalog.name), engine.cancelled
             ),
         )
+
+
+class _SparkExecutor(SparkExecutor):
+    """An executor on a Spark that was started with other catalogs than this one."""
+
+    def _new_session(self, *, bookkeeping: bool) -> Any:
+        session = self._spark.newSession()
+        for key, value in self._catalog.spark_conf.items():
+            if ".catalog." in key:
+                session.conf.set(key, value)
+        return SparkSessionPort(session, bookkeeping=bookkeeping)
+
+
+class SparkStage(Stage):
+    """A stage on which Spark runs the files, with a new catalog in its one JVM."""
+
+    session_type = SparkSessionPort
+
+    def __init__(self, folder: Path, bed: LakeBed) -> None:
+        """Args:
+        bed: the Spark.
+        """
+        super().__init__(folder)
+        self._bed = bed
+
+    def catalog_file(self, more: str = "") -> None:
+        # Another client has changed a table that Spark has cached.
+        text = LAKE.replace("WAREHOUSE", str(self.database.parent)).replace(
+            "cache-enabled: true", "cache-enabled: false"
+        )
+        self.project.catalog(text + more)
+
+    def opened(self, catalog: Any) -> Any:
+        return _SparkExecutor(catalog, self._bed.spark, self._bed.executor.process, "ana")

@@ -121,7 +121,7 @@ class Witness:
 
     def _metadata(self, location: str) -> Any:
         if location not in self._read:
-            self._read[location] = json.loads(Path(location.removeprefix("file://")).read_text())
+            self._read[location] = json.loads(Path(f"/{location.removeprefix('file:').lstrip('/')}").read_text())
         return self._read[location]
 
 

@@ -22,7 +22,7 @@ from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.record.lineage import Key as PartKey
 from glacierbase.record.lineage import LastChange, TablePart, matched, parts
-from glacierbase.record.replay import ReplayedTable, statements_on
+from glacierbase.record.replay import ReplayedTable, ends, statements_on
 from glacierbase.record.shapes import ChangeOrigin
 from glacierbase.record.timeline import Moment
 from glacierbase.sql.file import FileStatement, named
@@ -60,11 +60,13 @@ class RanStatements:
         return tuple(table.done())
 
     def _made(self, before: Shape | None, after: Shape | None, key: Key) -> PartialShape | None:
-        """Return what the statements of a version make of a table; None where they leave none."""
-        replay = ReplayedTable(before, after.format if after else "")
-        for statement in statements_on(after.table, self._of(key)) if after else ():
+        """Return what the statements of a version make of a table, or drop; None where none is about it."""
+        if after is None:
+            return PartialShape(before) if before and ends(before, self._of(key)) else None
+        replay, statements = ReplayedTable(before, after.format), statements_on(after.table, self._of(key))
+        for statement in statements:
             replay.apply(statement.changes, statement.name)
-        return replay.table
+        return replay.table if statements else None
 
     def _of(self, key: Key) -> Sequence[FileStatement]:
         if key not in self._read:

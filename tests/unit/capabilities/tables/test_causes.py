@@ -254,6 +254,15 @@ def test_a_statement_that_names_another_namespace_says_the_same(tell: Tell) -> N
     assert whys(fleet) == [("prod", "unexplained", "column extra", [])]
 
 
+def test_a_table_that_a_variable_drops_is_missing_by_design(tell: Tell) -> None:
+    """A file that cannot be read explains no difference."""
+    drop = f"{{% if environment == 'prod' %}}DROP TABLE {TABLE}{{% endif %}}"
+    fleet = tell(v0001=CREATE, v0002=drop)
+    both(fleet, "0001", created("a.t"))
+    both(fleet, "0002", nothing, lambda client: client.drop_table("a.t"))
+    assert whys(fleet) == [("prod", "variables", "table", ["0002"])]
+
+
 def test_a_state_file_holds_digests_and_no_statement(tell: Tell, tmp_path: Path) -> None:
     """Two files compare as the environments do."""
     fleet = tell(v0001=CREATE, v0002=f"ALTER TABLE {TABLE} SET TBLPROPERTIES ('team'='{{{{ variables.ns }}}}-canary')")
