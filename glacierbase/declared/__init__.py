@@ -5,7 +5,8 @@ From statements to tables:
 
 What a change does to a table (`model.changes`):
 - `clauses`: the changes that a statement makes.
-- `applied`, `column_edits`, `trees`: the table after a change, or why the engine refuses it; its columns as trees.
+- `applied`, `column_edits`, `trees`, `widening`: the table after a change, or why the engine refuses it; its columns as trees; the
+  types that a column can get.
 - `between`, `between_columns`, `between_delta`: the changes between two tables, the inverse of one.
 - `change_sql`: a change as a statement.
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 from glacierbase.declared import between_delta
 from glacierbase.declared.applied import apply
 from glacierbase.declared.between_columns import ColumnChanges, Key, new_table, other_table
-from glacierbase.declared.column_edits import folded, is_widening
+from glacierbase.declared.column_edits import folded
 from glacierbase.declared.render import has_function, is_place
 from glacierbase.declared.trees import trees_of
+from glacierbase.declared.widening import is_widening
 from glacierbase.formats import UPGRADES
 from glacierbase.formats.iceberg import DISTRIBUTION, FORMAT_VERSION, OF_NEW_TABLES
 from glacierbase.model.changes import (

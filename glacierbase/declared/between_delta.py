@@ -1,17 +1,17 @@
 """The changes that create a table of Delta, and those between two of its shapes.
 
-https://docs.delta.io/latest/delta-batch.html#update-table-schema, https://docs.delta.io/latest/delta-type-widening.html
+https://docs.delta.io/latest/delta-batch.html#update-table-schema
 """
 
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from glacierbase.declared.between_columns import ColumnChanges, new_table, other_table
 from glacierbase.declared.change_sql import clause_of
+from glacierbase.declared.widening import is_lengthening, is_widening_of_delta
 from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, NOT_ALTERED, NOT_CREATED
 from glacierbase.model.changes import (
     Change,
@@ -31,10 +31,6 @@ from glacierbase.model.shape import Column, Shape
 
 _FEATURE = "delta.feature."
 _MAPPING, _WIDENING = "delta.columnMapping.mode", "delta.enableTypeWidening"
-_INTEGERS = ("tinyint", "smallint", "int", "bigint")
-# How many digits a decimal has before the point at least, to hold the values of an integer type.
-_DIGITS = {"tinyint": 10, "smallint": 10, "int": 10, "bigint": 20}
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
 
 
 def creation(shape: Shape) -> Iterator[Change]:
@@ -57,7 +53,7 @@ def alteration(before: Shape, after: Shape) -> Iterator[Change]:
     if unclear:
         yield Unknown(unclear)
         return
-    columns = ColumnChanges(old, new, _widens if _is_on(_WIDENING, before, after) else _lengthens)
+    columns = ColumnChanges(old, new, is_widening_of_delta if _is_on(_WIDENING, before, after) else is_lengthening)
     is_mapped = _is_on(_MAPPING, before, after)
     if settings := tuple(_settings(before, after)):
         yield PropertiesSet(settings)
@@ -117,28 +113,6 @@ def _with_ids(columns: Iterable[Column], numbers: dict[tuple[int | None, str], i
 def _is_on(key: str, *shapes: Shape) -> bool:
     """Return whether a property is set before the columns change."""
     return any(shape.properties.get(key, "none") not in ("none", "false") for shape in shapes)
-
-
-def _lengthens(before: str, after: str) -> bool:
-    """Return whether Delta changes a type without type widening: a longer string."""
-    lengths = [re.fullmatch(r"varchar\((\d+)\)", kind) for kind in (before, after)]
-    is_longer = bool(lengths[0] and lengths[1] and int(lengths[0][1]) < int(lengths[1][1]))
-    return is_longer or (lengths[0] is not None and after == "string")
-
-
-def _widens(before: str, after: str) -> bool:
-    """Return whether Delta changes a type where type widening is on."""
-    if _lengthens(before, after) or (before, after) in (("float", "double"), ("date", "timestamp_ntz")):
-        return True
-    old, new = _DECIMAL.fullmatch(before), _DECIMAL.fullmatch(after)
-    if old and new:
-        scales = int(new[2]) - int(old[2])
-        return before != after and 0 <= scales <= int(new[1]) - int(old[1])
-    if before not in _INTEGERS:
-        return False
-    if new:
-        return int(new[1]) - int(new[2]) >= _DIGITS[before]
-    return after in _INTEGERS[_INTEGERS.index(before) + 1 :] or (after == "double" and before != "bigint")
 
 
 def _settings(before: Shape, after: Shape) -> Iterator[tuple[str, str]]:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from glacierbase.declared.trees import ColumnTree, Trees, edited, stored, stored_columns, trees_of, with_inside
+from glacierbase.declared.widening import is_widening
 from glacierbase.formats.iceberg import ICEBERG
 from glacierbase.model.changes import (
     Change,
@@ -25,9 +25,6 @@ from glacierbase.model.changes import (
 )
 from glacierbase.model.names import name_of
 
-_DECIMAL = re.compile(r"decimal\((\d+),(\d+)\)")
-# https://iceberg.apache.org/spec/#schema-evolution, as far as ALTER COLUMN supports it.
-_WIDER = {("int", "bigint"), ("float", "double")}
 # Types that Spark reads as another one: a change to that one changes nothing.
 _READ_AS = {"uuid": "string", "fixed": "binary"}
 
@@ -37,14 +34,6 @@ class Refusal(Exception):
 
     def __init__(self, kind: str, reason: str) -> None:
         self.refused = Refused(kind, reason)
-
-
-def is_widening(before: str, after: str) -> bool:
-    """Return whether a column of Iceberg of the type `before` can become one of the type `after`."""
-    if (before, after) in _WIDER:
-        return True
-    old, new = _DECIMAL.fullmatch(before), _DECIMAL.fullmatch(after)
-    return bool(old and new and old[2] == new[2] and int(old[1]) < int(new[1]))
 
 
 def folded(path: Iterable[str]) -> Path:

@@ -195,19 +195,6 @@ class KnownTable:
         """Return what is known of a column; None for a field inside a column, and for an unknown column."""
         return self.columns.get(path[0]) if self.columns and len(path) == 1 else None
 
-    def use_of(self, path: Path) -> str | None:
-        """Return what uses a column, or a field inside it, in the table; None if no use is known."""
-        for partition in self.partitioning or ():
-            if starts_with(partition.source, path):
-                return f"the partition field {partition.name} uses it"
-        if any(starts_with(field.source, path) for field in self.ordering or ()):
-            return "the write order uses it"
-        return (
-            "it is an identifier field"
-            if any(starts_with(identifier, path) for identifier in self.identifiers or ())
-            else None
-        )
-
 
 def starts_with(path: Path, start: Path) -> bool:
     """Return whether `path` is `start` or a field inside it."""

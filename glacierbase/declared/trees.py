@@ -79,7 +79,9 @@ class ColumnTree:
             yield self.column
             return
         path = (*above, self.name)
-        yield replace(self.column, name=name_of(path), type=self.spelling)
+        name, spelling = name_of(path), self.spelling
+        is_same = (self.column.name, self.column.type) == (name, spelling)
+        yield self.column if is_same else replace(self.column, name=name, type=spelling)
         for field in self.inside:
             yield from field.columns(path)
 
@@ -171,7 +173,7 @@ def dotted_names(trees: Iterable[ColumnTree]) -> Mapping[str, Path]:
 
 def dotted(name: str) -> str:
     """Return the name of a column as Iceberg finds it: its parts without quotes."""
-    return ".".join(name_parts(name))
+    return ".".join(name_parts(name)) if "`" in name or '"' in name else name
 
 
 def declared(path: Path, text: str, facts: Column, dialect: str) -> tuple[Column, ...]:
@@ -202,6 +204,7 @@ def _fact(required: bool, comment: str | None) -> Column:
     return Column(None, "", "", required, comment)
 
 
+@lru_cache(maxsize=1024)
 def stored(type_: str) -> str:
     """Return the type without fields as which Iceberg stores a declared one."""
     try:
@@ -212,8 +215,12 @@ def stored(type_: str) -> str:
 
 def stored_columns(columns: Sequence[Column]) -> tuple[Column, ...]:
     """Return declared columns with the types as which Iceberg stores them."""
+    types = [column.type if "<" in column.type else stored(column.type) for column in columns]
     trees = trees_of(
-        [column if "<" in column.type else replace(column, type=stored(column.type)) for column in columns]
+        [
+            column if column.type == text else replace(column, type=text)
+            for column, text in zip(columns, types, strict=True)
+        ]
     )
     first = next(iter(columns), None)
     return columns_of(trees, tuple(name_parts(first.name))[:-1] if first else ())

@@ -6,6 +6,13 @@ from tests.breaks.running import Break
 
 BREAKS = (
     Break(
+        "a commit is proven by the name of a metadata file that a server chose",
+        "apply/runner.py",
+        "engine.is_direct and self._engines.names_metadata(compiled)",
+        "engine.is_direct",
+        "unit/record/test_whose_change_on_servers.py::test_after_a_lost_answer_the_statements_say_whose_it_is",
+    ),
+    Break(
         "a clock that was set forward calls a living run dead",
         "history/lockrow.py",
         "row.expires_at is None or is_running(holder_of(row))",

@@ -23,16 +23,16 @@ BREAKS = (
     ),
     Break(
         "a decimal is promoted to another scale",
-        "declared/column_edits.py",
+        "declared/widening.py",
         "old[2] == new[2] and int(old[1])",
         "int(old[1])",
         f"{_TYPES}test_a_column_is_promoted_to_these_types_only",
     ),
     Break(
         "a struct is an identifier field and no finding",
-        "capabilities/review/rules/types.py",
-        'if kind in ("float", "double") or "<" in kind else None',
-        'if kind in ("float", "double") else None',
+        "declared/applied.py",
+        'raise Refusal("type", f"{cannot}: it is of type {tree.spelling}")',
+        "pass",
         f"{_TYPES}test_an_identifier_field_is_of_a_simple_exact_type",
     ),
     Break(

@@ -16,6 +16,7 @@ from glacierbase.declared.applied import apply
 from glacierbase.declared.clauses import clause_changes
 from glacierbase.declared.known import VIEW, KnownField, KnownTable
 from glacierbase.declared.trees import ColumnTree
+from glacierbase.formats.iceberg import METRICS_OF_COLUMN
 from glacierbase.model.changes import Refused
 from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
@@ -279,7 +280,12 @@ class File:
     def _refused_new(self, step: Step) -> Iterator[tuple[Part, Refused]]:
         """Yield the clauses that a new table cannot have, each beside the columns and the accepted clauses before it."""
         accepted: list[Part] = [part for part in step.parsed.parts if isinstance(part, ColumnClause)]
-        others = [part for part in step.parsed.parts if isinstance(part, PartitionClause | Property)]
+        others = [
+            part
+            for part in step.parsed.parts
+            if isinstance(part, PartitionClause)
+            or (isinstance(part, Property) and part.key.startswith(METRICS_OF_COLUMN))
+        ]
         for part in others if accepted and not step.parsed.sources else ():
             parsed = replace(step.parsed, operation="create_table", parts=(*accepted, part))
             [change] = clause_changes(parsed)

@@ -251,7 +251,10 @@ def _columns(fields: Any, above: _Path = ()) -> Iterator[tuple[_Path, Column]]:
     for field in fields:
         path = (*above, field.name)
         default = default_of(field)
-        yield path, Column(field.field_id, name_of(path), _type(field.field_type), field.required, field.doc, default)
+        yield (
+            path,
+            Column(field.field_id, name_of(path), spelling(field.field_type), field.required, field.doc, default),
+        )
         yield from _columns(_inside(field.field_type), path)
 
 
@@ -263,8 +266,8 @@ def _inside(type_: Any) -> Sequence[Any]:
     return (element,) if element else (type_.key_field, type_.value_field)
 
 
-def _type(type_: Any) -> str:
-    inside = [(name_of((field.name,)), _type(field.field_type)) for field in _inside(type_)]
+def spelling(type_: Any) -> str:
+    inside = [(name_of((field.name,)), spelling(field.field_type)) for field in _inside(type_)]
     if type_.is_primitive:
         text = str(type_).replace(" ", "").replace("[", "(").replace("]", ")")
         return _SPARK_TYPES.get(text, text)

@@ -1,11 +1,10 @@
-"""Classify the statements of Spark for a squash: the tables that they change, or the kind of change that it leaves out."""
+"""Classify the statements of Spark for a squash: whether they change tables, or the kind of change that it leaves out."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import Enum
 
-from glacierbase.model.names import completed_like, name_parts
 from glacierbase.sql.operations import (
     FUNCTIONS,
     NAMESPACES,
@@ -40,18 +39,14 @@ class Effect:
     """What one statement changes.
 
     Attributes:
-        tables: those whose shape it may change, as written; a renamed one under both names.
         namespace: the one that it creates.
         has_rows: whether it also writes rows.
-        switches: whether the names in later statements depend on it.
         removes: whether it drops or renames the first of its tables.
     """
 
     kind: EffectKind
-    tables: tuple[str, ...] = ()
     namespace: str | None = None
     has_rows: bool = False
-    switches: bool = False
     removes: bool = False
 
 
@@ -74,9 +69,9 @@ def effect(parsed: ParsedStatement) -> Effect:
     kind = _kind(parsed)
     if kind is EffectKind.TABLE:
         removes = parsed.operation in ("drop_table", "rename_table")
-        return Effect(kind, _tables(parsed), has_rows=_has_query(parsed), removes=removes)
+        return Effect(kind, has_rows=_has_query(parsed), removes=removes)
     name = parsed.namespace.recorded if parsed.namespace and parsed.operation == "create_namespace" else None
-    return Effect(kind, namespace=name, switches=parsed.understood and bool(parsed.moves))
+    return Effect(kind, namespace=name)
 
 
 def _kind(parsed: ParsedStatement) -> EffectKind:
@@ -91,14 +86,6 @@ def _kind(parsed: ParsedStatement) -> EffectKind:
         creates = [call.procedure[-1].lower() in _CREATING for call in called]
         return EffectKind.UNKNOWN if any(creates) or not creates else EffectKind.CALL
     return EffectKind.TABLE if parsed.targets and parsed.options.kind == "table" else EffectKind.UNKNOWN
-
-
-def _tables(parsed: ParsedStatement) -> tuple[str, ...]:
-    names = tuple(target.recorded for target in parsed.targets)
-    if parsed.operation != "rename_table":
-        return names
-    # The new name may be relative to the catalog and the namespace of the old one.
-    return tuple(dict.fromkeys((*names, completed_like(names[1], name_parts(names[0])))))
 
 
 def _has_query(parsed: ParsedStatement) -> bool:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 from glacierbase.capabilities.authoring.squash.effects import Effect, EffectKind, effect
@@ -16,7 +16,7 @@ from glacierbase.history.records import History
 from glacierbase.history.target import CatalogRun
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.migration import Migration
-from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import counted, quoted
 from glacierbase.sql.dialects import SPARK
@@ -27,11 +27,16 @@ KEEP = "keep the files: a new environment runs them all"
 
 @dataclass(frozen=True, slots=True)
 class SquashedStatement:
-    """A statement that ran in this environment, and its effect; names of tables begin with their catalog."""
+    """A statement that ran in this environment, and its effect.
+
+    Attributes:
+        tables: the qualified names of those whose shape it may change; a renamed one under both names.
+    """
 
     version: str
     sql: str
     effect: Effect
+    tables: tuple[str, ...] = ()
 
 
 def refused(what: str, hint: str, lines: Sequence[str] = (), **data: Any) -> HistoryDisagrees:
@@ -84,7 +89,7 @@ def tables_of(target: CatalogRun, ran: Sequence[SquashedStatement]) -> tuple[Squ
     tables: list[SquashedTable] = []
     wrong: dict[str, str] = {}
     with closing(ShapeReader(target.catalog)) as reader:
-        for table in sorted({table for statement in ran for table in statement.effect.tables}):
+        for table in sorted({table for statement in ran for table in statement.tables}):
             try:
                 shape = reader.read(table)
             except (ConfigurationError, TableNotFound) as error:
@@ -111,8 +116,8 @@ def tables_of(target: CatalogRun, ran: Sequence[SquashedStatement]) -> tuple[Squ
 def missing_tables(ran: Sequence[SquashedStatement], shapes: Sequence[Shape]) -> list[str]:
     """Return the tables that do not exist although no statement dropped or renamed them, in order of name."""
     # Some catalogs ignore the case of names.
-    names = {table.casefold(): table for statement in ran for table in statement.effect.tables}
-    removed = {statement.effect.tables[0].casefold() for statement in ran if statement.effect.removes}
+    names = {table.casefold(): table for statement in ran for table in statement.tables}
+    removed = {statement.tables[0].casefold() for statement in ran if statement.effect.removes}
     return sorted(names[name] for name in names.keys() - removed - {shape.table.casefold() for shape in shapes})
 
 
@@ -133,29 +138,9 @@ def _of_file(target: CatalogRun, sql: str, version: str) -> Iterator[SquashedSta
     except MigrationFileError:  # A secret that was masked in it may have been part of its syntax.
         yield SquashedStatement(version, sql, Effect(EffectKind.UNKNOWN))
         return
-    is_switched = False
-    for named_statement in named(statements, target.dialect):
-        change = effect(named_statement.parsed)
-        yield SquashedStatement(
-            version, named_statement.statement.text, _in_catalogs(change, target.catalog.spark_conf, is_switched)
-        )
-        is_switched = is_switched or change.switches
-
-
-def _in_catalogs(change: Effect, conf: Mapping[str, str], is_switched: bool) -> Effect:
-    """Return the effect with names that begin with their catalog; `UNKNOWN` where one of its tables has none."""
-    names = [_in_catalog(conf, table, is_switched) for table in change.tables]
-    known = tuple(name for name in names if name is not None)
-    # One new name of a renamed table is enough.
-    if names and (names[0] is None or (len(names) > 1 and len(known) < 2)):
-        return Effect(EffectKind.UNKNOWN)
-    return replace(change, tables=known)
-
-
-def _in_catalog(conf: Mapping[str, str], table: str, is_switched: bool) -> str | None:
-    """Return a name that begins with its catalog; None where that depends on a USE, or on a default that is not configured."""
-    parts = name_parts(table)
-    if len(parts) > 2 and f"spark.sql.catalog.{parts[0]}" in conf:
-        return name_of(parts)
-    default = conf.get("spark.sql.defaultCatalog")
-    return name_of((default, *parts)) if default and len(parts) > 1 and not is_switched else None
+    for statement in named(statements, target.dialect, target.catalog):
+        change = effect(statement.parsed)
+        names = [name for _, name in statement.names] if change.kind is EffectKind.TABLE else []
+        if not all(name and f"spark.sql.catalog.{name_parts(name)[0]}" in target.catalog.spark_conf for name in names):
+            change = Effect(EffectKind.UNKNOWN)
+        yield SquashedStatement(version, statement.statement.text, change, tuple(filter(None, names)))

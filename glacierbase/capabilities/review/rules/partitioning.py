@@ -113,9 +113,9 @@ def partition_field_mismatch(step: Step, file: File) -> Iterator[RuleFinding]:
 @RULES.check("PA103", "drop_column")
 def drop_column_of_old_partitioning(step: Step, file: File) -> Iterator[RuleFinding]:
     """Find dropped columns by which old files of a partitioned table may be partitioned."""
+    known, refused = file.known(step), [part for part, _ in file.refusals(step)]
     for part in of(step, DropColumn):
-        known = file.known(step)
-        if known and known.partitioning and not known.use_of(part.key):
+        if known and known.partitioning and part not in refused:
             former = [field.name for field in known.former if starts_with(field.source, part.key)]
             if former:
                 yield RuleFinding(f"DROP COLUMN {part.column}: old files have the field {former[0]}", step, part.place)

@@ -2,24 +2,34 @@
 
 from __future__ import annotations
 
-from pyiceberg.schema import Schema
 from pyiceberg.table.sorting import INITIAL_SORT_ORDER_ID, NullOrder, SortDirection, SortField, SortOrder
 from pyiceberg.table.update import AddSortOrderUpdate, SetDefaultSortOrderUpdate
 
+from glacierbase.declared.clauses import clause_changes
 from glacierbase.executors.direct.ddl.commit import Transaction, invalid
 from glacierbase.executors.direct.ddl.properties import replace_properties
 from glacierbase.executors.direct.ddl.transforms import bound
 from glacierbase.formats.iceberg import DISTRIBUTION
-from glacierbase.sql.statement import ParsedStatement, SortClause, WriteOrder
+from glacierbase.model.changes import OrderSet
+from glacierbase.sql.statement import ParsedStatement, WriteOrder
 
 
 def set_writes(transaction: Transaction, statement: ParsedStatement) -> None:
     """Set the sort order and the distribution of writes. LOCALLY ORDERED alone keeps the distribution."""
-    clauses = [part for part in statement.parts if isinstance(part, WriteOrder)]
-    schema = transaction.table_metadata.schema()
-    set_sort_order(transaction, tuple(_field(schema, field) for clause in clauses for field in clause.fields))
-    if mode := _mode(clauses):
-        replace_properties(transaction, {**transaction.table_metadata.properties, DISTRIBUTION: mode})
+    [change], schema = clause_changes(statement), transaction.table_metadata.schema()
+    assert isinstance(change, OrderSet)
+    clauses = (field for part in statement.parts if isinstance(part, WriteOrder) for field in part.fields)
+    fields = (
+        SortField(
+            *bound(schema, clause.transform, case_sensitive=False),
+            SortDirection(field.direction),
+            NullOrder(f"nulls-{field.nulls}"),
+        )
+        for clause, field in zip(clauses, change.fields or (), strict=True)
+    )
+    set_sort_order(transaction, tuple(fields))
+    if change.distribution:
+        replace_properties(transaction, {**transaction.table_metadata.properties, DISTRIBUTION: change.distribution})
 
 
 def set_sort_order(transaction: Transaction, fields: tuple[SortField, ...]) -> None:
@@ -45,21 +55,3 @@ def _order_id(orders: list[SortOrder], fields: tuple[SortField, ...]) -> int:
         return 0
     equal: int | None = next((order.order_id for order in orders if tuple(order.fields) == fields), None)
     return equal or max([INITIAL_SORT_ORDER_ID, *(order.order_id + 1 for order in orders)])
-
-
-def _field(schema: Schema, clause: SortClause) -> SortField:
-    field_id, transform = bound(schema, clause.transform, case_sensitive=False)
-    direction = SortDirection(clause.direction or "asc")
-    # NULL is the smallest value.
-    nulls = clause.nulls or ("first" if direction is SortDirection.ASC else "last")
-    return SortField(field_id, transform, direction, NullOrder(f"nulls-{nulls}"))
-
-
-def _mode(clauses: list[WriteOrder]) -> str | None:
-    """Return the distribution of writes; None where it stays."""
-    if any(clause.distribution for clause in clauses):
-        return "hash"
-    [order] = clauses
-    if not order.fields:
-        return "none"
-    return None if order.locally else "range"

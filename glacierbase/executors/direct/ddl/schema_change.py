@@ -9,23 +9,22 @@ from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
 from pyiceberg.table.update import AddSchemaUpdate, SetCurrentSchemaUpdate
 from pyiceberg.types import (
-    DecimalType,
     DoubleType,
     FloatType,
     IcebergType,
-    IntegerType,
     ListType,
-    LongType,
     MapType,
     NestedField,
     StructType,
 )
 
+from glacierbase.declared.widening import is_widening
 from glacierbase.executors.direct.ddl.commit import Transaction, illegal, invalid
 from glacierbase.executors.direct.ddl.name_mapping import NAME_MAPPING, updated_mapping
 from glacierbase.executors.direct.ddl.partitioning import check_names, check_sources, parents
 from glacierbase.executors.direct.ddl.properties import stored_properties
 from glacierbase.executors.direct.ddl.transforms import field_named
+from glacierbase.executors.pyiceberg.shape import spelling
 from glacierbase.formats.iceberg import METRICS_OF_COLUMN
 
 # The parent of the columns themselves.
@@ -85,7 +84,7 @@ class SchemaChange:
         field = self._field(field_id)
         if field.field_type == type_:
             return
-        if not _widens(field.field_type, type_):
+        if not is_widening(spelling(field.field_type), spelling(type_)):
             raise illegal(f"Cannot change column type: {name}: {field.field_type} -> {type_}")
         self._fields[field_id] = changed(field, type_=type_)
 
@@ -250,13 +249,6 @@ def changed(
         field.initial_default,
         field.write_default,
     )
-
-
-def _widens(old: IcebergType, new: IcebergType) -> bool:
-    """Return whether Iceberg allows the change of a type. https://iceberg.apache.org/spec/#schema-evolution"""
-    if isinstance(old, DecimalType) and isinstance(new, DecimalType):
-        return bool(old.scale == new.scale and old.precision <= new.precision)
-    return (type(old), type(new)) in ((IntegerType, LongType), (FloatType, DoubleType))
 
 
 def _identifier(new: Schema, old: Schema, name: str) -> int:

@@ -117,7 +117,7 @@ def test_changes_that_no_migration_made_are_refused(project: ProjectFolder) -> N
     [
         "CALL lake.system.register_table('a.x', '/m.json')",
         "ALTER TABLE t ADD COLUMN c int",
-        "USE lake.a;\nALTER TABLE a.t ADD COLUMN c int",
+        "USE elsewhere.a;\nALTER TABLE t ADD COLUMN c int",
         "ALTER TABLE unknown.a.t ADD COLUMN c int",
     ],
 )
@@ -125,6 +125,12 @@ def test_a_statement_whose_table_is_not_known_is_refused(world: World, sql: str)
     """The refusal lists the statement with its version."""
     applied(world, {"0003_other.sql": sql})
     check_refused(world, f"0003: {sql.splitlines()[-1]}", to=3)
+
+
+def test_a_name_that_use_completes_is_known(world: World) -> None:
+    """The squash creates the table that the statement changed."""
+    applied(world, {"0003_other.sql": "USE lake.a;\nALTER TABLE t ADD COLUMN c int"})
+    assert run(world, 3).tables == ("lake.a.t",)
 
 
 def test_the_nearest_table_is_created_and_what_is_not_exact_is_named(world: World, shapes: dict[str, Shape]) -> None:
