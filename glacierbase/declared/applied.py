@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import cached_property
@@ -330,9 +330,10 @@ class _Table:
             replace(table.shape, columns=columns_of_table(trees), identifiers=identifiers), edit.moved
         )
         is_followed = self._format in (_ICEBERG, "")
-        properties = dict(_following(shape.properties, edit)) if is_followed else shape.properties
         dots = {dotted(old): dotted(new) for old, new in edit.moved.items()}
-        gone = {".".join(path) for path in edit.dropped}
+        gone, path = {".".join(path) for path in edit.dropped}, ".".join(edit.path)
+        renamed = {path: dots[path]} if dots else {}
+        properties = dict(following(shape.properties, renamed, gone)) if is_followed else shape.properties
         former = tuple(
             replace(field, source=dots.get(field.source, field.source))
             for field in table.former
@@ -696,15 +697,16 @@ def _with_sources(shape: Shape, moved: Mapping[str, str]) -> Shape:
     )
 
 
-def _following(properties: Mapping[str, str], edit: ColumnEdit) -> Iterator[tuple[str, str]]:
-    """Yield the properties with the new names of columns, without those of dropped ones. Fields inside do not count."""
-    gone, path = {".".join(path) for path in edit.dropped}, ".".join(edit.path)
+def following(
+    properties: Mapping[str, str], renamed: Mapping[str, str], dropped: Collection[str]
+) -> Iterator[tuple[str, str]]:
+    """Yield the properties with the new names of columns, without those of dropped ones. Fields inside these do not count."""
     for key, value in properties.items():
         prefix = next((prefix for prefix in _OF_COLUMN if key.startswith(prefix)), None)
-        column = key.removeprefix(prefix) if prefix else None
-        if column is not None and column == path and edit.moved:
-            yield f"{prefix}{dotted(edit.moved[name_of(edit.path)])}", value
-        elif column is None or column not in gone:
+        column = key.removeprefix(prefix) if prefix else ""
+        if column in renamed:
+            yield f"{prefix}{renamed[column]}", value
+        elif column not in dropped:
             yield key, value
 
 

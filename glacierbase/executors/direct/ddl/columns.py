@@ -9,6 +9,7 @@ from itertools import groupby
 
 from pyiceberg.types import IcebergType, ListType, MapType, NestedField, StructType
 
+from glacierbase.declared.column_edits import folded
 from glacierbase.errors import NotPlain, StatementRefused
 from glacierbase.executors.direct.ddl.commit import Transaction, illegal
 from glacierbase.executors.direct.ddl.schema_change import ROOT, SchemaChange
@@ -151,7 +152,7 @@ def _places(change: SchemaChange, parts: Sequence[ColumnClause]) -> Iterator[tup
 def _followed(part: ColumnClause, names: Sequence[str]) -> str | None:
     if part.position is None or (wanted := _reference(part.position)) is None:
         return None
-    name = next((name for name in names if _folded(name) == _folded(wanted)), None)
+    name = next((name for name in names if folded([name]) == folded([wanted])), None)
     if name is None:
         raise StatementRefused("FIELD_NOT_FOUND", f"No such struct field `{wanted}` in {', '.join(names)}.")
     return name
@@ -306,13 +307,7 @@ def _fields(type_: IcebergType) -> tuple[NestedField, ...]:
 
 
 def _is_named(type_: IcebergType, field: NestedField, name: str) -> bool:
-    return bool(_folded(field.name) == _folded(name) if isinstance(type_, StructType) else field.name == name)
-
-
-def _folded(name: str) -> str:
-    """Return a name in the form that Spark compares: letter by letter, in upper case and then in lower case."""
-    upper = (letter.upper() if len(letter.upper()) == 1 else letter for letter in name)
-    return "".join(letter.lower()[0] for letter in upper)
+    return bool(folded([field.name]) == folded([name]) if isinstance(type_, StructType) else field.name == name)
 
 
 def _exists(verb: str, path: _Path) -> StatementRefused:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 
 from pyiceberg.schema import Schema
 from pyiceberg.table.metadata import TableMetadata
@@ -18,6 +18,7 @@ from pyiceberg.types import (
     StructType,
 )
 
+from glacierbase.declared.applied import following
 from glacierbase.declared.widening import is_widening
 from glacierbase.executors.direct.ddl.commit import Transaction, illegal, invalid
 from glacierbase.executors.direct.ddl.name_mapping import NAME_MAPPING, updated_mapping
@@ -25,14 +26,9 @@ from glacierbase.executors.direct.ddl.partitioning import check_names, check_sou
 from glacierbase.executors.direct.ddl.properties import stored_properties
 from glacierbase.executors.direct.ddl.transforms import field_named
 from glacierbase.executors.pyiceberg.shape import spelling
-from glacierbase.formats.iceberg import METRICS_OF_COLUMN
 
 # The parent of the columns themselves.
 ROOT = -1
-# Properties about one column, which follow its name.
-_OF_COLUMN = (
-    METRICS_OF_COLUMN, "write.parquet.bloom-filter-enabled.column.", "write.parquet.stats-enabled.column.",
-)  # fmt: skip
 
 
 class SchemaChange:
@@ -169,12 +165,12 @@ class SchemaChange:
         if NAME_MAPPING in properties:
             properties[NAME_MAPPING] = updated_mapping(properties[NAME_MAPPING], self._fields, self._added)
         added = {field_id for ids in self._added.values() for field_id in ids}
-        dropped = {self.schema.find_column_name(field_id) for field_id in self._dropped}
+        dropped = {str(self.schema.find_column_name(field_id)) for field_id in self._dropped}
         renamed = {
-            self.schema.find_column_name(field_id): schema.find_column_name(field_id)
+            str(self.schema.find_column_name(field_id)): str(schema.find_column_name(field_id))
             for field_id in self._fields.keys() - added
         }
-        stored_properties(transaction, dict(_following(properties, dropped, renamed)))
+        stored_properties(transaction, dict(following(properties, renamed, dropped)))
 
     def _struct(self, struct: StructType) -> StructType:
         fields = ((field, self._type_of(field)) for field in struct.fields)
@@ -273,18 +269,3 @@ def _identifier(new: Schema, old: Schema, name: str) -> int:
         if not above.required:
             raise illegal(f"{cannot}: must not be nested in an optional field {above}")
     return field_id
-
-
-def _following(
-    properties: dict[str, str], dropped: set[str | None], renamed: dict[str | None, str | None]
-) -> Iterator[tuple[str, str]]:
-    """Yield the properties with the new names of columns, without those of dropped ones."""
-    for key, value in properties.items():
-        prefix = next((prefix for prefix in _OF_COLUMN if key.startswith(prefix)), None)
-        column = None if prefix is None else key.removeprefix(prefix)
-        if prefix is None or column is None:
-            yield key, value
-        elif name := renamed.get(column):
-            yield f"{prefix}{name}", value
-        elif column not in dropped:
-            yield key, value
