@@ -128,19 +128,25 @@ class RekeyedObjects:
         values = dict(zip((variable.name for variable in _variables(self.old_keys)), match.groups(), strict=True))
         return _filled(self.prefix + self.new_keys, values)
 
-    def folder(self, keys: str, values: Mapping[str, str]) -> str:
-        """Return the folder, below the address, of the objects with some values.
+    def old_key(self, key: str) -> str | None:
+        """Return the old key of a new one; None where the key is no new one."""
+        match = re.fullmatch(_pattern(self.prefix + self.new_keys), key)
+        if match is None:
+            return None
+        parts = zip(_variables(self.new_keys), match.groups(), strict=True)
+        # A text that is reversed twice is the text.
+        values = {part.name: part.of(value) for part, value in parts if not part.digits}
+        old = _filled(self.prefix + self.old_keys, values)
+        return old if self.new_key(old) == key else None
 
-        Args:
-            keys: `old_keys` or `new_keys`.
+    @cached_property
+    def folders(self) -> RekeyedObjects:
+        """The folders of the objects: the files of one, and no others, get their keys in another one.
 
         Raises:
-            StatementRefused: `CANNOT_REKEY`: the folder depends on something else.
+            StatementRefused: `CANNOT_REKEY`: the folders have not the same variables.
         """
-        folder = keys.rpartition("/")[0]
-        if missing := [part.name for part in _variables(folder) if part.name not in values]:
-            raise _refused(f"the folders of {keys} depend on {{{missing[0]}}}, which is no partition column")
-        return _filled(folder, values)
+        return RekeyedObjects(self.address, self.old_keys.rpartition("/")[0], self.new_keys.rpartition("/")[0])
 
 
 def of_arguments(arguments: Mapping[str, str]) -> RekeyedObjects:

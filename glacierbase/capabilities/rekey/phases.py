@@ -79,7 +79,7 @@ def phases(objects: RekeyedObjects, readers: Readers) -> Iterator[tuple[str, str
     way_back = _call("cutover", objects, {**switched, "percent": 0, "hold_seconds": 0}).rstrip()
     yield (
         "switch readers",
-        "-- The way back, in place of the statements that did not run yet:\n-- "
+        "-- The way back, in place of the statements that did not run yet, or in a new file after the last one:\n-- "
         + way_back.replace("\n", "\n-- ")
         + "\n"
         + "".join(steps),
