@@ -20,7 +20,8 @@ from glacierbase.errors import StatementRefused
 from glacierbase.executors.actions import ActionRun, GateShut
 from glacierbase.layout.keys import hash_prefix
 from glacierbase.model.escape import on_one_line
-from glacierbase.model.names import spark_identifier
+from glacierbase.model.names import name_parts, spark_identifier
+from glacierbase.sql.qualified import DEFAULT_CATALOG
 
 _SHARES = 100
 # The value of a partition whose column is NULL.
@@ -73,13 +74,20 @@ def _of_view(run: ActionRun, percent: int) -> Iterator[str]:
     # By name: the partition columns of the two tables come in another order.
     selected = f"SELECT {', '.join(map(spark_identifier, columns))} FROM"
     share = f"pmod(xxhash64({spark_identifier(by)}), {_SHARES})"
-    if percent in (0, _SHARES):
-        yield f"CREATE OR REPLACE VIEW {view} AS {selected} {new if percent else old}"
-    else:
-        yield (
-            f"CREATE OR REPLACE VIEW {view} AS {selected} {new} WHERE {share} < {percent}"
-            f" UNION ALL {selected} {old} WHERE {share} >= {percent}"
-        )
+    query = f"{selected} {new if percent else old}"
+    if 0 < percent < _SHARES:
+        query = f"{selected} {new} WHERE {share} < {percent} UNION ALL {selected} {old} WHERE {share} >= {percent}"
+    yield f"{_replacing(run, view)} {query}"
+
+
+def _replacing(run: ActionRun, view: str) -> str:
+    """Return the begin of the statement that replaces the text of a view by one change of its catalog.
+
+    Spark's own catalog replaces a view by dropping it, and readers fail until it is there again. Other catalogs do not alter views.
+    """
+    parts = name_parts(run.arguments["view"])
+    catalog = parts[0] if len(parts) > 2 else run.session.context().catalog
+    return f"{'ALTER' if catalog == DEFAULT_CATALOG else 'CREATE OR REPLACE'} VIEW {view} AS"
 
 
 def _columns(run: ActionRun, table: str) -> Mapping[str, str]:

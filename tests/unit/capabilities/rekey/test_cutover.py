@@ -13,6 +13,7 @@ from glacierbase.capabilities.rekey.cutover import cutover
 from glacierbase.capabilities.rekey.journal import SqliteJournal, journal_path, state
 from glacierbase.errors import StatementRefused
 from glacierbase.executors.actions import ActionRun
+from glacierbase.model.session import SessionContext
 
 ADDRESS = "s3://shop/events/"
 OLD, NEW = "date={date}/id={id}/{file}", "id_reversed={id:reversed}/date={date}/{file}"
@@ -67,8 +68,11 @@ class CatalogInMemory:
         cutover(ActionRun(arguments, session, "", lambda table: None, lambda: None, self.project))
         return list(self.ran)
 
-    def view(self, percent: int, by: str = "n") -> list[str]:
-        return self.step(percent, view="v", old_table="old", new_table="new", by=by)
+    def context(self) -> SessionContext:
+        return SessionContext("spark_catalog", "web")
+
+    def view(self, percent: int, by: str = "n", view: str = "lake.web.v") -> list[str]:
+        return self.step(percent, view=view, old_table="old", new_table="new", by=by)
 
 
 @pytest.fixture
@@ -147,13 +151,19 @@ def test_folders_that_do_not_become_one_other_folder_each_are_refused(
 
 def test_a_view_reads_one_table_at_both_ends_and_both_between(catalog: CatalogInMemory) -> None:
     """The columns have the names and the order of the old table."""
-    assert catalog.view(0) == ["CREATE OR REPLACE VIEW v AS SELECT `n`, `date` FROM old"]
-    assert catalog.view(100) == ["CREATE OR REPLACE VIEW v AS SELECT `n`, `date` FROM new"]
+    assert catalog.view(0) == ["CREATE OR REPLACE VIEW lake.web.v AS SELECT `n`, `date` FROM old"]
+    assert catalog.view(100) == ["CREATE OR REPLACE VIEW lake.web.v AS SELECT `n`, `date` FROM new"]
     [between] = catalog.view(10)
     assert between == (
-        "CREATE OR REPLACE VIEW v AS SELECT `n`, `date` FROM new WHERE pmod(xxhash64(`n`), 100) < 10"
+        "CREATE OR REPLACE VIEW lake.web.v AS SELECT `n`, `date` FROM new WHERE pmod(xxhash64(`n`), 100) < 10"
         " UNION ALL SELECT `n`, `date` FROM old WHERE pmod(xxhash64(`n`), 100) >= 10"
     )
+
+
+@pytest.mark.parametrize("view", ["v", "web.v", "spark_catalog.web.v"])
+def test_a_view_of_sparks_own_catalog_is_altered(catalog: CatalogInMemory, view: str) -> None:
+    """To replace it, Spark would drop it first."""
+    assert catalog.view(100, view=view) == [f"ALTER VIEW {view} AS SELECT `n`, `date` FROM new"]
 
 
 def test_two_tables_with_other_columns_are_refused(catalog: CatalogInMemory) -> None:
