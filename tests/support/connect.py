@@ -45,8 +45,11 @@ def connect_server(folder: Path, packages: str) -> Iterator[str]:
     with log.open("w") as output:
         process = subprocess.Popen(
             [*command, "spark-internal"], cwd=folder,
-            env={**os.environ, "SPARK_HOME": str(spark_home), "JAVA_HOME": str(find_java_home()),
-                 "PYSPARK_PYTHON": sys.executable},
+            # The Python of its tasks has the same packages, and neither glacierbase nor the tests.
+            env={
+                **os.environ, "SPARK_HOME": str(spark_home), "JAVA_HOME": str(find_java_home()),
+                "PYSPARK_PYTHON": sys.executable, "PYTHONPATH": "",
+            },
             stdin=subprocess.DEVNULL, stdout=output, stderr=output, start_new_session=True,
         )  # fmt: skip
     try:

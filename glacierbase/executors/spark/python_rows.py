@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from importlib import import_module
 from itertools import islice
+from pickle import loads
 from typing import Any
 
 _BATCH_ROWS = 1000
@@ -29,10 +30,14 @@ def with_function(frame: Any, function: str, columns: str) -> Any:
 
     name, _, attribute = function.partition(":")
     module = import_module(name)
-    # For good: a client of Connect pickles the function when it sends the plan.
     cloudpickle.register_pickle_by_value(module)
+    try:
+        # Here, because Spark Connect pickles only when the view is made.
+        pickled = cloudpickle.dumps(getattr(module, attribute))
+    finally:
+        cloudpickle.unregister_pickle_by_value(module)
     names = [part.split()[0] for part in columns.split(",")]
-    return frame.mapInArrow(_on_batches(getattr(module, attribute), names, _BATCH_ROWS), columns)
+    return frame.mapInArrow(_on_batches(pickled, names, _BATCH_ROWS), columns)
 
 
 def use_this_python(context: Any) -> None:
@@ -41,11 +46,9 @@ def use_this_python(context: Any) -> None:
         context.pythonExec = sys.executable
 
 
-def _on_batches(
-    function: Callable[[Iterator[tuple[Any, ...]]], Iterable[tuple[Any, ...]]], names: list[str], size: int
-) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """Return the function on batches of Arrow. What it uses is sent with it: it names nothing of this module."""
-    take = islice
+def _on_batches(pickled: bytes, names: list[str], size: int) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """Return a pickled function on batches of Arrow. What it uses is sent with it: it names nothing of this module."""
+    load, take = loads, islice
 
     def on_batches(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow
@@ -54,7 +57,7 @@ def _on_batches(
             for batch in batches:
                 yield from zip(*(column.to_pylist() for column in batch.columns), strict=True)
 
-        made = iter(function(rows()))
+        made = iter(load(pickled)(rows()))
         while part := list(take(made, size)):
             columns = zip(*part, strict=True)
             yield pyarrow.RecordBatch.from_pydict(dict(zip(names, map(list, columns), strict=True)))

@@ -17,6 +17,7 @@ from glacierbase.executors.spark.shape import read_shape
 from glacierbase.model.names import name_parts, spark_identifier
 from glacierbase.model.session import SessionContext
 from glacierbase.model.shape import Shape
+from glacierbase.run.installed import pip_install
 from glacierbase.sql.dialects import SUBSTITUTES
 
 # Delta writes its value into the userMetadata of each commit:
@@ -72,7 +73,12 @@ class SparkSessionPort:
         """Make the view; the function runs in Python processes of the executors."""
         with self._mapping_errors(sql):
             self._prepare_python()
-            with_function(self._spark.sql(sql), function, columns).createOrReplaceTempView(view)
+            frame = self._spark.sql(sql)
+            try:
+                frame = with_function(frame, function, columns)
+            except ImportError as error:
+                raise StatementRefused("PACKAGE_NOT_INSTALLED", str(error), hint=pip_install("rekey")) from error
+            frame.createOrReplaceTempView(view)
 
     def _prepare_python(self) -> None:
         use_this_python(self._spark.sparkContext)

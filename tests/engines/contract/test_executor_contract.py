@@ -52,11 +52,14 @@ def worker_lake(lake_text: str, warm_cache: None, tmp_path_factory: pytest.TempP
         yield bed
 
 
-QUERIED = [
-    "fake",
+SPARKS = [
     pytest.param("lake", id="spark"),
     pytest.param("remote_lake", id="connect"),
     pytest.param("worker_lake", id="worker", marks=pytest.mark.spark),
+]
+QUERIED = [
+    "fake",
+    *SPARKS,
     "sqlite_engine",
     "emulated",
     pytest.param("account", marks=pytest.mark.account),
@@ -105,6 +108,12 @@ def bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
 @pytest.fixture(params=[*QUERIED, "direct"])
 def any_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
     """Every executor in turn, and the one without queries."""
+    yield from make_bed(request)
+
+
+@pytest.fixture(params=SPARKS)
+def spark_bed(request: pytest.FixtureRequest) -> Iterator[Bed]:
+    """Every executor of Spark in turn."""
     yield from make_bed(request)
 
 
@@ -315,3 +324,18 @@ def test_a_session_without_queries_lists_nested_namespaces_and_cannot_be_disturb
     session.close()
     session.cancel()
     assert session.progress() is None
+
+
+def test_a_view_has_the_rows_that_a_function_makes_on_the_tasks(spark_bed: Bed) -> None:
+    """The tasks' Python needs not have its module; an error of the function is one of the query; a view is replaced."""
+    with closing(spark_bed.executor.open_session()) as session:
+        numbers = "SELECT {} AS number, nullif(concat('ü', id), 'ü7') AS text FROM range(3000)"
+        function, columns = "tests.support.doubling:doubled", "twice BIGINT, text STRING, imported BIGINT"
+        session.make_view("doubled", numbers.format("-1"), function, columns)
+        with pytest.raises(EngineError, match="-1 is negative"):
+            session.query("SELECT * FROM doubled")
+        session.make_view("doubled", numbers.format("id"), function, columns)
+        rows = session.query("SELECT * FROM doubled")
+        assert sorted(rows) == [(number * 2, None if number == 7 else f"ü{number}", 0) for number in range(3000)]
+        with pytest.raises(StatementRefused):
+            session.make_view("doubled", "SELECT nothing", function, columns)
