@@ -103,7 +103,7 @@ def test_every_room_has_a_layer() -> None:
 
 
 def test_arrows_only_point_down() -> None:
-    """No cycle, no sibling, nothing upwards. Two public names are seen from everywhere: `glacierbase`, and the library `sharding`."""
+    """No cycle, no sibling, nothing upwards. Two public names are seen everywhere: `glacierbase` and the library `sharding`."""
     wrong = [
         f"{path.relative_to(PACKAGE)} imports {name}"
         for path in modules()

@@ -142,17 +142,10 @@ BREAKS = (
         "unit/history/test_items.py::test_items_are_in_the_order_in_which_they_run",
     ),
     Break(
-        "compare leaves out what a repeatable changed after the last version",
-        "capabilities/tables/compare/exporting.py",
-        "        for moment in self._left:  # Repeatables run after the last version.\n            self._next(moment)\n",
-        "",
-        "unit/capabilities/tables/test_compare_repeatables.py::test_a_table_that_a_repeatable_changed_last_has_that_change",
-    ),
-    Break(
         "compare takes the name of a repeatable for a version",
-        "capabilities/tables/compare/exporting.py",
-        "    if moment.event.name is not None:",
-        "    if False:",
+        "capabilities/tables/compare/origins.py",
+        "            if moment.event.name is not None:",
+        "            if False:",
         "unit/capabilities/tables/test_compare_repeatables.py::test_a_table_that_a_repeatable_changed_last_has_that_change",
     ),
     Break(
