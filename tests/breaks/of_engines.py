@@ -739,14 +739,14 @@ BREAKS = (
         "executors/direct/executor.py",
         "        self._is_cancelled.set()",
         "        pass",
-        "engines/test_direct_stops.py::test_a_signal_leaves_a_statement_that_waits_in_native_code[SIGTERM]",
+        "engines/test_direct_stops.py::test_a_signal_leaves_a_statement_that_waits_in_native_code[obstore-SIGTERM]",
     ),
     Break(
         "the exit of the process waits for a call in native code",
         "cli/program.py",
         "            os._exit(end.code if isinstance(end.code, int) else 0)",
         "            pass",
-        "engines/test_direct_stops.py::test_a_signal_leaves_a_statement_that_waits_in_native_code[SIGTERM]",
+        "engines/test_direct_stops.py::test_a_signal_leaves_a_statement_that_waits_in_native_code[Arrow-SIGTERM]",
     ),
     Break(
         "a file that needs an engine is refused at its statement",

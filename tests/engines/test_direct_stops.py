@@ -1,4 +1,7 @@
-"""Signals to a run whose direct statement waits in native code: for the answer of an object store that accepts and is silent."""
+"""Signals to a run whose direct statement waits in native code: for the answer of an object store that accepts and is silent.
+
+The native code is that of obstore, or of Arrow where a catalog names PyIceberg's file IO: the interpreter does not exit before it.
+"""
 
 from __future__ import annotations
 
@@ -32,19 +35,20 @@ migrationExecutor:
       s3.region: us-east-1
       s3.connect-timeout: 300.0
       s3.request-timeout: 300.0
+OWN
 store: {type: embedded}
 """
 # What a run may take to end after a signal on a busy machine; the object store would be given up after 300 s.
 SECONDS = GRACE_SECONDS + 20
 
 
-@pytest.fixture
-def waiting(tmp_path: Path) -> Iterator[tuple[ProjectFolder, Popen[str]]]:
+@pytest.fixture(params=["", "      py-io-impl: pyiceberg.io.pyarrow.PyArrowFileIO"], ids=["obstore", "Arrow"])
+def waiting(tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[tuple[ProjectFolder, Popen[str]]]:
     """A project, and a run whose second statement waits for the object store."""
     project = ProjectFolder(tmp_path / "project")
     with closing(socket.create_server(("127.0.0.1", 0))) as silent:
         text = CATALOG.replace("FOLDER", str(tmp_path)).replace("PORT", str(silent.getsockname()[1]))
-        project.catalog(text)
+        project.catalog(text.replace("OWN", request.param))
         project.file("1_a.sql", "CREATE NAMESPACE lake.a;\nCREATE TABLE lake.a.t (id INT) USING iceberg")
         silent.settimeout(60)
         run = project.start("migrate")
