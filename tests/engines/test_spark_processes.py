@@ -259,9 +259,10 @@ def test_several_catalogs_with_equal_needs_run_one_after_the_other_in_one_jvm(pr
     """The settings of one are not those of another, nor after RESET. A failure stops no other catalog, and sets the exit code."""
     for name in ("one", "two", "three"):
         text = LAKE.replace("WAREHOUSE", str(project.root / name / "warehouse"))
-        project.catalog(text.replace("catalog.lake", "catalog.pond") if name == "three" else text, name)
-    project.file("1_create.sql", f"SET spark.sql.ansi.enabled=false; RESET; {CREATE}", "one")
-    project.file("1_create.sql", CREATE.replace("lake.", "pond."), "three")
+        project.catalog(text.replace("catalog.lake", "catalog.pond") if name == "one" else text, name)
+    pond = CREATE.replace("lake.", "pond.")  # The JVM starts with the settings of the first catalog.
+    project.file("1_create.sql", f"SET spark.sql.ansi.enabled=false; RESET; {pond}", "one")
+    project.file("1_create.sql", CREATE, "three")
     project.file("1_list.sql", "SHOW TABLES IN pond.a", "two")
     told = project.ask("migrate")
     assert len(list((project.root / ".glacierbase/logs").iterdir())) == 1  # One for each JVM.
