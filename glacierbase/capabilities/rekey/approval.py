@@ -51,7 +51,8 @@ def approve(project: Path, address: str, *, journal: str, manifest: str | None, 
         by: who approves.
 
     Raises:
-        ConfigurationError: `MANIFEST_MISSING`; `MANIFEST_DIFFERS`: the digest is that of another one.
+        ConfigurationError: `MANIFEST_MISSING`; `MANIFEST_DIFFERS`: the digest is that of another one; `CANNOT_REKEY`: the
+            journal cannot be read or written.
     """
     try:
         with closing(open_journal(address, journal, project, is_made=False)) as opened:
@@ -72,7 +73,7 @@ def approve(project: Path, address: str, *, journal: str, manifest: str | None, 
                 entry = {"digest": manifest, "by": by, "at": instant(time.time_ns() // 1_000_000)}
                 opened.put("state", {"approved": entry})
     except StatementRefused as error:
-        raise ConfigurationError(error.error_class, error.message, error.hint) from error
+        raise ConfigurationError("CANNOT_REKEY", error.message, error.hint) from error
     return RekeyApproveResult(
         address, present["digest"], present["objects"], present["bytes"], present["at"], manifest is not None
     )

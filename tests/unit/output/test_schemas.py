@@ -43,6 +43,7 @@ CALLS = [
     ("access plan --migrator a --writers b --flavour polaris", True),
     ("access plan --migrator a --writers b", False),
     ("rekey plan lake.a.t --to object-storage --author Ada", False),
+    ("rekey approve s3://shop/events/ --yes --manifest sha256:1", False),
     ("pending", True),
     ("plan --to 1", True),
     ("status", True),

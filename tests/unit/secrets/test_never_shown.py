@@ -58,8 +58,8 @@ LINES: Mapping[str, tuple[str, ...]] = {
 }  # fmt: skip
 # These read no migration.
 OTHERS = {
-    "completion", "explain", "help", "import", "init", "layout-ls", "layout-profile", "layout-simulate", "rules", "schemas",
-    "sharding-advise", "warm",
+    "completion", "explain", "help", "import", "init", "layout-ls", "layout-profile", "layout-simulate", "rekey-approve", "rules",
+    "schemas", "sharding-advise", "warm",
 }  # fmt: skip
 
 
