@@ -15,6 +15,7 @@ from itertools import groupby
 from operator import itemgetter
 from zlib import compress, decompress
 
+from glacierbase.capabilities.rekey.cutover import check_readers
 from glacierbase.capabilities.rekey.inventory import CHUNKS_PER_JOB, Counts, Inventory
 from glacierbase.capabilities.rekey.journal import Entry, Journal, instant, journal_of, milliseconds, state
 from glacierbase.capabilities.rekey.keys import of_arguments
@@ -50,9 +51,7 @@ def clean_up(run: ActionRun) -> None:
 
 
 def _check_gates(run: ActionRun, journal: Journal, inventory: Inventory, manifest: Entry, counts: Counts) -> None:
-    # Without an entry, readers were switched by other means.
-    if (percent := state(journal, "cutover").get("percent", 100)) < 100:
-        raise GateShut(f"readers read only {percent} % by new keys")
+    check_readers(run, journal, of_arguments(run.arguments))
     rows = inventory.manifest(int(manifest["chunks"]))
     if digest_of(rows) != manifest["digest"] or counts.same < counts.all:
         written = write_manifest(journal, inventory, counts)
@@ -120,6 +119,7 @@ class _Deletion:
             begun = json.loads(decompress(b64decode(self._begun[number]["lines"])))
             if others := [line for line in lines if line not in begun]:
                 raise _differs(f"{on_one_line(others[0][0])} was written since")
+        self._journal.put("state", {"deletion": {"at": instant(time.time_ns() // 1_000_000)}})
         self._journal.put(self._kinds[0], entries)
         outcomes = self._inventory.delete(self._chunks, first, last)
         if kept := [row for row in outcomes if row[1] != "deleted"]:

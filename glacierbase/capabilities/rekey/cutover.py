@@ -21,6 +21,7 @@ from glacierbase.executors.actions import ActionRun, GateShut
 from glacierbase.layout.keys import hash_prefix
 from glacierbase.model.escape import on_one_line
 from glacierbase.model.names import name_parts, spark_identifier
+from glacierbase.model.text import counted
 from glacierbase.sql.qualified import DEFAULT_CATALOG
 
 _SHARES = 100
@@ -40,17 +41,34 @@ def cutover(run: ActionRun) -> None:
         raise _refused(f"percent => {percent} is more than {_SHARES}")
     with closing(journal_of(run)) as journal:
         _check_gates(run, journal, percent)
-        statements = _of_view(run, percent) if "view" in run.arguments else _of_partitions(run, objects, percent)
-        for statement in statements:
+        table = run.arguments.get("table")
+        for statement in _of_view(run, percent) if table is None else _of_partitions(run, objects, table, percent):
             run.execute(statement)
-        journal.put("state", {"cutover": {"percent": percent, "at": instant(time.time_ns() // 1_000_000)}})
+        at = instant(time.time_ns() // 1_000_000)
+        journal.put("state", {"cutover": {"percent": percent, "table": table, "at": at}})
+
+
+def check_readers(run: ActionRun, journal: Journal, objects: RekeyedObjects) -> None:
+    """Check that no reader reads by old keys. Without a step in the journal, readers were switched by other means.
+
+    Raises:
+        GateShut: one does.
+    """
+    step = state(journal, "cutover")
+    if step.get("percent", _SHARES) < _SHARES:
+        raise GateShut(f"readers read only {step['percent']} % by new keys")
+    if (table := step.get("table")) and (left := len([*_of_partitions(run, objects, table, _SHARES)])):
+        raise GateShut(
+            f"{counted(left, 'partition')} of {table} got the location of old keys after the last step; a"
+            " `CALL glacierbase.rekey_cutover` of 100 percent switches them"
+        )
 
 
 def _check_gates(run: ActionRun, journal: Journal, percent: int) -> None:
     manifest, step = state(journal, "manifest"), state(journal, "cutover")
     if percent and not manifest:
         raise _refused(f"the journal has no manifest of {run.arguments['objects']}; rekey_validate writes it")
-    if percent < _SHARES and manifest and any(journal.rows(f"deleting {manifest['digest']}")):
+    if percent < _SHARES and state(journal, "deletion"):
         raise _refused("objects with old keys were deleted; no reader can read by them")
     if 0 < step.get("percent", 0) < percent:
         ends = milliseconds(step["at"]) + int(run.arguments["hold_seconds"]) * 1000
@@ -96,12 +114,12 @@ def _columns(run: ActionRun, table: str) -> Mapping[str, str]:
     return {row[0]: row[1] for row in takewhile(lambda row: row[0] and not row[0].startswith("# "), rows)}
 
 
-def _of_partitions(run: ActionRun, objects: RekeyedObjects, percent: int) -> Iterator[str]:
+def _of_partitions(run: ActionRun, objects: RekeyedObjects, table: str, percent: int) -> Iterator[str]:
     """Yield the statements that give the partitions of a table their locations.
 
     A partition is known by its present location: that of its old keys or that of its new ones. Others stay.
     """
-    table, folders = table_name(run.arguments["table"]), objects.folders
+    table, folders = table_name(table), objects.folders
     specs = [str(row[0]) for row in run.query(f"SHOW PARTITIONS {table}")]
     count = 0
     for number, spec in enumerate(specs, start=1):

@@ -9,10 +9,11 @@ from typing import Any
 
 import pytest
 
-from glacierbase.capabilities.rekey.cutover import cutover
+from glacierbase.capabilities.rekey.cutover import check_readers, cutover
 from glacierbase.capabilities.rekey.journal import SqliteJournal, journal_path, state
+from glacierbase.capabilities.rekey.keys import RekeyedObjects
 from glacierbase.errors import StatementRefused
-from glacierbase.executors.actions import ActionRun
+from glacierbase.executors.actions import ActionRun, GateShut
 from glacierbase.model.session import SessionContext
 
 ADDRESS = "s3://shop/events/"
@@ -179,7 +180,7 @@ def test_two_tables_with_other_columns_are_refused(catalog: CatalogInMemory) -> 
 def test_the_way_back_needs_no_manifest_but_the_objects(catalog: CatalogInMemory) -> None:
     """Without its journal a machine can still return; once an object was deleted, none can."""
     catalog.step(50)
-    catalog.put("deleting sha256:1", **{"00000000": {}})
+    catalog.put("state", deletion={"at": "2026-11-28T10:00:00.000+00:00"})
     with pytest.raises(StatementRefused, match="were deleted"):
         catalog.step(0)
     assert catalog.step(100) != []
@@ -193,3 +194,27 @@ def test_more_than_all_is_refused(catalog: CatalogInMemory) -> None:
     """Nothing is changed."""
     with pytest.raises(StatementRefused, match="percent => 101 is more than 100"):
         catalog.step(101)
+
+
+def test_objects_are_deleted_only_when_no_partition_has_the_location_of_old_keys(catalog: CatalogInMemory) -> None:
+    """Nothing is deleted before the last step; a partition that came after it is switched by that step again."""
+
+    def check() -> None:
+        session: Any = catalog
+        run = ActionRun({}, session, "", lambda table: None, lambda: None, catalog.project)
+        with closing(SqliteJournal(journal_path(ADDRESS, catalog.project))) as journal:
+            check_readers(run, journal, RekeyedObjects(ADDRESS, OLD, NEW))
+
+    check()
+    catalog.step(50)
+    with pytest.raises(GateShut) as shut:
+        check()
+    assert shut.value.why == "readers read only 50 % by new keys"
+    catalog.step(100)
+    check()
+    catalog.locations["date=2026-02-01/id=7"] = "s3a://shop/events/date=2026-02-01/id=7"
+    with pytest.raises(GateShut) as shut:
+        check()
+    assert "1 partition of web.events got the location of old keys" in shut.value.why
+    assert len(catalog.step(100)) == 1
+    check()
