@@ -495,7 +495,9 @@ def observed(
             origin = _same_table(shape, were.values()) or (last if shape.uuid else was)
             is_given = origin is None or origin.table == table or table in renamed
             is_named = shape.table == table and (is_given or any(statement.may_be_all for statement in named))
-            source = sources.get(table) if origin is None and is_named else None
+            # REPLACE keeps a table that another client has made.
+            replaced = (first.name for first in named[:1] if first.statement.parsed.operation == "replace_table")
+            source = sources.get(table) or next(replaced, None) if origin is None and is_named else None
             made_as = source if source and _is_at(shape, source) else ""
             changes[name] = ObservedTable(
                 name, table, tuple(ended), last, origin, shape, is_named, made_as, named, proofs

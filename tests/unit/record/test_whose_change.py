@@ -275,6 +275,10 @@ def test_a_table_that_another_client_makes_just_before_a_file_renames_it_has_its
     acts = {(1, True): make_anew}
     scene.run("ALTER TABLE lake.a.u RENAME TO a.t", acts=acts)
     assert scene.blamed() == {"b": "during 3, not by it", "lake.a.t": "during 3, not by it"}
+    scene.client.rename_table("a.t", "a.v")
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    scene.run("CREATE OR REPLACE TABLE lake.a.t (c INT)", f"{T} RENAME TO a.w", acts={(1, False): make_anew})
+    assert scene.blamed("lake.a.w") == {"c": "5", "lake.a.w": "5"}
 
 
 def test_a_table_that_a_file_replaces_and_another_client_renames_is_the_same_table(tmp_path: Path) -> None:
