@@ -26,8 +26,11 @@ KEPT: tuple[str, ...] = (
     "tests/unit/capabilities/review/test_direct_review.py::test_plain_ddl_is_replayed_without_an_engine",
     "tests/unit/stores/test_object_store.py::test_the_program_makes_few_requests_to_the_store",
 )
-# What the long form shows of a Spark that is killed, whatever it costs.
-KEPT_LONG: tuple[str, ...] = ("tests/crash/test_recovery.py::test_a_commit_whose_answer_was_lost_is_done",)
+# What the long form shows of a Spark that is killed, and of a re-key of objects, whatever it costs.
+KEPT_LONG: tuple[str, ...] = (
+    "tests/crash/test_recovery.py::test_a_commit_whose_answer_was_lost_is_done",
+    "tests/engines/test_rekey_objects.py::test_a_clean_up_that_stopped_goes_on_with_what_is_left",
+)
 # Texts, layers, screens, the commands of guides, large random inputs, and large sets of generated cases of which the quick form has
 # others. The lint step of CI runs them.
 LINT: tuple[str, ...] = (
