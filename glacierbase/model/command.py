@@ -32,6 +32,7 @@ _OPTIONS: Mapping[str, tuple[str, ...]] = {
     "init": ("--project",),
     "layout ls": (),
     "rebase": ("--catalog", "--project"),
+    "rekey approve": ("--project",),
     "rules": (),
     "schemas": (),
     "sharding advise": (),

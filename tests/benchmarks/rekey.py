@@ -100,6 +100,8 @@ def _store(count: int) -> Iterator[tuple[MotoStore, Any]]:
             s3.put_object(Bucket=store.bucket, Key=key, Body=b"x" * (number % 100))
         os.environ.update(store.environment)
         spark = SparkSession.builder.master("local[4]").config("spark.ui.enabled", "false").getOrCreate()
+        # The JVM, which outlives its Spark, has the variables of the first store.
+        spark.sparkContext.environment.update(store.environment)
         try:
             yield store, spark
         finally:

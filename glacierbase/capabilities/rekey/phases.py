@@ -87,7 +87,7 @@ def phases(objects: RekeyedObjects, readers: Readers) -> Iterator[tuple[str, str
     yield (
         "delete the objects with old keys",
         "-- Let writers write only new keys first. This file waits until the old objects did not change for the soak time, and\n"
-        "-- somebody approved the manifest: glacierbase rekey approve. In a bucket with versions, those stay.\n"
+        "-- somebody approved the manifest. In a bucket with versions, those stay.\n"
         + _call("clean_up", objects, {**lag, "soak_seconds": _SOAK_SECONDS, **tasks}),
     )
 
