@@ -6,6 +6,7 @@ import os
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 from glacierbase.capabilities.rekey import actions, tasks
@@ -39,7 +40,7 @@ PHASES = ("verify_dual_write", "backfill", "validate", "clean_up")
 def rows(order: Order) -> Iterator[Row | Absent]:
     """The backfill with 1, 2 and 4 tasks, then the requests of each phase for each object, chunked and by object."""
     for count in TASKS:
-        with _store(OBJECTS) as (store, spark):
+        with _store(OBJECTS, order.folder) as (store, spark):
             began = time.monotonic()
             _call("backfill", store, spark, order, tasks=str(count))
             ours = OBJECTS / (time.monotonic() - began)
@@ -54,7 +55,7 @@ def rows(order: Order) -> Iterator[Row | Absent]:
             yield Row(what, next(figures), f"boto3 with {threads} threads", next(figures))
     for objects in (OBJECTS, 10 * OBJECTS):
         for journal_rows in ("chunks", "objects"):
-            with _store(objects) as (store, spark):
+            with _store(objects, order.folder) as (store, spark):
                 for phase in PHASES:
                     before, began = store.requests.copy(), time.monotonic()
                     more = {"journal_rows": journal_rows} if phase == "backfill" else {}
@@ -89,7 +90,7 @@ def _call(phase: str, store: MotoStore, spark: Any, order: Order, **more: str) -
 
 
 @contextmanager
-def _store(count: int) -> Iterator[tuple[MotoStore, Any]]:
+def _store(count: int, folder: Path) -> Iterator[tuple[MotoStore, Any]]:
     """Yield a store with objects, and a Spark whose tasks reach it."""
     from pyspark.sql import SparkSession
 
@@ -99,7 +100,8 @@ def _store(count: int) -> Iterator[tuple[MotoStore, Any]]:
             key = f"events/date=2026-01-{number % 28 + 1:02}/id={100 + number}/{number}.parquet"
             s3.put_object(Bucket=store.bucket, Key=key, Body=b"x" * (number % 100))
         os.environ.update(store.environment)
-        spark = SparkSession.builder.master("local[4]").config("spark.ui.enabled", "false").getOrCreate()
+        builder = SparkSession.builder.master("local[4]").config("spark.ui.enabled", "false")
+        spark = builder.config("spark.sql.warehouse.dir", f"file://{folder}/spark").getOrCreate()
         # The JVM, which outlives its Spark, has the variables of the first store.
         spark.sparkContext.environment.update(store.environment)
         try:
