@@ -104,7 +104,7 @@ def test_each_part_that_snowflake_shows_is_compared(project: ProjectFolder, emul
     with pytest.raises(HistoryDisagrees) as caught:
         Project.load(project.root).baseline("1", reason="by hand")
     table = ".".join((*(f'"{part}"' for part in schema.split(".")), "t"))
-    assert [each.line().removeprefix(f"{table}, ") for each in caught.value.data["differences"]] == [
+    assert [difference.line().removeprefix(f"{table}, ") for difference in caught.value.data["differences"]] == [
         "required ID: declared yes, actual no",
         "required A: declared yes, actual no",
         "comment A: declared x, actual absent",
@@ -198,7 +198,7 @@ def test_a_file_without_a_clause_declares_that_there_is_none(project: ProjectFol
         session.execute(sql.format(table))
     with pytest.raises(HistoryDisagrees) as caught:
         Project.load(project.root).baseline("1", [name], reason="by hand", spark=lake.spark)
-    assert [each.line().removeprefix(f"{table}, ") for each in caught.value.data["differences"]] == [
+    assert [difference.line().removeprefix(f"{table}, ") for difference in caught.value.data["differences"]] == [
         "required id: declared no, actual yes",
         "comment id: declared nowhere, actual a key",
         "comment place.city: declared nowhere, actual c",

@@ -622,7 +622,11 @@ def test_the_engine_refuses_the_changes_that_the_model_refuses(lab: Lab) -> None
     for statement in (PARTITIONED, IDENTIFIED):
         lab.sql(statement)
     for statement, code in REFUSED.items():
-        found = {each.code for each in findings(f"{PARTITIONED};{IDENTIFIED};{statement}") if each.statement_index == 3}
+        found = {
+            finding.code
+            for finding in findings(f"{PARTITIONED};{IDENTIFIED};{statement}")
+            if finding.statement_index == 3
+        }
         assert {code} - {None} <= found, statement
         if code is None:
             lab.sql(statement)

@@ -98,7 +98,7 @@ def test_fields_and_identifiers_follow_a_renamed_column() -> None:
         "ALTER TABLE lake.a.t RENAME COLUMN id TO key",
     )  # fmt: skip
     assert known is not None
-    assert ("id_bucket", ("key",)) in [(each.name, each.source) for each in known.partitioning or ()]
+    assert ("id_bucket", ("key",)) in [(field.name, field.source) for field in known.partitioning or ()]
     assert ([each.source for each in known.ordering or ()], known.identifiers) == ([("key",)], (("key",),))
 
 
