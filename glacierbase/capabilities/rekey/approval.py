@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 
-from glacierbase.capabilities.rekey.journal import instant, open_journal, state
+from glacierbase.capabilities.rekey.journal import now, open_journal, state
 from glacierbase.errors import ConfigurationError, StatementRefused
 from glacierbase.model.command import command
 from glacierbase.model.result import StandaloneResult
@@ -70,7 +69,7 @@ def approve(project: Path, address: str, *, journal: str, manifest: str | None, 
                     command("rekey", "approve", address),
                 )
             if manifest:
-                entry = {"digest": manifest, "by": by, "at": instant(time.time_ns() // 1_000_000)}
+                entry = {"digest": manifest, "by": by, "at": now()}
                 opened.put("state", {"approved": entry})
     except StatementRefused as error:
         raise ConfigurationError("CANNOT_REKEY", error.message, error.hint) from error

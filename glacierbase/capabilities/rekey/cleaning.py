@@ -7,7 +7,6 @@ written to the journal before its first object is deleted: a run that was stoppe
 from __future__ import annotations
 
 import json
-import time
 from base64 import b64decode, b64encode
 from collections.abc import Sequence
 from contextlib import closing
@@ -17,7 +16,7 @@ from zlib import compress, decompress
 
 from glacierbase.capabilities.rekey.cutover import check_readers
 from glacierbase.capabilities.rekey.inventory import CHUNKS_PER_JOB, Counts, Inventory
-from glacierbase.capabilities.rekey.journal import Entry, Journal, instant, journal_of, milliseconds, state
+from glacierbase.capabilities.rekey.journal import Entry, Journal, instant, journal_of, milliseconds, now, state
 from glacierbase.capabilities.rekey.keys import of_arguments
 from glacierbase.capabilities.rekey.objects import compared, digest_of, write_manifest
 from glacierbase.errors import StatementRefused
@@ -65,11 +64,11 @@ def _check_gates(run: ActionRun, journal: Journal, inventory: Inventory, manifes
     if state(journal, "approved").get("digest") != manifest["digest"]:
         raise GateShut(
             f"the manifest {manifest['digest']} of {counted(manifest['objects'], 'object')}, {manifest['bytes']:,} bytes, is not"
-            f" approved; `{approving(run.arguments)}` asks for that"
+            f" approved; `{_approving(run.arguments)}` asks for that"
         )
 
 
-def approving(arguments: Entry) -> str:
+def _approving(arguments: Entry) -> str:
     """Return the command that approves the manifest of a data set."""
     place = arguments.get("journal")
     return command("rekey", "approve", arguments["objects"], *(("--journal", place) if place else ()))
@@ -80,8 +79,7 @@ class _Deletion:
 
     def __init__(self, run: ActionRun, journal: Journal, inventory: Inventory, manifest: Entry) -> None:
         self._run, self._journal, self._inventory = run, journal, inventory
-        self._chunks, self._objects = int(manifest["chunks"]), int(manifest["objects"])
-        digest = manifest["digest"]
+        self._chunks, digest = int(manifest["chunks"]), manifest["digest"]
         self._manifest = {int(name): entry["digest"] for name, entry in journal.rows(f"manifest {digest}")}
         self._kinds = f"deleting {digest}", f"deleted {digest}"
         self._begun = {int(name): entry for name, entry in journal.rows(self._kinds[0])}
@@ -112,20 +110,20 @@ class _Deletion:
     def _delete(self, rows: Sequence[Row], first: int, last: int) -> None:
         entries: dict[str, Entry] = {}
         for number, group in groupby(rows, key=itemgetter(0)):
-            lines = [list(row[1:]) for row in group]
+            lines = [row[1:] for row in group]
             if number not in self._begun:
                 entries[f"{number:08}"] = {"lines": b64encode(compress(json.dumps(lines).encode())).decode()}
                 continue
-            begun = json.loads(decompress(b64decode(self._begun[number]["lines"])))
+            begun = {*map(tuple, json.loads(decompress(b64decode(self._begun[number]["lines"]))))}
             if others := [line for line in lines if line not in begun]:
                 raise _differs(f"{on_one_line(others[0][0])} was written since")
-        self._journal.put("state", {"deletion": {"at": instant(time.time_ns() // 1_000_000)}})
+        self._journal.put("state", {"deletion": {"at": now()}})
         self._journal.put(self._kinds[0], entries)
         outcomes = self._inventory.delete(self._chunks, first, last)
         if kept := [row for row in outcomes if row[1] != "deleted"]:
             key, why = map(on_one_line, kept[0])
             raise _differs(f"{counted(len(kept), 'object')} stayed, such as {key}: {why}")
-        at = instant(time.time_ns() // 1_000_000)
+        at = now()
         numbers = sorted({row[0] for row in rows})
         self._journal.put(self._kinds[1], {f"{number:08}": {"at": at} for number in numbers})
 

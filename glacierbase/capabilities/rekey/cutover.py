@@ -7,13 +7,12 @@ so that a reader finds all rows in every step. A step that was stopped is repeat
 from __future__ import annotations
 
 import re
-import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from itertools import dropwhile, takewhile
 from urllib.parse import unquote
 
-from glacierbase.capabilities.rekey.journal import Journal, instant, journal_of, milliseconds, state
+from glacierbase.capabilities.rekey.journal import Journal, instant, journal_of, milliseconds, now, state
 from glacierbase.capabilities.rekey.keys import RekeyedObjects, of_arguments
 from glacierbase.declared.render import literal, table_name
 from glacierbase.errors import StatementRefused
@@ -44,8 +43,7 @@ def cutover(run: ActionRun) -> None:
         table = run.arguments.get("table")
         for statement in _of_view(run, percent) if table is None else _of_partitions(run, objects, table, percent):
             run.execute(statement)
-        at = instant(time.time_ns() // 1_000_000)
-        journal.put("state", {"cutover": {"percent": percent, "table": table, "at": at}})
+        journal.put("state", {"cutover": {"percent": percent, "table": table, "at": now()}})
 
 
 def check_readers(run: ActionRun, journal: Journal, objects: RekeyedObjects) -> None:
@@ -72,7 +70,7 @@ def _check_gates(run: ActionRun, journal: Journal, percent: int) -> None:
         raise _refused("objects with old keys were deleted; no reader can read by them")
     if 0 < step.get("percent", 0) < percent:
         ends = milliseconds(step["at"]) + int(run.arguments["hold_seconds"]) * 1000
-        if time.time_ns() // 1_000_000 < ends:
+        if milliseconds(now()) < ends:
             raise GateShut(
                 f"readers read {step['percent']} % by new keys since {step['at']}; the next step is at {instant(ends)}"
             )

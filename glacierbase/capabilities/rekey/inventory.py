@@ -314,7 +314,7 @@ def _ranges(s3: Any, bucket: str, start: str, count: int) -> Iterator[tuple[str 
     if 0 < len(folders) < count:
         folders = [inner for folder in folders for inner in (_folders(s3, bucket, folder) or [folder])]
     step = -(-len(folders) // count) or 1
-    ends = [*folders[step::step]]
+    ends = folders[step::step]
     yield from zip([None, *ends], [*ends, None], strict=True)
 
 

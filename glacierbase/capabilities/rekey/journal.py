@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from datetime import datetime, timezone
@@ -81,6 +82,11 @@ def state(journal: Journal, name: str) -> Entry:
 def instant(milliseconds: int) -> str:
     """Return a time as text."""
     return datetime.fromtimestamp(milliseconds / 1000, timezone.utc).isoformat(timespec="milliseconds")
+
+
+def now() -> str:
+    """Return the time of this machine as `instant` does."""
+    return instant(time.time_ns() // 1_000_000)
 
 
 def milliseconds(instant: str) -> int:

@@ -6,7 +6,6 @@ left. The journal says what was done.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from hashlib import sha256
@@ -14,7 +13,7 @@ from itertools import groupby
 from operator import itemgetter
 
 from glacierbase.capabilities.rekey.inventory import OBJECTS_PER_CHUNK, Counts, Inventory, recent
-from glacierbase.capabilities.rekey.journal import Entry, Journal, instant, journal_of
+from glacierbase.capabilities.rekey.journal import Entry, Journal, instant, journal_of, now
 from glacierbase.capabilities.rekey.keys import of_arguments
 from glacierbase.errors import StatementRefused
 from glacierbase.executors import Row
@@ -134,7 +133,7 @@ def digest_of(rows: Sequence[Row]) -> str:
 
 def _copied(rows: Sequence[Row], *, is_by_object: bool) -> Iterator[tuple[str, Entry]]:
     """Yield the entries of what was copied: of each object, or of each chunk."""
-    at = instant(time.time_ns() // 1_000_000)
+    at = now()
     copied = sorted((row for row in rows if row[-1] == "copied"), key=itemgetter(0, 1))
     if is_by_object:
         for _, key, new_key, size, etag, new_etag, _ in copied:
