@@ -14,7 +14,7 @@ from typing import TypeAlias
 
 from glacierbase.model.changes import PartialShape
 from glacierbase.model.differences import Change, Difference, compare
-from glacierbase.model.shape import Past, Shape, Version
+from glacierbase.model.shape import Column, Past, Shape, Version
 from glacierbase.model.text import time_of
 from glacierbase.record.drift import is_kept_by_engine
 from glacierbase.record.replay import ReplayedTable, TableStatement, completed, with_ids_of
@@ -62,23 +62,30 @@ def is_explained(
     Args:
         proofs: the UUIDs in the names of the metadata files that the statements wrote; None where the names prove nothing.
     """
-    made = _replayed(before, statements, after)
+    made_commits = _number(after) - (_number(before) if before else -1)
+    # One commit has also the properties that a catalog sets in a new table.
+    made = _replayed(before, statements, after, takes_properties=made_commits <= 1)
     if made is None or differences(made, after):
         return False
-    made_commits = _number(after) - (_number(before) if before else -1)
     if proofs is not None and (before is None or before.metadata_location != after.metadata_location):
         # Another client may have made a new table anew, to which the later statements were applied.
-        is_proven = _is_proven(after, proofs) and (before is not None or made_commits == 1)
+        is_proven = _is_proven(after, proofs) if before is not None else is_created(after, proofs)
         return is_proven and made_commits <= len(statements)
     return made_commits <= len(statements)
 
 
-def _replayed(before: Shape | None, statements: Iterable[TableStatement], after: Shape) -> Shape | None:
-    """Return what statements make of a table; None where they leave none. The present table has what they do not determine."""
+def _replayed(
+    before: Shape | None, statements: Iterable[TableStatement], after: Shape, *, takes_properties: bool = True
+) -> Shape | None:
+    """Return what statements make of a table; None where they leave none. The present table has what they do not determine.
+
+    Args:
+        takes_properties: as for `completed`.
+    """
     replay = ReplayedTable(before, after.format)
     for statement in statements:
         replay.apply(statement.changes, statement.name)
-    return as_recorded(completed(replay.table, after)) if replay.table else None
+    return as_recorded(completed(replay.table, after, takes_properties=takes_properties)) if replay.table else None
 
 
 def _number(shape: Shape) -> int:
@@ -90,6 +97,11 @@ def _number(shape: Shape) -> int:
 def _is_proven(shape: Shape, proofs: Iterable[str]) -> bool:
     """Return whether a statement wrote the metadata file of a shape."""
     return any(proof in (shape.metadata_location or "") for proof in proofs)
+
+
+def is_created(shape: Shape, proofs: Collection[str]) -> bool:
+    """Return whether a table is as a statement has created it, in its first metadata file."""
+    return _is_proven(shape, proofs) and _number(shape) == 0
 
 
 def made_meanwhile(
@@ -186,15 +198,25 @@ def made_before_baseline(
         if replay.table:
             made.append((version, replay.table))
     tables = with_ids_of([table for _, table in made], after)
-    steps = [
-        RecordedChange(
-            as_recorded(completed(table, after, takes_properties=False)), ChangeOrigin.MIGRATION, version=version
-        )
-        for (version, _), table in zip(made, tables, strict=True)
-    ]
+    shapes = [as_recorded(completed(table, after, takes_properties=False)) for table in tables]
+    steps = list(_with_sources([version for version, _ in made], shapes, after))
     if not steps or differences(steps[-1].shape, after):
         steps.append(RecordedChange(after, ChangeOrigin.BASELINE))
     return tuple(steps) if any(step.version != files[-1][0] for step in steps) else ()
+
+
+def _with_sources(versions: Sequence[str], shapes: Sequence[Shape], after: Shape) -> Iterator[RecordedChange]:
+    """Yield the changes by files, and before one that partitions or sorts by columns which no file makes, these columns."""
+    before, others = None, list[Column]()
+    for version, shape in zip(versions, shapes, strict=True):
+        names = {column.name for column in shape.columns}
+        sources = {by.source for by in shape.partitioning} | {by.source for by in shape.sorting} | {*shape.identifiers}
+        new = [column for column in after.columns if column.name in sources - names and column not in others]
+        others += new
+        if before and new:
+            yield RecordedChange(replace(before, columns=(*before.columns, *new)), ChangeOrigin.BASELINE)
+        before = replace(shape, columns=(*shape.columns, *(column for column in others if column.name not in names)))
+        yield RecordedChange(before, ChangeOrigin.MIGRATION, version=version)
 
 
 def has_others(record: TableRecord) -> bool:

@@ -336,11 +336,10 @@ class FileRecord:
         before = after if self._pending_before is None else self._before
         if before is None:
             before = run.reader.snapshots(self._pending_before or {})
-        proofs = None
-        if self._tag is not None:
-            proofs = frozenset(tag_uuid(self._tag(named.statement.index)) for named in self._statements)
+        tag = self._tag
+        proof = (lambda statement: tag_uuid(tag(statement.statement.index))) if tag else None
         known, find, created = run.known(self.names), run.reader.renamed, run.reader.created
-        changes = observed(self.names, known, before, after, self._statements, proofs, find, created)
+        changes = observed(self.names, known, before, after, self._statements, proof, find, created)
         return run.attributed(changes, self._label, is_late=False)
 
 
@@ -438,7 +437,7 @@ def observed(
     before: Snapshots,
     after: Snapshots,
     statements: Sequence[FileStatement],
-    proofs: frozenset[str] | None = None,
+    proof: Callable[[FileStatement], str] | None = None,
     find: Callable[[Shape], Shape | None] = lambda _: None,
     created: Callable[[str, frozenset[str]], Shape | None] = lambda *_: None,
 ) -> list[ObservedTable | TableRecord]:
@@ -447,11 +446,12 @@ def observed(
     Args:
         known: the last records.
         statements: those that ran between the snapshots.
-        proofs: as for `ObservedTable`.
+        proof: returns the UUID in the names of the metadata files that a statement writes; None where the names prove nothing.
         find: returns the shape that a table has now that another client may have renamed; None where it was dropped.
         created: returns the table that the statements have created under a name, where another client has renamed it.
     """
     sources = origins(statements)
+    proofs = frozenset(map(proof, statements)) if proof else None
     ids = TableIds(known.by_name, sources)
     were = {table: ids.before(table, snapshot.shape) for table, snapshot in before.items()}
     are = {table: ids.after(table, snapshot.shape) for table, snapshot in after.items()}
@@ -485,8 +485,8 @@ def observed(
                         RecordedChange(renamed_table, ChangeOrigin.MIGRATION if is_own else ChangeOrigin.DURING)
                     )
             shape = now or elsewhere
-            if shape is None and proofs and statements_on(table, statements):
-                shape = created(table, proofs)
+            if shape is None and proof and (made := statements_on(table, statements)):
+                shape = created(table, frozenset(proof(statement.statement) for statement in made))
             if shape is None:
                 changes[name] = TableRecord(name, steps=tuple(ended), whole=table)
                 continue
@@ -495,9 +495,11 @@ def observed(
             origin = _same_table(shape, were.values()) or (last if shape.uuid else was)
             is_given = origin is None or origin.table == table or table in renamed
             is_named = shape.table == table and (is_given or any(statement.may_be_all for statement in named))
-            # REPLACE keeps a table that another client has made.
-            replaced = (first.name for first in named[:1] if first.statement.parsed.operation == "replace_table")
-            source = sources.get(table) or next(replaced, None) if origin is None and is_named else None
+            # REPLACE keeps a table that another client has made; CREATE leaves its name to one if that drops the new table.
+            is_made_anew = proofs is not None and not attribution.is_created(shape, proofs)
+            kinds = ("replace_table", *(("create_table", "create_table_as") if is_made_anew else ()))
+            first = next((first.name for first in named[:1] if first.statement.parsed.operation in kinds), None)
+            source = sources.get(table) or first if origin is None and is_named else None
             made_as = source if source and _is_at(shape, source) else ""
             changes[name] = ObservedTable(
                 name, table, tuple(ended), last, origin, shape, is_named, made_as, named, proofs

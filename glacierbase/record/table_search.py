@@ -92,11 +92,11 @@ class ChosenTable:
         reached_moments = [
             tuple(moment for moment in line.moments if is_reached(moment.event)) for line in self.timelines
         ]
-        # A table that got the name later is chosen only if no other one had it.
+        # A table that got the name later is chosen only if no other one had it; the last one of those that one event took it from.
         held = [(_held_until(moments, self.name) or (-1, -1), bool(moments)) for moments in reached_moments]
         if not any(reached_moments):
             return None, ()
-        chosen = max(range(len(held)), key=lambda index: held[index])
+        chosen = max(reversed(range(len(held))), key=lambda index: held[index])
         return self.timelines[chosen], reached_moments[chosen]
 
 

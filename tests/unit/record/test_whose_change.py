@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from pyiceberg.catalog.sql import SqlCatalog
 from pyiceberg.schema import Schema
+from pyiceberg.transforms import BucketTransform
 from pyiceberg.types import IntegerType, LongType, NestedField
 
 from glacierbase.errors import MigrationFailed, StatementRefused
@@ -163,6 +164,18 @@ def test_a_table_that_another_client_makes_anew_is_not_before_the_first_record(t
     assert scene.blamed() == {"a": outside, "b": "2", "lake.a.t": outside}
 
 
+def test_a_table_that_takes_over_a_name_and_loses_it_while_a_file_runs_is_followed(tmp_path: Path) -> None:
+    """The record of one file shows that both tables lost the name."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    scene.client.drop_table("a.t")
+    scene.client.create_table("a.t", Schema(NestedField(1, "b", LongType())))
+    scene.run(f"{T} ADD COLUMN c INT", acts={(1, True): lambda client: client.rename_table("a.t", "a.u")})
+    assert scene.blamed() == {
+        "b": "not from a migration, first observed by 2", "c": "2", "lake.a.u": "during 2, not by it",
+    }  # fmt: skip
+
+
 def test_a_statement_that_a_person_completes_is_its_versions_with_the_reason(tmp_path: Path) -> None:
     """What else the person changed is not recorded."""
     scene = Scene(tmp_path)
@@ -246,6 +259,14 @@ def test_a_new_table_that_another_client_renames_before_the_file_ends_is_the_fil
     assert scene.blamed("lake.a.u") == {"a": "1", "b": "1", "lake.a.u": "during 1, not by it"}
 
 
+def test_a_new_table_is_not_one_that_another_client_drops_while_the_file_runs(tmp_path: Path) -> None:
+    """Statements of one file have created both."""
+    scene = Scene(tmp_path)
+    acts = {(2, True): lambda client: client.drop_table("a.u")}
+    scene.run("CREATE TABLE lake.a.t (a INT)", "CREATE TABLE lake.a.u (a INT)", acts=acts)
+    assert scene.blamed() == {"a": "1", "lake.a.t": "1"}
+
+
 def test_a_new_table_that_another_client_makes_anew_while_the_file_runs_is_not_the_files(tmp_path: Path) -> None:
     """The later statements of the file make the same of it as they would have made of the table that the file created."""
     scene = Scene(tmp_path)
@@ -254,9 +275,25 @@ def test_a_new_table_that_another_client_makes_anew_while_the_file_runs_is_not_t
         client.drop_table("a.t")
         client.create_table("a.t", Schema(NestedField(1, "a", IntegerType())))
 
-    scene.run("CREATE TABLE lake.a.t (a INT)", f"{T} ADD COLUMN b INT", acts={(1, True): make_anew})
+    acts = {(1, True): make_anew}
+    scene.run("CREATE TABLE lake.a.t (a INT)", f"{T} ADD COLUMN b INT", acts=acts)
     during = "during 1, not by it"
     assert scene.blamed() == {"a": during, "b": "1", "lake.a.t": during}
+    scene.client.rename_table("a.t", "a.u")
+    scene.run("CREATE TABLE lake.a.t (a INT)", f"{T} RENAME TO a.v", acts=acts)
+    assert scene.blamed("lake.a.v") == {"a": "during 2, not by it", "lake.a.v": "2"}
+
+
+def test_a_property_of_a_new_table_is_another_clients_where_a_statement_has_changed_nothing(tmp_path: Path) -> None:
+    """With `USE` no name of a metadata file proves who wrote it. A catalog may set properties, but only in the first commit."""
+    scene = Scene(tmp_path)
+
+    def set_property(client: SqlCatalog) -> None:
+        client.load_table("a.t").transaction().set_properties(k="1").commit_transaction()
+
+    statements = ("USE lake.a", "CREATE TABLE lake.a.t (a INT, b INT)", "ALTER TABLE t ALTER COLUMN b AFTER a")
+    assert scene.run(*statements, acts={(3, True): set_property}) == ("lake.a.t: + property k: 1: during 1, not by it",)
+    assert scene.blamed() == {"a": "1", "b": "1", "k": "during 1, not by it", "lake.a.t": "1"}
 
 
 def test_a_table_that_another_client_makes_just_before_a_file_renames_it_has_its_name_by_the_file(
@@ -298,6 +335,19 @@ def test_a_table_that_loses_its_name_to_a_new_one_while_the_file_runs_is_not_dro
     scene.run("CREATE OR REPLACE TABLE lake.a.t (b INT)", acts=acts)
     assert scene.blamed() == {"b": "2", "lake.a.t": "2"}
     assert scene.blamed("lake.a.u") == {"a": "1", "lake.a.u": "during 2, not by it"}
+
+
+def test_a_partition_field_on_a_column_that_no_file_adds_is_its_files(tmp_path: Path) -> None:
+    """The column was there before the file."""
+    scene = Scene(tmp_path)
+    scene.client.create_table("a.t", Schema(NestedField(1, "a", IntegerType()), NestedField(2, "hand", IntegerType())))
+    with scene.client.load_table("a.t").update_spec() as update:
+        update.add_field("hand", BucketTransform(4), "by_hand")
+    scene.project.file("1_create.sql", "CREATE TABLE lake.a.t (a INT)")
+    scene.project.file("2_partition.sql", f"{T} ADD PARTITION FIELD bucket(4, hand) AS by_hand")
+    with scene.running() as project:
+        project.baseline("2", reason="they are there", accept=["*"])
+    assert scene.blamed() == {"a": "1", "hand": "found at baseline of 2", "by_hand": "2", "lake.a.t": "1"}
 
 
 def test_a_baseline_records_a_table_once_however_its_files_spell_the_name(tmp_path: Path) -> None:
