@@ -355,7 +355,7 @@ class ObservedTable:
         before: the table before the statements, under the name that it had then; None where there was none.
         after: its shape after them.
         is_named: whether it has its name by the statements, or had it before.
-        made_as: the name that it had before they renamed it, if another client made it meanwhile; else empty.
+        own_name: its name before another client renamed it; or before the statements did, if another client made it meanwhile.
         statements: those that ran, as they change it.
         proofs: the UUIDs in the names of the metadata files that the statements wrote; None where the names prove nothing.
     """
@@ -367,7 +367,7 @@ class ObservedTable:
     before: Shape | None
     after: Shape
     is_named: bool
-    made_as: str
+    own_name: str
     statements: Sequence[TableStatement]
     proofs: frozenset[str] | None
 
@@ -384,9 +384,7 @@ class ObservedTable:
     @property
     def _unrenamed(self) -> Shape:
         """The table after the statements without the rename by another client, or of a table that another client made."""
-        if self.is_named:
-            return replace(self.after, table=self.made_as or self.after.table)
-        return replace(self.after, table=self.before.table if self.before else self.table)
+        return replace(self.after, table=self.own_name)
 
     @property
     def needs_commits(self) -> bool:
@@ -423,7 +421,7 @@ class ObservedTable:
     def _meanwhile(self, past: Past | None) -> tuple[RecordedChange, ...]:
         steps: tuple[RecordedChange, ...] = ()
         if not self.is_explained:
-            commits = attribution.commits(past, self.before, self._unrenamed if self.made_as else self.after)
+            commits = attribution.commits(past, self.before, self._unrenamed)
             steps = attribution.made_meanwhile(self.before, self._unrenamed, self.statements, commits, self.proofs)
         if self.is_named:
             return steps
@@ -458,6 +456,10 @@ def observed(
     present = _ids(were) | _ids(are)
     renames = [named.names for named in statements if named.parsed.operation == "rename_table"]
     renamed, moved = {names[-1][1] for names in renames}, {names[0][1] for names in renames}
+    for table, source in sources.items():
+        moved_table = were.get(source or "")
+        if moved_table and table in renamed and table in are and _ends(moved_table, are[table], _ids(are)):
+            are[table] = are[table] or find(moved_table)  # Another client has renamed it again.
     changes: dict[str, ObservedTable | TableRecord] = {}
     for name, table in names.items():
         if table is None:
@@ -500,9 +502,10 @@ def observed(
             kinds = ("replace_table", *(("create_table", "create_table_as") if is_made_anew else ()))
             first = next((first.name for first in named[:1] if first.statement.parsed.operation in kinds), None)
             source = sources.get(table) or first if origin is None and is_named else None
-            made_as = source if source and _is_at(shape, source) else ""
+            before_name = origin.table if origin and shape.table == table else table
+            own_name = source if source and _is_at(shape, source) else table if is_named else before_name
             changes[name] = ObservedTable(
-                name, table, tuple(ended), last, origin, shape, is_named, made_as, named, proofs
+                name, table, tuple(ended), last, origin, shape, is_named, own_name, named, proofs
             )
     return list(changes.values())
 

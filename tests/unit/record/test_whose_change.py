@@ -350,6 +350,22 @@ def test_a_partition_field_on_a_column_that_no_file_adds_is_its_files(tmp_path: 
     assert scene.blamed() == {"a": "1", "hand": "found at baseline of 2", "by_hand": "2", "lake.a.t": "1"}
 
 
+@pytest.mark.parametrize("more", [(), ("CREATE TABLE lake.a.t (b INT)",)])
+def test_a_table_that_a_file_renames_and_then_another_client_is_known_by_all_its_names(
+    more: tuple[str, ...], tmp_path: Path
+) -> None:
+    """No snapshot shows the name that the file gave it."""
+    scene = Scene(tmp_path)
+    scene.run("CREATE TABLE lake.a.t (a INT)")
+    acts = {(1, False): added("hand"), (1 + len(more), True): lambda client: client.rename_table("a.u", "a.v")}
+    scene.run(f"{T} RENAME TO a.u", *more, acts=acts)
+    during = "during 2, not by it"
+    for name in ("lake.a.u", "lake.a.v"):
+        assert scene.blamed(name) == {"a": "1", "hand": during, "lake.a.v": during}
+    scene.client.rename_table("a.v", "a.u")
+    assert scene.blamed("lake.a.u") == {"a": "1", "hand": during, "lake.a.u": "not from a migration"}
+
+
 def test_a_baseline_records_a_table_once_however_its_files_spell_the_name(tmp_path: Path) -> None:
     """Each part is that of the last file that makes it."""
     scene = Scene(tmp_path)
