@@ -11,11 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from glacierbase.errors import ConfigurationError, GlacierbaseError, StatementRefused
+from glacierbase.project.commands import COMMANDS
+from glacierbase.project.each import folder_check
 from glacierbase.project.project import Project
 from tests.histories.generated import NAMESPACES, File, OtherClient, Sketch, Writer
 from tests.histories.others import OtherQuestions, Records
 from tests.histories.stage import Stage
 from tests.histories.witness import Act, Part, Table, Witness
+from tests.support.repository import commit_all, set_author
 
 _STEPS = 9
 _MOST_STATEMENTS = 5
@@ -59,7 +62,7 @@ class Story:
         self._choice = random.Random(seed)
         self._runs = ""
         self.log: list[str] = []
-        self._number = 0
+        self._number = self._squashed = 0
         self._files: dict[str, File] = {}
         self._begun: set[str] = set()
         # The UUIDs of the tables before the file that runs.
@@ -75,7 +78,9 @@ class Story:
                 self._baseline(project)
                 self._ask(project)
             for _ in range(_STEPS):
-                acts = (*(self._migrate,) * 6, self._disturb, self._disturb, self._adopt)
+                acts = (
+                    *(self._migrate,) * 8, *(self._disturb,) * 3, self._adopt, self._undo_drift, self._undo_file, self._squash,
+                )  # fmt: skip
                 begun = set(self._begun)
                 self.chance.choice(acts)(project)
                 self._ask(project)
@@ -121,19 +126,82 @@ class Story:
         except GlacierbaseError as error:
             self.log.append(f"  not adopted: {error}".splitlines()[0])
             return
-        if not result.path:
-            return
+        if result.path:
+            self._settled(result.version, result.path, result.tables)
+
+    def _settled(self, version: str, path: str, tables: Sequence[str]) -> None:
+        """A file was written and recorded as applied, with what another client had done to tables."""
         self.witness.note()
-        version, newest = result.version, self.stage.project.root / result.path
         self._number = int(version)
         self._files[version] = File(["adopted"], [{table.name for table in self.witness.tables.values() if table.name}])
         self._begun.add(version)
-        self.records.enter(self.witness, version, result.tables)
-        self.log.append(f"{version}: {newest.read_text()}")
+        self.records.enter(self.witness, version, tables)
+        self.log.append(f"{version}: {(self.stage.project.root / path).read_text()}")
         for table in self.witness.tables.values():
             # What no statement does stays another client's.
-            for acts in (table.last, table.made) if table.name in result.tables else ():
+            for acts in (table.last, table.made) if table.name in tables else ():
                 acts |= {part: Act("migration", version) for part, act in acts.items() if act == Act("outside", None)}
+
+    def _undo_drift(self, project: Project) -> None:
+        """Act as another client, and undo the changes by a migration, after one that makes them."""
+        self._disturb(project)
+        try:
+            [result] = project.drift_revert(reason="not wanted", author="Test Team")
+        except GlacierbaseError as error:
+            self.log.append(f"  not undone: {error}".splitlines()[0])
+            return
+        if result.path:
+            recorded = Path(result.recorded).name.partition("_")[0]
+            self._settled(recorded, result.recorded, result.tables)
+            self._take(result.version, result.sql, set(result.tables))
+            self._run(project)
+            self.witness.note()
+
+    def _undo_file(self, project: Project) -> None:
+        """Write the inverse of a file, and run it."""
+        versions = [version for version in self._begun if not self._files[version].statements[0].startswith("USE")]
+        if not versions:
+            return
+        version = self.chance.choice(sorted(versions))
+        folder = project.folder()
+        write = COMMANDS["new"].load()
+        try:
+            result = write(
+                project.root, folder, "undo it", catalog=None, author="Test Team", reverting=version,
+                check=folder_check(project.root, folder),
+            )  # fmt: skip
+        except GlacierbaseError as error:
+            self.log.append(f"  {version} not undone: {error}".splitlines()[0])
+            return
+        [path] = map(Path, result.files)
+        self._take(f"{self._number + 1:04}", path.read_text(), set().union(*self._files[version].names))
+        self._run(project)
+        self.witness.note()
+
+    def _take(self, version: str, text: str, names: set[str]) -> None:
+        """Take a file that a command has written.
+
+        Args:
+            names: the qualified names of the tables of its statements.
+        """
+        lines = [line for line in text.splitlines() if line and not line.startswith("--")]
+        statements = [statement.strip() for statement in "\n".join(lines).split(";") if statement.strip()]
+        self._number = int(version)
+        self._files[version] = File(statements, [names] * len(statements))
+        self.log += [f"{version}: {statement}" for statement in statements]
+
+    def _squash(self, project: Project) -> None:
+        """Replace all files by one that creates the tables as they are."""
+        if self._squashed == self._number:
+            return
+        commit_all(self.stage.project.root)
+        set_author(self.stage.project.root)
+        try:
+            project.squash(f"{self._number:04}", author="Test Team", commit=True)
+            self._squashed = self._number
+            self.log.append(f"  squashed to {self._number:04}")
+        except GlacierbaseError as error:
+            self.log.append(f"  not squashed: {error}".splitlines()[0])
 
     def _disturb(self, project: Project) -> None:
         del project
