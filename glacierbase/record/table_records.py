@@ -456,10 +456,10 @@ def observed(
     present = _ids(were) | _ids(are)
     renames = [named.names for named in statements if named.parsed.operation == "rename_table"]
     renamed, moved = {names[-1][1] for names in renames}, {names[0][1] for names in renames}
-    for table, source in sources.items():
-        moved_table = were.get(source or "")
-        if moved_table and table in renamed and table in are and _ends(moved_table, are[table], _ids(are)):
-            are[table] = are[table] or find(moved_table)  # Another client has renamed it again.
+    for new_name, former in sources.items():
+        moved_table = were.get(former or "")
+        if moved_table and new_name in renamed and new_name in are and _ends(moved_table, are[new_name], _ids(are)):
+            are[new_name] = are[new_name] or find(moved_table)  # Another client has renamed it again.
     changes: dict[str, ObservedTable | TableRecord] = {}
     for name, table in names.items():
         if table is None:
