@@ -146,7 +146,8 @@ def _with_engine_properties(table: PartialShape, table_format: TableFormat) -> P
     """Return a table with the properties that its engine sets with a change as not known."""
     keys = table.shape.properties
     changed = (key for key in keys for pattern in table_format.kept if fnmatchcase(key, pattern))
-    return table.without(PROPERTIES, FORMAT_VERSION, *(f"property {key}" for key in changed))
+    others = [f"property {prefix}*" for prefix in table_format.prefixes]
+    return table.without(FORMAT_VERSION, *others, *(f"property {key}" for key in changed))
 
 
 def _created(change: TableCreated | TableReplaced, table_format: str) -> PartialShape:
@@ -340,7 +341,7 @@ class _Table:
             if not any(f"{field.source}.".startswith(f"{name}.") for name in gone)
         )
         unknown = {_moved_part(part, edit) for part in table.unknown} - {""}
-        if self._format != _ICEBERG and not self._is_exact and edit.moved:
+        if self._format not in FORMATS and not self._is_exact and edit.moved:
             unknown.add(PROPERTIES)
         made = self.result(replace(shape, properties=properties))
         return self._remapped(replace(made, unknown=frozenset(unknown), former=former))

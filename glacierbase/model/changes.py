@@ -39,7 +39,8 @@ class PartialShape:
 
     Attributes:
         shape: its parts that are not known have any value.
-        unknown: the parts that are not known. `properties` are those that are neither listed nor in `absent`.
+        unknown: the parts that are not known. `properties` are those that are neither listed nor in `absent`; `property delta.*`
+            are those of them that begin so.
         absent: the keys of properties that are known to be unset.
         former: the removed partition fields whose columns exist.
     """
@@ -62,8 +63,14 @@ class PartialShape:
 
     def knows_property(self, key: str) -> bool:
         """Return whether it is known whether a property is set, and its value."""
-        is_listed = key in self.shape.properties or key in self.absent
-        return self.knows(f"property {key}") and (is_listed or self.knows(PROPERTIES))
+        part = f"property {key}"
+        if not self.knows(part):
+            return False
+        if key in self.shape.properties or key in self.absent:
+            return True
+        return self.knows(PROPERTIES) and not any(
+            unknown.endswith("*") and part.startswith(unknown[:-1]) for unknown in self.unknown
+        )
 
     def without(self, *parts: str) -> PartialShape:
         """Return the table with more parts that are not known."""

@@ -26,7 +26,7 @@ _IsOwn: TypeAlias = Callable[[Shape | None, Shape], bool]
 
 # One record keeps at most this many commits of other clients; older ones are merged.
 _MOST = 16
-_NUMBER = re.compile(r"(?:^|/)(\d+)-[^/]*$")
+_NUMBER = re.compile(r"(?:^|/)(\d+)(?:-[^/]*|\.json)$")
 _WHO = {ChangeOrigin.OUTSIDE: "not from a migration", ChangeOrigin.DURING: "during {}, not by it"}
 
 
@@ -39,6 +39,8 @@ def commits(past: Past | None, since: Shape | None, until: Shape) -> tuple[Versi
         return None
     begin = places.index(since.metadata_location) + 1 if since and since.metadata_location in places else 0
     versions = past.versions[begin : places.index(until.metadata_location) + 1]
+    # Delta's REPLACE makes another table with the same log.
+    versions = tuple(version for version in versions if version.shape.uuid == until.uuid)
     # A rename is not a commit to the table.
     name = (since or until).table
     return tuple(replace(version, shape=replace(as_recorded(version.shape), table=name)) for version in versions)
@@ -55,14 +57,20 @@ def made_outside(known: Shape | None, versions: Sequence[Version] | None) -> tup
 
 
 def is_explained(
-    before: Shape | None, after: Shape, statements: Sequence[TableStatement], proofs: Collection[str] | None = None
+    before: Shape | None,
+    after: Shape,
+    statements: Sequence[TableStatement],
+    proofs: Collection[str] | None = None,
+    predecessor: Shape | None = None,
 ) -> bool:
     """Return whether the statements that ran explain every difference of a table, and as many commits.
 
     Args:
+        predecessor: the table whose log it continues.
         proofs: the UUIDs in the names of the metadata files that the statements wrote; None where the names prove nothing.
     """
-    made_commits = _number(after) - (_number(before) if before else -1)
+    begun = before or predecessor
+    made_commits = _number(after) - (_number(begun) if begun else -1)
     # One commit has also the properties that a catalog sets in a new table.
     made = _replayed(before, statements, after, takes_properties=made_commits <= 1)
     if made is None or differences(made, after):
@@ -89,7 +97,7 @@ def _replayed(
 
 
 def _number(shape: Shape) -> int:
-    """Return the number of a table's version that begins the name of its metadata file; 0 where it has none."""
+    """Return the number of a table's version that begins the name of its metadata file or commit; 0 where it has none."""
     number = _NUMBER.search(shape.metadata_location or "")
     return int(number[1]) if number else 0
 
@@ -199,17 +207,24 @@ def made_before_baseline(
             made.append((version, replay.table))
     tables = with_ids_of([table for _, table in made], after)
     shapes = [as_recorded(completed(table, after, takes_properties=False)) for table in tables]
-    steps = list(_with_sources([version for version, _ in made], shapes, after))
+    steps = list(_with_sources(made, shapes, after))
     if not steps or differences(steps[-1].shape, after):
         steps.append(RecordedChange(after, ChangeOrigin.BASELINE))
     return tuple(steps) if any(step.version != files[-1][0] for step in steps) else ()
 
 
-def _with_sources(versions: Sequence[str], shapes: Sequence[Shape], after: Shape) -> Iterator[RecordedChange]:
-    """Yield the changes by files, and before one that partitions or sorts by columns which no file makes, these columns."""
+def _with_sources(
+    made: Sequence[tuple[str, PartialShape]], shapes: Sequence[Shape], after: Shape
+) -> Iterator[RecordedChange]:
+    """Yield the changes by files, and before one that partitions or sorts by columns which no file makes, these columns.
+
+    Args:
+        made: the versions, each with the replayed table.
+        shapes: the same tables with the ids of the existing one, without the columns that this does not have.
+    """
     before, others = None, list[Column]()
-    for version, shape in zip(versions, shapes, strict=True):
-        names = {column.name for column in shape.columns}
+    for (version, table), shape in zip(made, shapes, strict=True):
+        names = {column.name for column in (*table.shape.columns, *shape.columns)}
         sources = {by.source for by in shape.partitioning} | {by.source for by in shape.sorting} | {*shape.identifiers}
         new = [column for column in after.columns if column.name in sources - names and column not in others]
         others += new

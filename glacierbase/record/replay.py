@@ -73,6 +73,12 @@ def statements_on(table: str, statements: Sequence[FileStatement]) -> list[Table
     return named[::-1]
 
 
+def statements_naming(table: str, statements: Iterable[FileStatement]) -> list[TableStatement]:
+    """Return what statements do to any table that has a qualified name."""
+    named = ((statement, _changes_on(table, statement)) for statement in statements)
+    return [TableStatement(statement, changes, table) for statement, changes in named if changes]
+
+
 def ends(table: Shape, statements: Iterable[FileStatement]) -> bool:
     """Return whether statements drop a table, or replace one whose format does not keep it, or may."""
     kinds = (TableDropped, Unknown) if table.format == ICEBERG.name else (TableDropped, TableReplaced, Unknown)

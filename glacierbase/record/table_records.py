@@ -24,6 +24,7 @@ from typing import TypeAlias
 from glacierbase.errors import GlacierbaseError
 from glacierbase.executors import Session
 from glacierbase.executors.engine import Engine
+from glacierbase.formats import DELTA
 from glacierbase.history.records import History, written
 from glacierbase.migrations.compiled import Compiled
 from glacierbase.model.catalog import Catalog
@@ -31,7 +32,7 @@ from glacierbase.model.names import name_parts
 from glacierbase.model.shape import Past, Shape, TableVersion
 from glacierbase.record import attribution
 from glacierbase.record.live import TableRead
-from glacierbase.record.replay import TableStatement, ends, renamed_to, statements_on
+from glacierbase.record.replay import TableStatement, ends, renamed_to, statements_naming, statements_on
 from glacierbase.record.shapes import ChangeOrigin, RecordedChange, TableRecord, last_shape, last_shapes, to_document
 from glacierbase.record.table_reader import PendingSnapshot, PendingSnapshots, Snapshots, TableReader
 from glacierbase.record.timeline import differ, is_lost
@@ -177,13 +178,17 @@ class TableRecords:
             version: the version of the file.
             is_late: whether the outcome of the file is recorded after its run.
         """
-        needed = [change for change in changes if isinstance(change, ObservedTable) and change.needs_commits]
+        observed_tables = [change for change in changes if isinstance(change, ObservedTable)]
+        tables = [*observed_tables, *(table.displaced for table in observed_tables if table.displaced)]
+        needed = [table for table in tables if table.needs_commits]
         with self._session() if needed else nullcontext() as session:
-            pasts = {change.table: self.reader.commits(change.after.table, change.since, session) for change in needed}
+            pasts = {
+                table.after.table: self.reader.commits(table.after.table, table.since, session) for table in needed
+            }
         records = []
         for change in changes:
             if isinstance(change, ObservedTable):
-                change = change.record(pasts.get(change.table))
+                change = change.record(pasts)
             self._warn(change, version, is_late=is_late)
             records.append(change)
         return records
@@ -358,6 +363,8 @@ class ObservedTable:
         own_name: its name before another client renamed it; or before the statements did, if another client made it meanwhile.
         statements: those that ran, as they change it.
         proofs: the UUIDs in the names of the metadata files that the statements wrote; None where the names prove nothing.
+        predecessor: the table whose log it continues: Delta's REPLACE makes another table with the same log.
+        displaced: the table that had the name before, and that another client has renamed, so that a statement could make this one.
     """
 
     name: str
@@ -370,6 +377,8 @@ class ObservedTable:
     own_name: str
     statements: Sequence[TableStatement]
     proofs: frozenset[str] | None
+    predecessor: Shape | None = None
+    displaced: ObservedTable | None = None
 
     @property
     def is_changed_before(self) -> bool:
@@ -379,7 +388,7 @@ class ObservedTable:
     @property
     def is_explained(self) -> bool:
         """Whether the statements explain every difference, and as many commits."""
-        return attribution.is_explained(self.before, self._unrenamed, self.statements, self.proofs)
+        return attribution.is_explained(self.before, self._unrenamed, self.statements, self.proofs, self.predecessor)
 
     @property
     def _unrenamed(self) -> Shape:
@@ -394,7 +403,7 @@ class ObservedTable:
     @property
     def since(self) -> str | None:
         """The location of the metadata after which commits are needed."""
-        start = self._known_before or self.before
+        start = self._known_before or self.before or self.predecessor
         return start.metadata_location if start else None
 
     @property
@@ -402,14 +411,16 @@ class ObservedTable:
         """The last record, if the table was changed between that and the file."""
         return self.known if self.is_changed_before else None
 
-    def record(self, past: Past | None) -> TableRecord:
+    def record(self, pasts: Mapping[str, Past | None]) -> TableRecord:
         """Return the record.
 
         Args:
-            past: the commits of the table since `since`, where they are needed and known.
+            pasts: by the name of a table, its commits since `since`, where they are needed and known.
         """
         before = (self.before, True) if self.is_changed_before else (None, False)
-        steps = (*self._outside(past), *self.ended, *self._meanwhile(past))
+        past, displaced = pasts.get(self.after.table), self.displaced
+        others = displaced._meanwhile(pasts.get(displaced.after.table)) if displaced else ()
+        steps = (*self._outside(past), *self.ended, *others, *self._meanwhile(past))
         return TableRecord(self.name, self.after, *before, steps=steps)
 
     def _outside(self, past: Past | None) -> tuple[RecordedChange, ...]:
@@ -421,7 +432,7 @@ class ObservedTable:
     def _meanwhile(self, past: Past | None) -> tuple[RecordedChange, ...]:
         steps: tuple[RecordedChange, ...] = ()
         if not self.is_explained:
-            commits = attribution.commits(past, self.before, self._unrenamed)
+            commits = attribution.commits(past, self.before or self.predecessor, self._unrenamed)
             steps = attribution.made_meanwhile(self.before, self._unrenamed, self.statements, commits, self.proofs)
         if self.is_named:
             return steps
@@ -476,16 +487,18 @@ def observed(
             ended: list[RecordedChange] = []
             if recorded and _ends(recorded, was, present):
                 ended.append(RecordedChange(find(recorded), ChangeOrigin.OUTSIDE))
-            elsewhere = None
+            elsewhere = displaced = None
             if was and _ends(was, now, _ids(are)):
                 is_own = ends(was, statements)
                 renamed_table = None if is_own and (now or table not in moved) else find(was)
                 elsewhere = None if now else renamed_table
                 if elsewhere is None:
                     ended += [RecordedChange(was, ChangeOrigin.OUTSIDE)] if differ(known.of(was), was) else []
-                    ended.append(
-                        RecordedChange(renamed_table, ChangeOrigin.MIGRATION if is_own else ChangeOrigin.DURING)
-                    )
+                    if renamed_table:
+                        about = statements_naming(table, statements)
+                        displaced = ObservedTable(name, table, (), was, was, renamed_table, False, table, about, proofs)
+                    else:
+                        ended.append(RecordedChange(None, ChangeOrigin.MIGRATION if is_own else ChangeOrigin.DURING))
             shape = now or elsewhere
             if shape is None and proof and (made := statements_on(table, statements)):
                 shape = created(table, frozenset(proof(statement.statement) for statement in made))
@@ -504,8 +517,20 @@ def observed(
             source = sources.get(table) or first if origin is None and is_named else None
             before_name = origin.table if origin and shape.table == table else table
             own_name = source if source and _is_at(shape, source) else table if is_named else before_name
+            predecessor = was if origin is None and was and shape.format == DELTA.name else None
             changes[name] = ObservedTable(
-                name, table, tuple(ended), last, origin, shape, is_named, own_name, named, proofs
+                name,
+                table,
+                tuple(ended),
+                last,
+                origin,
+                shape,
+                is_named,
+                own_name,
+                named,
+                proofs,
+                predecessor,
+                displaced,
             )
     return list(changes.values())
 

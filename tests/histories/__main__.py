@@ -1,6 +1,6 @@
-"""`python -m tests.histories [--engine spark] [BEGIN] [END] [--log]`: ask who made each change of histories, by seed, 0 to 120.
+"""`python -m tests.histories [--engine spark|delta] [BEGIN] [END] [--log]`: ask who made each change of histories, 0 to 120.
 
-Plain DDL without an engine runs the files; with `--engine spark`, one Spark does.
+Plain DDL without an engine runs the files; with `--engine spark`, one Spark does; with `delta`, the tables are Delta's.
 """
 
 from __future__ import annotations
@@ -12,32 +12,37 @@ from contextlib import contextmanager
 from functools import partial
 from pathlib import Path
 
+from tests.engines.test_migrate_delta import with_delta
 from tests.histories.asked import Answers, Story
-from tests.histories.stage import SparkStage, Stage
+from tests.histories.delta import DeltaStage, DeltaStory
+from tests.histories.stage import SparkStage
 from tests.support.beds import lake_bed
 from tests.support.catalog_files import LAKE
 
 
 @contextmanager
-def stages(*, on_spark: bool) -> Iterator[Callable[[Path], Stage]]:
-    """Return what makes the stage of a history."""
-    if not on_spark:
-        yield Stage
+def stories(engine: str) -> Iterator[Callable[[int, Path], Story]]:
+    """Return what makes the history of a seed in a folder."""
+    if engine == "none":
+        yield Story
         return
     with tempfile.TemporaryDirectory() as folder:
         home = Path(folder) / "project"
-        with lake_bed(LAKE.replace("WAREHOUSE", str(home / "warehouse")), home) as bed:
-            yield partial(SparkStage, bed=bed)
+        warehouse = home / "warehouse"
+        text = with_delta(warehouse) if engine == "delta" else LAKE.replace("WAREHOUSE", str(warehouse))
+        with lake_bed(text, home) as bed:
+            kind, stage = (DeltaStory, DeltaStage) if engine == "delta" else (Story, SparkStage)
+            yield partial(kind, stage=partial(stage, bed=bed))
 
 
 if __name__ == "__main__":
     numbers = [int(argument) for argument in sys.argv[1:] if argument.isdecimal()]
     begin, end = (numbers[0], numbers[1]) if len(numbers) > 1 else (0, numbers[0] if numbers else 120)
     answers = Answers()
-    with stages(on_spark="spark" in sys.argv) as stage:
+    with stories(next((name for name in ("spark", "delta") if name in sys.argv), "none")) as story_of:
         for seed in range(begin, end):
             with tempfile.TemporaryDirectory() as folder:
-                story = Story(seed, Path(folder), stage)
+                story = story_of(seed, Path(folder))
                 one = story.run()
             answers.add(one)
             lines = (*(story.log if "--log" in sys.argv else ()), *one.wrong)

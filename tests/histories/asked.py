@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import random
+import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,7 @@ from tests.support.repository import commit_all, set_author
 
 _STEPS = 9
 _MOST_STATEMENTS = 5
+_NAMED = re.compile(r"(?:\bTABLE(?: IF(?: NOT)? EXISTS)?| RENAME TO)( [\w.]+)")
 
 
 @dataclass
@@ -43,15 +45,24 @@ class Answers:
 
 
 class Story:
-    """One generated history while it is run."""
+    """One generated history while it is run.
+
+    Attributes:
+        catalog: the name of the catalog.
+        acts: what a step may be.
+        asks_others: whether `drift`, `history` and `show` are asked too.
+    """
+
+    catalog = "lake"
+    asks_others = True
 
     def __init__(self, seed: int, folder: Path, stage: Callable[[Path], Stage] = Stage) -> None:
         self.seed = seed
         self.chance = random.Random(seed)
         self.stage = stage(folder)
         self.stage.catalog_file()
-        self.witness = Witness(self.stage.database)
-        self.other = OtherClient(self.chance, self.stage.client)
+        self.witness = self._witness()
+        self.other = self._client()
         for namespace in NAMESPACES:
             self.stage.client.create_namespace(namespace)
         self.stage.watch = self._watch
@@ -71,23 +82,42 @@ class Story:
         self._disturbed: set[tuple[str, int, bool]] = set()
         self._refused: tuple[str, int] | None = None
 
+    def _witness(self) -> Witness:
+        return Witness(self.stage.database)
+
+    def _client(self) -> OtherClient:
+        return OtherClient(self.chance, self.stage.client)
+
+    def _writer(self) -> Writer:
+        tables = (table for table in self.witness.tables.values() if table.name)
+        return Writer(
+            self.chance, {table.name: Sketch.of(table.name, table.metadata) for table in tables if table.name}
+        )
+
+    @property
+    def acts(self) -> Sequence[Callable[[Project], None]]:
+        return (
+            *(self._migrate,) * 8, *(self._disturb,) * 3, self._adopt, self._undo_drift, self._undo_file, self._squash,
+        )  # fmt: skip
+
     def run(self) -> Answers:
         """Run the history, and ask after each step."""
         with self.stage.running() as project:
-            if self.chance.random() < 0.2:
+            if self.chance.random() < 0.2 and self.asks_others:
                 self._baseline(project)
                 self._ask(project)
             for _ in range(_STEPS):
-                acts = (
-                    *(self._migrate,) * 8, *(self._disturb,) * 3, self._adopt, self._undo_drift, self._undo_file, self._squash,
-                )  # fmt: skip
                 begun = set(self._begun)
-                self.chance.choice(acts)(project)
+                self.chance.choice(self.acts)(project)
                 self._ask(project)
-                self._others.drift(project)
-                for version in sorted(self._begun - begun):
-                    self._others.show(project, version)
+                if self.asks_others:
+                    self._ask_others(project, self._begun - begun)
         return self.answers
+
+    def _ask_others(self, project: Project, new: Collection[str]) -> None:
+        self._others.drift(project)
+        for version in sorted(new):
+            self._others.show(project, version)
 
     def _baseline(self, project: Project) -> None:
         """Run files by hand, with changes that no file makes, and record them as applied."""
@@ -104,7 +134,9 @@ class Story:
             tables = [table.name for table in self.witness.tables.values() if table.name]
             if tables and self.chance.random() < 0.5:
                 name = self.chance.choice(tables)
-                self.chance.choice((self.other.add_column, self.other.set_property))(name.removeprefix("lake."))
+                self.chance.choice((self.other.add_column, self.other.set_property))(
+                    name.removeprefix(f"{self.catalog}.")
+                )
                 self.witness.look(Act("baseline", version))
         project.baseline(f"{self._number:04}", reason="they are there", accept=["*"])
         self.witness.note()
@@ -153,7 +185,7 @@ class Story:
         if result.path:
             recorded = Path(result.recorded).name.partition("_")[0]
             self._settled(recorded, result.recorded, result.tables)
-            self._take(result.version, result.sql, set(result.tables))
+            self._take(result.version, result.sql)
             self._run(project)
             self.witness.note()
 
@@ -174,21 +206,21 @@ class Story:
             self.log.append(f"  {version} not undone: {error}".splitlines()[0])
             return
         [path] = map(Path, result.files)
-        self._take(f"{self._number + 1:04}", path.read_text(), set().union(*self._files[version].names))
+        self._take(f"{self._number + 1:04}", path.read_text())
         self._run(project)
         self.witness.note()
 
-    def _take(self, version: str, text: str, names: set[str]) -> None:
-        """Take a file that a command has written.
-
-        Args:
-            names: the qualified names of the tables of its statements.
-        """
+    def _take(self, version: str, text: str) -> None:
+        """Take a file that a command has written."""
         lines = [line for line in text.splitlines() if line and not line.startswith("--")]
         statements = [statement.strip() for statement in "\n".join(lines).split(";") if statement.strip()]
         self._number = int(version)
-        self._files[version] = File(statements, [names] * len(statements))
+        names = ["".join(_NAMED.findall(statement)).split() for statement in statements]
+        self._files[version] = File(statements, [set(map(self._whole, written)) for written in names])
         self.log += [f"{version}: {statement}" for statement in statements]
+
+    def _whole(self, name: str) -> str:
+        return name if name.count(".") > 1 else f"{self.catalog}.{name}"
 
     def _squash(self, project: Project) -> None:
         """Replace all files by one that creates the tables as they are."""
@@ -271,10 +303,7 @@ class Story:
         return True
 
     def _write(self, *, disturbed: bool = True) -> str:
-        tables = {
-            table.name: Sketch.of(table.name, table.metadata) for table in self.witness.tables.values() if table.name
-        }
-        writer = Writer(self.chance, tables)
+        writer = self._writer()
         file = writer.write(_MOST_STATEMENTS, may_use=disturbed)
         self._number += 1
         version = f"{self._number:04}"
@@ -311,7 +340,7 @@ class Story:
             new = [
                 table.name for table in self.witness.tables.values() if table.uuid not in self._existing and table.name
             ]
-            self.other.act({name.removeprefix("lake.") for name in new})
+            self.other.act({name.removeprefix(f"{self.catalog}.") for name in new})
             changed = self.witness.look(Act("during", version))
             for uuid, part in changed:
                 table = self.witness.tables[uuid]
@@ -394,7 +423,8 @@ class Story:
                 self._wrong(f"blame {table.name} {table.names.get(part, part[0])}: {answer}, not {act}")
         column = self._choice.choice([part for part in table.parts if part[0] == "column"])
         accepted = {table.last[column], table.before_undone.get(column, table.last[column]), table.made[column]}
-        self._others.history(project, table, name, column, accepted)
+        if self.asks_others:
+            self._others.history(project, table, name, column, accepted)
 
     def _asked(self, wrong: str) -> None:
         self.answers.asked += 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
@@ -104,7 +104,18 @@ class File:
 
 
 class Writer:
-    """Writes the statements of one file, each valid after those before it where no other client interferes."""
+    """Writes the statements of one file, each valid after those before it where no other client interferes.
+
+    Attributes:
+        catalog: the name of the catalog.
+        acts: each writes statements that change a table.
+    """
+
+    catalog = "lake"
+
+    @property
+    def acts(self) -> Sequence[Callable[[Writer, Sketch], object]]:
+        return ACTS
 
     def __init__(self, chance: random.Random, tables: dict[str, Sketch]) -> None:
         """Args:
@@ -123,7 +134,7 @@ class Writer:
         """
         if may_use and self.chance.random() < 0.12:
             self._used = self.chance.choice(NAMESPACES)
-            self.file.statements.append(f"USE lake.{self._used}")
+            self.file.statements.append(f"USE {self.catalog}.{self._used}")
             self.file.names.append(set())
         wanted = self.chance.randint(1, most)
         while len(self.file.statements) < wanted:
@@ -135,7 +146,7 @@ class Writer:
             self._create()
             return
         table = self.chance.choice(list(self.tables.values()))
-        self.chance.choice(_ACTS)(self, table)
+        self.chance.choice(self.acts)(self, table)
 
     def add(self, sql: str, *names: str) -> None:
         self.file.statements.append(sql)
@@ -157,7 +168,9 @@ class Writer:
         return inside + self.chance.choice(free) if free else None
 
     def free_table(self, namespace: str | None = None) -> str | None:
-        names = [f"lake.{space}.{name}" for space in ([namespace] if namespace else NAMESPACES) for name in _TABLES]
+        names = [
+            f"{self.catalog}.{space}.{name}" for space in ([namespace] if namespace else NAMESPACES) for name in _TABLES
+        ]
         free = [name for name in names if name not in self.tables]
         return self.chance.choice(free) if free else None
 
@@ -314,7 +327,7 @@ def _replace(writer: Writer, table: Sketch) -> None:
         new.properties |= properties
         if writer.chance.random() < 0.7:
             _properties(writer, new)
-        if writer.chance.random() < 0.5:
+        if writer.chance.random() < 0.5 and _partition in writer.acts:
             _partition(writer, new)
 
 
@@ -362,12 +375,17 @@ def _create_if_absent(writer: Writer, table: Sketch) -> None:
     )
 
 
-_ACTS: tuple[Callable[[Writer, Sketch], object], ...] = (
+ACTS: tuple[Callable[[Writer, Sketch], object], ...] = (
     *(_add_column,) * 5, *(_drop_column,) * 2, *(_rename_column,) * 4, *(_swap,) * 2, *(_alter_column,) * 4,
     *(_properties,) * 4, *(_partition,) * 4, *(_write_order,) * 3, *(_identifiers,) * 2, *(_replace,) * 2,
     *(_drop,) * 1, *(_rename,) * 3, *(_publish,) * 3, *(_create_if_absent,) * 1,
 )  # fmt: skip
 
+
+DELTA_ACTS = (
+    *(_add_column,) * 5, *(_drop_column,) * 2, *(_rename_column,) * 4, *(_swap,) * 2, *(_alter_column,) * 4, *(_properties,) * 4,
+    *(_replace,) * 2, _drop, _create_if_absent,
+)  # fmt: skip
 
 # Those that leave each table its name, and its parts their partitioning.
 ALTERS = (_add_column, _rename_column, _swap, _alter_column, _properties, _write_order)

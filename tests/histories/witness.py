@@ -87,7 +87,7 @@ class Witness:
                 changed.append((uuid, ("table", "")))
         for uuid, (name, metadata) in present.items():
             table = self.tables.setdefault(uuid, Table(uuid, name))
-            parts, table.names = _parts(metadata)
+            parts, table.names = self._parts(metadata)
             parts["table", ""] = name
             for part, value in parts.items():
                 if part not in table.parts or table.parts[part] != value:
@@ -118,6 +118,9 @@ class Witness:
             for namespace, name, location in rows.fetchall():
                 metadata = self._metadata(location)
                 yield metadata["table-uuid"], (f"lake.{namespace}.{name}", metadata)
+
+    def _parts(self, metadata: Any) -> tuple[dict[Part, Any], dict[Part, str]]:
+        return _parts(metadata)
 
     def _metadata(self, location: str) -> Any:
         if location not in self._read:

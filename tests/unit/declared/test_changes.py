@@ -193,13 +193,13 @@ def test_the_changes_of_a_delta_table_lead_to_it(examples: int) -> None:
             key: after.properties.get(key) for key in known
         }
         assert made.knows("columns")
-        assert not (changes and made.knows("properties"))
+        assert not changes or not made.knows_property("delta.feature.typeWidening")
         for change in changes:
             assert list(map(key, changes_of(read(str(sql_of(change, before.table)), "spark")))) == [key(change)]
         outcomes["made"] += 1
 
     check()
-    assert outcomes["made"] > examples / 4
+    assert outcomes["made"] >= examples // 4
 
 
 def of_delta(shape: Shape) -> Shape:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from datetime import datetime, timezone
 
 import pytest
 
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.differences import compare
-from glacierbase.model.shape import Column, PartitionField, Shape, SortField
-from glacierbase.record.attribution import is_explained, made_before_baseline, made_meanwhile
+from glacierbase.model.shape import Column, PartitionField, Past, Shape, SortField, Version
+from glacierbase.record.attribution import commits, is_explained, made_before_baseline, made_meanwhile
 from glacierbase.record.replay import TableStatement, statements_on
 from glacierbase.record.timeline import differ
 from glacierbase.sql.file import named
@@ -189,3 +190,32 @@ def test_more_commits_than_statements_are_not_explained() -> None:
     statements = replayed(f"{T} ADD COLUMN c INT")
     assert not is_explained(before, added, statements)
     assert is_explained(replace(before, metadata_location="s3://b/metadata/00005-x.metadata.json"), added, statements)
+
+
+def test_a_property_of_delta_is_by_the_statement_that_sets_it() -> None:
+    """A change of a column sets properties of Delta itself, but no others."""
+    columns, table = (Column(1, "a", "int"),), "spark_catalog.a.t"
+    before = Shape(table, "u", "delta", 7, columns, metadata_location="/t/_delta_log/00000000000000000004.json")
+    added = replace(before, columns=(*columns, Column(2, "b", "int")))
+    feature = replace(added, properties={"delta.feature.x": "supported"})
+    statements = replayed(f"ALTER TABLE {table} ADD COLUMN b INT", table=table)
+    assert is_explained(before, feature, statements)
+    assert not is_explained(before, replace(added, properties={"k": "v"}), statements)
+    assert not is_explained(
+        before, replace(added, metadata_location="/t/_delta_log/00000000000000000006.json"), statements
+    )
+
+
+def test_a_table_that_replaces_another_in_the_same_log_has_only_its_own_commits() -> None:
+    """REPLACE of Delta makes another table; it counts from the last commit of the former one."""
+    table, log = "spark_catalog.a.t", "/t/_delta_log/{:020}.json"
+    old, new = (
+        Shape(table, uuid, "delta", 7, (Column(1, uuid, "int"),), metadata_location=log.format(number))
+        for number, uuid in enumerate(("old", "new"))
+    )
+    statements = replayed(f"CREATE OR REPLACE TABLE {table} (new INT) USING delta", table=table)
+    assert is_explained(None, new, statements, predecessor=old)
+    assert not is_explained(None, new, statements)
+    moment = datetime(2026, 1, 1, tzinfo=timezone.utc)
+    past = Past(tuple(Version(moment, shape, None) for shape in (old, new)), is_whole=True)
+    assert [version.shape.uuid for version in commits(past, None, new) or ()] == ["new"]

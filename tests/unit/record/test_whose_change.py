@@ -328,13 +328,14 @@ def test_a_table_that_a_file_replaces_and_another_client_renames_is_the_same_tab
 
 
 def test_a_table_that_loses_its_name_to_a_new_one_while_the_file_runs_is_not_dropped(tmp_path: Path) -> None:
-    """Another client has renamed it before the statement that would replace it."""
+    """Another client has renamed it before the statement that would replace it, and after one that changed it."""
     scene = Scene(tmp_path)
     scene.run("CREATE TABLE lake.a.t (a INT)")
-    acts = {(1, False): lambda client: client.rename_table("a.t", "a.u")}
-    scene.run("CREATE OR REPLACE TABLE lake.a.t (b INT)", acts=acts)
+    acts = {(1, False): added("hand"), (2, False): lambda client: client.rename_table("a.t", "a.u")}
+    scene.run(f"{T} ADD COLUMN b INT", "CREATE OR REPLACE TABLE lake.a.t (b INT)", acts=acts)
+    during = "during 2, not by it"
     assert scene.blamed() == {"b": "2", "lake.a.t": "2"}
-    assert scene.blamed("lake.a.u") == {"a": "1", "lake.a.u": "during 2, not by it"}
+    assert scene.blamed("lake.a.u") == {"a": "1", "hand": during, "b": "2", "lake.a.u": during}
 
 
 def test_a_partition_field_on_a_column_that_no_file_adds_is_its_files(tmp_path: Path) -> None:
@@ -348,6 +349,18 @@ def test_a_partition_field_on_a_column_that_no_file_adds_is_its_files(tmp_path: 
     with scene.running() as project:
         project.baseline("2", reason="they are there", accept=["*"])
     assert scene.blamed() == {"a": "1", "hand": "found at baseline of 2", "by_hand": "2", "lake.a.t": "1"}
+
+
+def test_a_column_that_a_baselined_file_drops_is_not_one_of_the_same_name_that_a_later_one_adds(tmp_path: Path) -> None:
+    """The first file sorts by it."""
+    scene = Scene(tmp_path)
+    columns = Schema(NestedField(1, "a", IntegerType()), NestedField(3, "b", LongType()))
+    scene.client.create_table("a.t", columns)
+    scene.project.file("1_create.sql", f"CREATE TABLE lake.a.t (a INT, b INT); {T} WRITE ORDERED BY b")
+    scene.project.file("2_again.sql", f"{T} WRITE UNORDERED; {T} DROP COLUMN b; {T} ADD COLUMN b BIGINT")
+    with scene.running() as project:
+        project.baseline("2", reason="they are there", accept=["*"])
+    assert scene.blamed() == {"a": "1", "b": "2", "lake.a.t": "1"}
 
 
 @pytest.mark.parametrize("more", [(), ("CREATE TABLE lake.a.t (b INT)",)])
