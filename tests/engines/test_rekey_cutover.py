@@ -20,8 +20,8 @@ from tests.support.project_folder import ProjectFolder
 from tests.support.s3a import BUCKET, s3_of_moto, s3a_bed
 
 STEPS = (1, 10, 50, 100)
-DATES = ("2026-01-01", "__HIVE_DEFAULT_PARTITION__")
-# As writers wrote them: some escape what Spark would escape, and some do not.
+DAYS = ("007", "__HIVE_DEFAULT_PARTITION__")
+# As writers wrote them: a day is a number; of ids, some escape what Spark would escape, and some do not.
 IDS = ("100", "007", "a'b", "`x`", "k%3Dv", "ü€", "a b", 'q"q', "back\\slash", "__HIVE_DEFAULT_PARTITION__")
 
 pytestmark = pytest.mark.spark
@@ -50,13 +50,13 @@ class DataSet:
         self.name = f"events_{uuid.uuid4().hex[:8]}"
         self.address = f"s3://{BUCKET}/{self.name}/"
         folder.catalog(bed.text, self.name)
-        for date in DATES:
+        for day in DAYS:
             for number, id in enumerate(IDS):
-                rows = [{"n": number, "text": f"{date} {id}"}, {"n": -number, "text": "ü"}]
-                self.put(f"by_date/date={date}/id={id}/a.json", rows)
+                rows = [{"n": number, "text": f"{day} {id}"}, {"n": -number, "text": "ü"}]
+                self.put(f"by_day/day={day}/id={id}/a.json", rows)
         # The columns of the two tables come in another order.
-        self.create(self.old, "n BIGINT, text STRING, date DATE, id STRING", "date, id", "by_date")
-        self.create(self.new, "text STRING, n BIGINT, id_reversed STRING, date DATE", "id_reversed, date", "by_id")
+        self.create(self.old, "n BIGINT, text STRING, day INT, id STRING", "day, id", "by_day")
+        self.create(self.new, "text STRING, n BIGINT, id_reversed STRING, day INT", "id_reversed, day", "by_id")
         self.sql(f"MSCK REPAIR TABLE {self.old}")
 
     @property
@@ -85,8 +85,8 @@ class DataSet:
     def plan(self, **readers: str) -> None:
         """Write the files, without the one that waits for writers and the one that deletes; copy and validate."""
         [result] = self.project.rekey_plan(
-            self.address, [self.name], keys="by_date/date={date}/id={id}/{file}",
-            to="by_id/id_reversed={id:reversed}/date={date}/{file}", author="Ada", spark=self.bed.spark, **readers,
+            self.address, [self.name], keys="by_day/day={day}/id={id}/{file}",
+            to="by_id/id_reversed={id:reversed}/day={day}/{file}", author="Ada", spark=self.bed.spark, **readers,
         )  # fmt: skip
         first, *files = [self.folder.root / path for path in result.files]
         first.unlink()
@@ -183,9 +183,9 @@ def switch_and_return(data: DataSet, read: str) -> list[float]:
 
 
 def test_partitions_get_other_locations_step_by_step_and_back(data: DataSet) -> None:
-    """No read fails and none is wrong, whatever the ids are; each step moves more partitions, and each way back all of them."""
+    """No read fails and none is wrong, whatever the values are; each step moves more partitions, and each way back all of them."""
     data.plan(partitioned=data.old)
-    query = f"SELECT count(*), sum(n), sum(xxhash64(n, text, date, id) % 1000003), count(date), count(DISTINCT id) FROM {data.old}"
+    query = f"SELECT count(*), sum(n), sum(xxhash64(n, text, day, id) % 1000003), count(day), count(DISTINCT id) FROM {data.old}"
     with reading(data, query):
         shares = switch_and_return(data, data.old)
     assert shares[-1] == 1
@@ -201,8 +201,8 @@ def test_a_view_reads_more_of_the_other_table_step_by_step_and_back(data: DataSe
     data.sql(f"CREATE VIEW {view} AS SELECT * FROM {data.old}")
     # The reversed id is that of the key's text.
     id = "replace(nullif(reverse(id_reversed), '__HIVE_DEFAULT_PARTITION__'), '%3D', '=') AS id"
-    data.sql(f"CREATE VIEW {data.new}_ids AS SELECT text, date, n, {id} FROM {data.new}")
-    with reading(data, f"SELECT count(*), sum(n), sum(xxhash64(n, text, date, id) % 1000003) FROM {view}"):
+    data.sql(f"CREATE VIEW {data.new}_ids AS SELECT text, day, n, {id} FROM {data.new}")
+    with reading(data, f"SELECT count(*), sum(n), sum(xxhash64(n, text, day, id) % 1000003) FROM {view}"):
         shares = switch_and_return(data, view)
     assert shares[-1] == 1
     assert shares == sorted(shares)

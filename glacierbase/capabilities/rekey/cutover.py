@@ -26,6 +26,8 @@ from glacierbase.sql.qualified import DEFAULT_CATALOG
 _SHARES = 100
 # The value of a partition whose column is NULL.
 _NULL = "__HIVE_DEFAULT_PARTITION__"
+# Spark then compares the text of a value; otherwise it reads a number first, and does not find `id=007` as `id=7`.
+_BY_TEXT = "spark.sql.legacy.skipTypeValidationOnAlterPartition"
 
 
 def cutover(run: ActionRun) -> None:
@@ -118,6 +120,8 @@ def _of_partitions(run: ActionRun, objects: RekeyedObjects, table: str, percent:
     A partition is known by its present location: that of its old keys or that of its new ones. Others stay.
     """
     table, folders = table_name(table), objects.folders
+    [[_, checked]] = run.query(f"SET {_BY_TEXT}")
+    run.execute(f"SET {_BY_TEXT} = true")
     specs = [str(row[0]) for row in run.query(f"SHOW PARTITIONS {table}")]
     count = 0
     for number, spec in enumerate(specs, start=1):
@@ -138,6 +142,7 @@ def _of_partitions(run: ActionRun, objects: RekeyedObjects, table: str, percent:
             f"none of the partitions of {table} has the location of a folder {objects.address}{folders.old_keys}"
             + (f"; {on_one_line(location)} is one of their locations" if specs else "")
         )
+    run.execute(f"SET {_BY_TEXT} = {checked}")
 
 
 def _assigned(part: str) -> str:

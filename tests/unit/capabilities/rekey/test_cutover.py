@@ -30,6 +30,7 @@ class CatalogInMemory:
         days = [f"2026-01-{day:02}" for day in range(1, 29)]
         self.locations = {f"date={day}/id=120": f"s3a://shop/events/date={day}/id=120" for day in days}
         self.columns = {"old": COLUMNS, "new": [COLUMNS[1], COLUMNS[0]]}
+        self.settings: dict[str, str] = {}
         self.ran: list[str] = []
         self.put("state", manifest={"digest": "sha256:1"})
 
@@ -42,6 +43,8 @@ class CatalogInMemory:
             return state(journal, "cutover").get("percent")
 
     def query(self, sql: str, parameters: Any = ()) -> list[tuple[Any, ...]]:
+        if sql.startswith("SET "):
+            return [(sql.removeprefix("SET "), "false")]
         if sql.startswith("SHOW PARTITIONS "):
             return [(spec,) for spec in self.locations]
         if sql.startswith("DESCRIBE TABLE EXTENDED "):
@@ -52,6 +55,9 @@ class CatalogInMemory:
         return self.columns[sql.removeprefix("DESCRIBE TABLE ")]
 
     def execute(self, sql: str, parameters: Any = (), *, tag: str | None = None) -> None:
+        if sql.startswith("SET "):
+            self.settings |= dict([sql.removeprefix("SET ").split(" = ")])
+            return
         self.ran.append(sql)
         if change := ALTER.fullmatch(sql):
             self.locations[self.spec(change[1])] = change[2]
@@ -87,6 +93,7 @@ def test_a_step_changes_only_what_is_not_as_it_must_be(catalog: CatalogInMemory)
     half = catalog.step(50)
     assert 0 < len(half) < 28
     assert catalog.step(50) == []
+    assert set(catalog.settings.values()) == {"false"}
     rest = catalog.step(100)
     assert not {*half} & {*rest}
     assert {*catalog.locations.values()} == {
