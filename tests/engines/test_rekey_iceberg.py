@@ -6,7 +6,7 @@ import re
 import threading
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import Any
 
 import pytest
@@ -15,7 +15,7 @@ from glacierbase import Project
 from glacierbase.capabilities.rekey import iceberg, rows
 from glacierbase.errors import ConfigurationError, MigrationFailed, StatementRefused
 from glacierbase.executors.actions import ActionRun
-from tests.support.beds import LakeBed
+from tests.support.beds import LakeBed, RemoteLake
 from tests.support.project_folder import ProjectFolder
 
 HASHED = re.compile(r".*/data/[01]{4}/[01]{4}/[01]{4}/[01]{8}/day_day=[^/]+/id_bucket=\d+/[^/]+")
@@ -25,18 +25,19 @@ TAG = "glacierbase_rekey"
 class Rekeyed:
     """A table of Iceberg, and the project that gives it other keys."""
 
-    def __init__(self, lake: LakeBed, folder: ProjectFolder, days: int = 3, buckets: int = 2) -> None:
-        self.lake, self.folder = lake, folder
+    def __init__(self, bed: LakeBed | RemoteLake, folder: ProjectFolder, days: int = 3, buckets: int = 2) -> None:
+        self.executor, self.folder = bed.executor, folder
+        self.spark = bed.spark if isinstance(bed, LakeBed) else None
         self.name = f"rekey_{uuid.uuid4().hex[:8]}"
         self.table = f"lake.{self.name}.events"
-        folder.catalog(lake.text, self.name)
+        folder.catalog(bed.text, self.name)
         folder.file(
             "0001_events.sql",
             f"CREATE TABLE {self.table} (id BIGINT, day TIMESTAMP, text STRING, tags MAP<STRING, INT>) USING iceberg"
             f" PARTITIONED BY (days(day), bucket({buckets}, id))",
             self.name,
         )
-        self.project.migrate(spark=lake.spark)
+        self.project.migrate(spark=self.spark)
         self.sql(
             f"INSERT INTO {self.table} SELECT id, TIMESTAMP '2026-01-01 10:00:00' + make_interval(0, 0, 0, id % {days}),"
             " concat('ü', id), map('n', id) FROM range(4000)"
@@ -47,10 +48,11 @@ class Rekeyed:
         return Project.load(self.folder.root)
 
     def sql(self, text: str) -> list[Any]:
-        return list(self.lake.spark.newSession().sql(text).collect())
+        with closing(self.executor.open_session()) as session:
+            return session.query(text)
 
     def plan(self, to: str = "object-storage") -> tuple[str, ...]:
-        [result] = self.project.rekey_plan(self.table, [self.name], to=to, author="Ada", spark=self.lake.spark)
+        [result] = self.project.rekey_plan(self.table, [self.name], to=to, author="Ada", spark=self.spark)
         return result.files
 
     def use_ranges(self, size: int = 1) -> None:
@@ -59,7 +61,7 @@ class Rekeyed:
             path.write_text(re.sub(r"bytes_per_range => \d+", f"bytes_per_range => {size}", path.read_text()))
 
     def migrate(self) -> Any:
-        [result] = self.project.migrate([self.name], spark=self.lake.spark)
+        [result] = self.project.migrate([self.name], spark=self.spark)
         return result
 
     def paths(self) -> list[str]:
@@ -69,7 +71,7 @@ class Rekeyed:
         return {tuple(row) for row in self.sql(f"SELECT id, day, text, to_json(tags) FROM {self.table}")}
 
     def states(self) -> list[str]:
-        [status] = self.project.status([self.name], spark=self.lake.spark)
+        [status] = self.project.status([self.name], spark=self.spark)
         return [str(migration.state) for migration in status.migrations][2:]
 
 
@@ -101,11 +103,14 @@ def writing(rekeyed: Rekeyed) -> Iterator[list[int]]:
         writer.join()
 
 
-def test_every_file_gets_its_new_key_while_a_writer_goes_on(lake: LakeBed, project: ProjectFolder) -> None:
+@pytest.mark.parametrize(("bed", "days", "buckets"), [("lake", 20, 10), ("remote_lake", 3, 2)])
+def test_every_file_gets_its_new_key_while_a_writer_goes_on(
+    bed: str, days: int, buckets: int, project: ProjectFolder, request: pytest.FixtureRequest
+) -> None:
     """No row of 200 files is lost, none is doubled, no commit of the writer is lost; the tag is gone."""
-    rekeyed = Rekeyed(lake, project, days=20, buckets=10)
+    rekeyed = Rekeyed(request.getfixturevalue(bed), project, days, buckets)
     before = rekeyed.rows()
-    assert (len(rekeyed.paths()), len(before)) == (200, 4000)
+    assert (len(rekeyed.paths()), len(before)) == (days * buckets, 4000)
     files = rekeyed.plan()
     rekeyed.use_ranges()
     assert [name.rpartition("/")[2][:4] for name in files] == ["0002", "0003", "0004"]
@@ -120,7 +125,7 @@ def test_every_file_gets_its_new_key_while_a_writer_goes_on(lake: LakeBed, proje
     assert sorted(row[0] for row in after if row[0] > 100_000) == committed
     assert TAG not in [row[0] for row in rekeyed.sql(f"SELECT name FROM {rekeyed.table}.refs")]
     rewrites = f"SELECT count(*) FROM {rekeyed.table}.snapshots WHERE operation = 'replace'"
-    assert rekeyed.sql(rewrites)[0][0] >= 20
+    assert rekeyed.sql(rewrites)[0][0] >= days
 
 
 def test_a_conflict_is_retried_and_loses_neither_side(rekeyed: Rekeyed, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ TESTS = (
     "tests/engines/contract",
     *(f"tests/engines/test_migrate_{kind}.py" for kind in ("iceberg", "rest", "postgres", "connect", "delta")),
     "tests/engines/test_doctor.py",
+    "tests/engines/test_rekey_iceberg.py",
     "tests/engines/test_signals.py",
     "tests/engines/test_spark_processes.py",
     *(f"tests/crash/test_{kind}.py" for kind in ("kill_matrix", "race", "recovery", "faults")),
