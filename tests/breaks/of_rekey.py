@@ -68,10 +68,17 @@ BREAKS = (
         f"{_TASKS}test_only_an_object_that_the_manifest_names_is_deleted",
     ),
     Break(
+        "an object that tasks of a killed run delete at the same time stops the clean-up",
+        "capabilities/rekey/tasks.py",
+        "            if _status(error) != 404:  # A run",
+        "            if True:  # A run",
+        f"{_TASKS}test_an_object_that_others_delete_at_the_same_time_is_deleted",
+    ),
+    Break(
         "an object is deleted that was replaced in the last moment",
         "capabilities/rekey/tasks.py",
-        "Key=key, IfMatch=etag)\n        return key",
-        "Key=key)\n        return key",
+        "Key=key, IfMatch=etag)\n        except",
+        "Key=key)\n        except",
         f"{_TASKS}test_an_object_that_is_replaced_in_the_last_moment_stays",
     ),
     Break(

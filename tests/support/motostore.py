@@ -17,8 +17,8 @@ from werkzeug.serving import WSGIRequestHandler, make_server
 
 KEY, SECRET = "key", "canary-of-the-moto-store"
 _REFUSED = b"<Error><Code>%s</Code><Message>%s</Message></Error>"
-_CODES = {403: "403 Forbidden", 412: "412 Precondition Failed", 503: "503 Slow Down"}
-_NAMES = {403: b"AccessDenied", 412: b"PreconditionFailed", 503: b"SlowDown"}
+_CODES = {403: "403 Forbidden", 404: "404 Not Found", 412: "412 Precondition Failed", 503: "503 Slow Down"}
+_NAMES = {403: b"AccessDenied", 404: b"NoSuchKey", 412: b"PreconditionFailed", 503: b"SlowDown"}
 
 
 @dataclass
@@ -97,6 +97,8 @@ class MotoStore:
         if listed is not None and self._etag(source) not in (None, listed):
             return 412
         present = self._etag(key)
+        if wanted is not None and present is None:
+            return 404
         is_broken = (absent == "*" and present is not None) or (wanted is not None and present != wanted)
         return 412 if is_broken else None
 

@@ -150,11 +150,10 @@ def delete_objects(rows: Iterable[Row]) -> Iterator[Row]:
         try:
             if s3.head_object(Bucket=bucket, Key=key)["ETag"] != etag:
                 return key, "it is another object than in the manifest"
+            s3.delete_object(Bucket=bucket, Key=key, IfMatch=etag)
         except Exception as error:
-            if _status(error) == 404:  # A run that was stopped had deleted it.
-                return key, "deleted"
-            raise
-        s3.delete_object(Bucket=bucket, Key=key, IfMatch=etag)
+            if _status(error) != 404:  # A run that was stopped had deleted it, or tasks that outlive it did just now.
+                raise
         return key, "deleted"
 
     def failed(row: Row, error: Exception) -> Row:

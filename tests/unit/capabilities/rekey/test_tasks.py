@@ -184,3 +184,19 @@ def test_an_object_that_is_replaced_in_the_last_moment_stays(store: MotoStore, s
     [(_, outcome)] = tasks.delete_objects([(store.bucket, "a", etag, "new/a", new_etag)])
     assert "PreconditionFailed" in outcome
     assert store.contents("a") == {"a": b"newer"}
+
+
+def test_an_object_that_others_delete_at_the_same_time_is_deleted(store: MotoStore, s3: Any) -> None:
+    """Such as the tasks of a killed run, which an engine on other machines goes on with."""
+    for name in ("a", "new/a"):
+        s3.put_object(Bucket=store.bucket, Key=name, Body=b"x")
+    [etag, new_etag] = [row[2] for row in listed(store)]
+
+    def delete(kind: str, key: str) -> None:
+        if kind == "DELETE":
+            store.sees = lambda *_: None
+            s3.delete_object(Bucket=store.bucket, Key=key)
+
+    store.sees = delete
+    assert list(tasks.delete_objects([(store.bucket, "a", etag, "new/a", new_etag)])) == [("a", "deleted")]
+    assert store.requests["DELETE"] == 2
