@@ -1,7 +1,8 @@
 """Tables as statements declare them, and statements that declare a table. Pure.
 
 From statements to tables:
-- `known`, `declared`: what statements declare of tables, accumulated over files; the resulting shape of a table.
+- `known`, `known_tables`: what is known of a table; the tables that statements declare, accumulated over files.
+- `declared`: the tables that exist after all files, and the resulting shape of each.
 
 What a change does to a table (`model.changes`):
 - `clauses`: the changes that a statement makes.

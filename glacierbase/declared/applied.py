@@ -26,15 +26,6 @@ from glacierbase.formats.iceberg import DISTRIBUTION, METRICS_OF_COLUMN, OF_NEW_
 from glacierbase.formats.iceberg import FORMAT_VERSION as VERSION_KEY
 from glacierbase.formats.table_format import TableFormat
 from glacierbase.model.changes import (
-    COLUMNS,
-    EVERY_PART,
-    FORMAT_VERSION,
-    FORMER,
-    IDENTIFIERS,
-    PARTITION_NAMES,
-    PARTITIONING,
-    PROPERTIES,
-    SORTING,
     Change,
     ClusteringSet,
     ColumnAdded,
@@ -50,16 +41,12 @@ from glacierbase.model.changes import (
     FieldAdded,
     FieldDropped,
     FieldReplaced,
-    FormerField,
     IdentifiersDropped,
     IdentifiersSet,
     NullabilitySet,
     OrderSet,
-    PartialShape,
-    Path,
     PropertiesSet,
     PropertiesUnset,
-    Refused,
     RowsWritten,
     TableCreated,
     TableDropped,
@@ -69,6 +56,21 @@ from glacierbase.model.changes import (
 )
 from glacierbase.model.differences import partition_text
 from glacierbase.model.names import completed_like, name_of, name_parts
+from glacierbase.model.partial_shape import (
+    COLUMNS,
+    EVERY_PART,
+    FORMAT_VERSION,
+    FORMER,
+    IDENTIFIERS,
+    PARTITION_NAMES,
+    PARTITIONING,
+    PROPERTIES,
+    SORTING,
+    FormerField,
+    PartialShape,
+    Path,
+    Refused,
+)
 from glacierbase.model.shape import PartitionField, Shape, SortField
 from glacierbase.model.transforms import TRANSFORMS, given_name, name_and_width
 

@@ -15,10 +15,6 @@ from glacierbase.declared.widening import is_widening
 from glacierbase.formats import UPGRADES
 from glacierbase.formats.iceberg import DISTRIBUTION, FORMAT_VERSION, OF_NEW_TABLES
 from glacierbase.model.changes import (
-    COLUMNS,
-    IDENTIFIERS,
-    PARTITIONING,
-    SORTING,
     Change,
     ColumnAdded,
     ColumnCommented,
@@ -32,7 +28,6 @@ from glacierbase.model.changes import (
     IdentifiersSet,
     NullabilitySet,
     OrderSet,
-    PartialShape,
     PropertiesSet,
     PropertiesUnset,
     TableCreated,
@@ -42,6 +37,7 @@ from glacierbase.model.changes import (
     parts_of,
 )
 from glacierbase.model.names import name_of, name_parts, recorded_parts
+from glacierbase.model.partial_shape import COLUMNS, IDENTIFIERS, PARTITIONING, SORTING, PartialShape
 from glacierbase.model.shape import PartitionField, Shape, SortField
 from glacierbase.model.transforms import TRANSFORMS, given_name
 

@@ -16,9 +16,9 @@ from glacierbase.model.changes import (
     ColumnRenamed,
     ColumnRetyped,
     NullabilitySet,
-    Path,
 )
 from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.partial_shape import Path
 from glacierbase.model.shape import Column, Shape
 
 Key: TypeAlias = int | str

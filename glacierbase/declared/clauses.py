@@ -10,12 +10,6 @@ from glacierbase.declared.trees import declared, dotted
 from glacierbase.formats.delta import CLUSTERED
 from glacierbase.formats.iceberg import FORMAT_VERSION
 from glacierbase.model.changes import (
-    COLUMNS,
-    EVERY_PART,
-    IDENTIFIERS,
-    PARTITIONING,
-    PROPERTIES,
-    SORTING,
     Change,
     ClusteringSet,
     ColumnAdded,
@@ -36,7 +30,6 @@ from glacierbase.model.changes import (
     LocationSet,
     NullabilitySet,
     OrderSet,
-    Path,
     PropertiesSet,
     PropertiesUnset,
     ReferenceCreated,
@@ -49,6 +42,7 @@ from glacierbase.model.changes import (
     Unknown,
 )
 from glacierbase.model.names import name_of
+from glacierbase.model.partial_shape import COLUMNS, EVERY_PART, IDENTIFIERS, PARTITIONING, PROPERTIES, SORTING, Path
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.model.transforms import TRANSFORMS, given_name
 from glacierbase.sql.cursor import Cursor, UnsupportedClause

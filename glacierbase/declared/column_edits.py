@@ -20,10 +20,9 @@ from glacierbase.model.changes import (
     ColumnsReplaced,
     DefaultSet,
     NullabilitySet,
-    Path,
-    Refused,
 )
 from glacierbase.model.names import name_of
+from glacierbase.model.partial_shape import Path, Refused
 
 # Types that Spark reads as another one: a change to that one changes nothing.
 _READ_AS = {"uuid": "string", "fixed": "binary"}

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
-from glacierbase.declared.known import KnownTable, KnownTables
+from glacierbase.declared.known import KnownTable
+from glacierbase.declared.known_tables import KnownTables
 from glacierbase.formats import FILE_FORMATS, FORMATS, OF_SPARK
 from glacierbase.formats.iceberg import FORMAT_VERSION
-from glacierbase.model.changes import COLUMNS, IDENTIFIERS, PARTITIONING, SORTING, Path
 from glacierbase.model.names import name_parts
+from glacierbase.model.partial_shape import COLUMNS, IDENTIFIERS, PARTITIONING, SORTING, Path
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.sql.cursor import Cursor, UnsupportedClause, if_not_exists
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK, dialect_of

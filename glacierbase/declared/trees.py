@@ -8,8 +8,8 @@ from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import TypeAlias
 
-from glacierbase.model.changes import Path
 from glacierbase.model.names import name_of, name_parts
+from glacierbase.model.partial_shape import Path
 from glacierbase.model.shape import Column
 from glacierbase.sql.cursor import UnsupportedClause
 from glacierbase.sql.dialects import SPARK

@@ -20,8 +20,9 @@ from glacierbase.declared.render import (
     snowflake_literal,
     unsupported_names,
 )
-from glacierbase.model.changes import PROPERTIES, Change, ColumnAdded, PartialShape, Unknown
+from glacierbase.model.changes import Change, ColumnAdded, Unknown
 from glacierbase.model.names import name_parts
+from glacierbase.model.partial_shape import PROPERTIES, PartialShape
 from glacierbase.model.shape import Column, Shape
 from glacierbase.secrets import MASK, is_secret, mask
 from glacierbase.sql.dialects import SNOWFLAKE, SPARK

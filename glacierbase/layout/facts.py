@@ -9,7 +9,7 @@ from glacierbase.declared.known import KnownTable
 from glacierbase.formats import FILE_FORMATS
 from glacierbase.layout.template import TableFacts
 from glacierbase.layout.templates import FORMATS
-from glacierbase.model.changes import COLUMNS, PARTITIONING
+from glacierbase.model.partial_shape import COLUMNS, PARTITIONING
 from glacierbase.model.shape import Shape
 
 # Formats of Spark whose tables are folders of files.

@@ -3,7 +3,8 @@
 - `migration`: a migration, its statements, its events, its states; the checksum of a file.
 - `catalog`, `keys`: a catalog in one environment; a key of a catalog file and the types of its values.
 - `shape`: all of a table except its rows; the version of a table.
-- `changes`: what statements change of a table; a table of which some parts are not known.
+- `changes`: what statements change of a table.
+- `partial_shape`: a table of which some parts are not known; why the engine refuses a change.
 - `transforms`: Iceberg's partition transforms, and the names that Iceberg gives to partition fields.
 - `finding`: what a rule or the replay objects to.
 - `differences`: the differences between two shapes, and between a declared and an actual table.

@@ -12,8 +12,8 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from typing import TypeAlias
 
-from glacierbase.model.changes import PartialShape
 from glacierbase.model.differences import Change, Difference, compare
+from glacierbase.model.partial_shape import PartialShape
 from glacierbase.model.shape import Column, Past, Shape, Version
 from glacierbase.model.text import time_of
 from glacierbase.record.drift import is_kept_by_engine

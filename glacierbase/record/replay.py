@@ -9,7 +9,8 @@ from itertools import count
 from glacierbase.declared.applied import apply_all
 from glacierbase.declared.clauses import changes_of
 from glacierbase.formats import ICEBERG
-from glacierbase.model.changes import (
+from glacierbase.model.changes import Change, TableCreated, TableDropped, TableReplaced, Unknown, parts_of
+from glacierbase.model.partial_shape import (
     COLUMNS,
     EVERY_PART,
     FORMAT_VERSION,
@@ -17,14 +18,8 @@ from glacierbase.model.changes import (
     IDENTIFIERS,
     PARTITIONING,
     SORTING,
-    Change,
     PartialShape,
     Refused,
-    TableCreated,
-    TableDropped,
-    TableReplaced,
-    Unknown,
-    parts_of,
 )
 from glacierbase.model.shape import Column, PartitionField, Shape
 from glacierbase.secrets import MASK

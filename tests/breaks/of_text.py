@@ -367,7 +367,7 @@ BREAKS = (
     ),
     Break(
         "what a short name after USE means lasts after the next USE",
-        "declared/known.py",
+        "declared/known_tables.py",
         "                self._forget_session()\n                self._is_switched",
         "                self._is_switched",
         "unit/declared/test_known.py::test_a_short_name_after_use_is_one_table_up_to_the_next_use",

@@ -14,7 +14,8 @@ from glacierbase.declared.clauses import changes_of
 from glacierbase.declared.trees import dotted
 from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.executors.pyiceberg.shape import shape_from_json
-from glacierbase.model.changes import (
+from glacierbase.model.names import name_of
+from glacierbase.model.partial_shape import (
     COLUMNS,
     EVERY_PART,
     FORMAT_VERSION,
@@ -26,7 +27,6 @@ from glacierbase.model.changes import (
     PartialShape,
     Refused,
 )
-from glacierbase.model.names import name_of
 from glacierbase.model.shape import Shape
 from glacierbase.sql import read
 from glacierbase.sql.operations import REFERENCES

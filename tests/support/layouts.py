@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
-from glacierbase.declared.known import KnownTables
+from glacierbase.declared.known_tables import KnownTables
 from glacierbase.layout.facts import of_known
 from glacierbase.layout.template import KeyTemplate
 from glacierbase.layout.templates import key_template

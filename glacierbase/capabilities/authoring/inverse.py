@@ -8,7 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 
-from glacierbase.declared.known import KnownTable, KnownTables
+from glacierbase.declared.known import KnownTable
+from glacierbase.declared.known_tables import KnownTables
 from glacierbase.declared.render import literal
 from glacierbase.declared.writer import undoing
 from glacierbase.errors import MigrationFileError

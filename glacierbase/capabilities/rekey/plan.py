@@ -12,7 +12,8 @@ from glacierbase.capabilities.rekey.iceberg import with_field_names
 from glacierbase.capabilities.rekey.keys import RekeyedObjects
 from glacierbase.capabilities.rekey.phases import Readers, phases
 from glacierbase.catalogs.folder import file_of
-from glacierbase.declared.known import KnownTable, altered
+from glacierbase.declared.known import KnownTable
+from glacierbase.declared.known_tables import altered
 from glacierbase.declared.render import has_function, literal, table_name, transformed
 from glacierbase.errors import ConfigurationError, EngineUnavailable, StatementRefused
 from glacierbase.history.state import current_state
@@ -22,9 +23,9 @@ from glacierbase.layout.iceberg import OBJECT_STORAGE, PARTITIONED_PATHS, PROVID
 from glacierbase.layout.template import KeyTemplate, is_true
 from glacierbase.layout.templates import key_template
 from glacierbase.migrations.new_files import as_template, git_user, write_migration
-from glacierbase.model.changes import FORMER, PartialShape
 from glacierbase.model.command import command
 from glacierbase.model.names import name_parts, recorded_name, spark_identifier
+from glacierbase.model.partial_shape import FORMER, PartialShape
 from glacierbase.model.result import Result
 from glacierbase.model.shape import Shape
 from glacierbase.record.live import LiveTables
@@ -226,7 +227,7 @@ def _hides_partitions(shape: Shape) -> bool:
 def _templates(shape: Shape, change: ParsedStatement) -> tuple[KeyTemplate, KeyTemplate]:
     """Return the templates of the table's keys before and after the statement."""
     known = KnownTable("iceberg", PartialShape(shape, frozenset({FORMER})))
-    made = [of_known(shape.table, table, "iceberg") for table in (known, altered(known, change))]
+    made = [of_known(shape.table, table, "iceberg") for table in (known, altered(known, change)[0])]
     if None in made:
         raise _refused("the partition fields after this statement are not known")
     before, after = (key_template(facts) for facts in made if facts)

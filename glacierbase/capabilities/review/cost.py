@@ -13,7 +13,6 @@ from glacierbase.capabilities.review.rule import File, Step
 from glacierbase.capabilities.review.rules.snowflake import LOST_STATE
 from glacierbase.declared.known import KnownTable
 from glacierbase.declared.render import literal
-from glacierbase.declared.writer import undoing
 from glacierbase.formats import UPGRADES
 from glacierbase.sql.dialects import SNOWFLAKE
 from glacierbase.sql.operations import CREATES_TABLE
@@ -224,6 +223,8 @@ def _undo(changed: _Changed) -> Undo | None:
     keys = [part.key for part in changed.parsed.parts if isinstance(part, Property)]
     if upgrade := next((key for key in keys if key.lower().startswith(UPGRADES)), None):
         return Undo(None, f"no format lowers {upgrade}")
+    from glacierbase.declared.writer import undoing  # Only the worker applies changes.
+
     known = changed.known
     if undone := undoing(changed.parsed, known, changed.format):
         is_clear = not keys or (known and known.properties is not None)

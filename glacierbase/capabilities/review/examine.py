@@ -16,7 +16,6 @@ from glacierbase.capabilities.review.rule import (
     Step,
     of,
 )
-from glacierbase.capabilities.review.walk import DECLARE, read_file
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.migrations.allows import WORD, Allow, allows_of, without_effect
 from glacierbase.migrations.compiled import Compiled
@@ -35,6 +34,7 @@ if TYPE_CHECKING:
     from glacierbase.migrations.sandbox import Sandbox
 
 EXAMINE, MAKES = f"{__name__}:examine", f"{__name__}:makes"
+DECLARE = f"{__package__}.walk:declare"
 # The limit for the text of a statement that is not understood.
 _LONGEST_TEXT = 500
 _LONGEST_CODE = 20
@@ -51,6 +51,8 @@ def examine(compiled: Compiled, facts: Mapping[str, Any], chain: Chain) -> dict[
     Args:
         facts: the attributes of `Facts`.
     """
+    from glacierbase.capabilities.review.walk import read_file  # Only the worker applies changes.
+
     file = read_file(compiled, facts, chain)
     rules = all_rules() if dialect_of(compiled.dialect).has_rules else ()
     allows = allows_of(compiled.statements)
@@ -190,7 +192,9 @@ def examined(
     if missing and not sandbox.is_spent:
         files = {migration.location for migration, _ in answers}
         names = re.compile(rf"(?<!\w)(?:{'|'.join(map(re.escape, sorted(missing)))})(?!\w)")
-        declaring = Examiner(DECLARE, {"naming": names.pattern})  # What a template names is known when it is rendered.
+        declaring = Examiner(
+            DECLARE, {**facts, "naming": names.pattern}
+        )  # What a template names is known when it is rendered.
         needed = [
             (migration, examiner if migration.location in files else declaring)
             for migration in migrations

@@ -14,9 +14,9 @@ from importlib.metadata import version
 from typing import Any
 
 from glacierbase import __version__
+from glacierbase.capabilities.review.examine import DECLARE
 from glacierbase.capabilities.review.lint import context_facts
 from glacierbase.capabilities.review.statements import SUMMARIZE, FileSummary, ReadFile
-from glacierbase.capabilities.review.walk import DECLARE
 from glacierbase.errors import GlacierbaseError, collected, raise_all
 from glacierbase.migrations.sandbox import Sandbox
 from glacierbase.migrations.worker import Examiner

@@ -7,32 +7,25 @@ group `glacierbase.rules`; an entry point names a `Family`, one of its rules, or
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from enum import Enum
 from functools import cached_property
 from typing import Any, TypeVar
 
-from glacierbase.declared.applied import apply
-from glacierbase.declared.clauses import clause_changes
 from glacierbase.declared.known import VIEW, KnownField, KnownTable
 from glacierbase.declared.trees import ColumnTree
-from glacierbase.formats.iceberg import METRICS_OF_COLUMN
-from glacierbase.model.changes import Refused
 from glacierbase.model.finding import Severity
 from glacierbase.model.migration import Migration, Statement
+from glacierbase.model.partial_shape import Refused
 from glacierbase.sql.dialects import SPARK
 from glacierbase.sql.object_names import NamedObject, named_object
 from glacierbase.sql.operations import CREATES_TABLE
 from glacierbase.sql.statement import (
     Call,
-    ColumnClause,
-    DropColumn,
     Name,
     ParsedStatement,
     Part,
-    PartitionClause,
     Place,
-    Property,
     Subject,
 )
 
@@ -151,30 +144,23 @@ class Facts:
 class TablesBefore:
     """The declarations by earlier statements, also of earlier files, of the tables that the statements of a file change.
 
-    Attributes:
+    Attributes, each by the number of a step:
+        by_number: what is declared of the table that the statement changes.
+        of_objects: what the statements that created the objects before it name; only on Snowflake.
+        of_namespaces: the names of the tables and views in the namespace that it drops.
+        of_readers: the views and dynamic tables that read the table that it changes.
+        of_sources: what is declared of the tables that it only reads, by their keys.
+        refused: the clauses that the engine refuses, with why.
         missing: the last names of the tables that a rule needed and no earlier statement declares.
     """
 
-    def __init__(
-        self,
-        by_number: Mapping[int, KnownTable],
-        objects: Mapping[int, Sequence[Subject]],
-        inside: Mapping[int, Sequence[str]],
-        readers: Mapping[int, Sequence[tuple[Sequence[str], KnownTable]]],
-        sources: Mapping[int, Mapping[tuple[str, ...], KnownTable]],
-    ) -> None:
-        """Args:
-        by_number: what is declared of the table that each statement changes, by the number of its step.
-        objects: what the statements that created the objects before each statement name; only on Snowflake.
-        inside: the names of the tables and views in the namespace that each statement drops.
-        readers: the views and dynamic tables that read the table that each statement changes.
-        sources: what is declared of the tables that each statement only reads, by their keys.
-        """
-        self._by_number = by_number
-        self._objects = objects
-        self._inside = inside
-        self._readers = readers
-        self._sources = sources
+    def __init__(self) -> None:
+        self.by_number: dict[int, KnownTable] = {}
+        self.of_objects: dict[int, Sequence[Subject]] = {}
+        self.of_namespaces: dict[int, Sequence[str]] = {}
+        self.of_readers: dict[int, Sequence[tuple[Sequence[str], KnownTable]]] = {}
+        self.of_sources: dict[int, Mapping[tuple[str, ...], KnownTable]] = {}
+        self.refused: dict[int, Sequence[tuple[Part, Refused]]] = {}
         self.missing: set[str] = set()
 
     def made(self, step: Step) -> Subject | None:
@@ -192,29 +178,29 @@ class TablesBefore:
             word: a word of the statements that the rule needs.
         """
         self.missing.add(word.lower())
-        return self._objects.get(step.number, ())
+        return self.of_objects.get(step.number, ())
 
     def readers(self, step: Step) -> Sequence[tuple[Sequence[str], KnownTable]]:
         """Return the declared views and dynamic tables, by name, that read the table that a statement changes."""
         if step.target:
             self.missing.add(step.target.key[-1].lower())
-        return self._readers.get(step.number, ())
+        return self.of_readers.get(step.number, ())
 
     def before(self, step: Step) -> KnownTable | None:
         """Return what is declared, before a statement, of the table that the statement changes; None if nothing is."""
-        table = self._by_number.get(step.number)
+        table = self.by_number.get(step.number)
         if table is None and step.target:
             self.missing.add(step.target.key[-1].lower())
         return table
 
     def using(self, step: Step) -> str | None:
         """Return the format that a declaration before a statement names for the table that it changes; None if none does."""
-        table = self._by_number.get(step.number)
+        table = self.by_number.get(step.number)
         return table.using if table and table.using != VIEW else None
 
     def source(self, step: Step, key: tuple[str, ...]) -> KnownTable | None:
         """Return what is declared, before a statement, of a table that the statement only reads; None if nothing is."""
-        table = self._sources.get(step.number, {}).get(key)
+        table = self.of_sources.get(step.number, {}).get(key)
         if table is None:
             self.missing.add(key[-1].lower())
         return table
@@ -223,7 +209,7 @@ class TablesBefore:
         """Return the tables and views that are declared, before a statement, in the namespace that the statement drops."""
         if step.parsed.namespace:
             self.missing.add(step.parsed.namespace.key[-1])
-        return self._inside.get(step.number, ())
+        return self.of_namespaces.get(step.number, ())
 
 
 @dataclass(frozen=True)
@@ -235,7 +221,7 @@ class File:
     facts: Facts
     tables: TablesBefore
     _results: dict[Callable[[File], Any], Any] = field(default_factory=dict, repr=False, compare=False)
-    _refused: dict[int, Sequence[tuple[Part, Refused]]] = field(default_factory=dict, repr=False, compare=False)
+    _formats: dict[int, str] = field(default_factory=dict, repr=False, compare=False)
 
     def once(self, function: Callable[[File], _Result]) -> _Result:
         """Return the result of a function of the file, which several rules need and only the first one computes."""
@@ -256,44 +242,9 @@ class File:
 
     def refusals(self, step: Step) -> Sequence[tuple[Part, Refused]]:
         """Return the clauses of a statement that the engine refuses for a table as earlier statements declare it, with why."""
-        if step.number not in self._refused:
-            is_new = step.parsed.operation in CREATES_TABLE
-            self._refused[step.number] = tuple(self._refused_new(step) if is_new else self._refused_clauses(step))
-        return self._refused[step.number]
-
-    def _refused_clauses(self, step: Step) -> Iterator[tuple[Part, Refused]]:
-        known = self.known(step)
-        table = known.model if known and not known.is_dropped else None
-        dropped = set[tuple[str, ...]]()  # A statement may drop a column twice.
-        for part in step.parsed.parts if table else ():
-            if isinstance(part, DropColumn):
-                if part.key in dropped:
-                    continue
-                dropped.add(part.key)
-            for change in clause_changes(replace(step.parsed, operation=part.operation, parts=(part,))):
-                made = apply(table, change, self.format_of(step))
-                if isinstance(made, Refused):
-                    yield part, made
-                elif made:
-                    table = made
-
-    def _refused_new(self, step: Step) -> Iterator[tuple[Part, Refused]]:
-        """Yield the clauses that a new table cannot have, each beside the columns and the accepted clauses before it."""
-        accepted: list[Part] = [part for part in step.parsed.parts if isinstance(part, ColumnClause)]
-        others = [
-            part
-            for part in step.parsed.parts
-            if isinstance(part, PartitionClause)
-            or (isinstance(part, Property) and part.key.startswith(METRICS_OF_COLUMN))
-        ]
-        for part in others if accepted and not step.parsed.sources else ():
-            parsed = replace(step.parsed, operation="create_table", parts=(*accepted, part))
-            [change] = clause_changes(parsed)
-            made = apply(None, change, self.format_of(step))
-            if isinstance(made, Refused):
-                yield part, made
-            else:
-                accepted.append(part)
+        if step.parsed.operation not in CREATES_TABLE:
+            self.tables.before(step)
+        return self.tables.refused.get(step.number, ())
 
     def properties(self, step: Step) -> Mapping[str, str]:
         """Return the properties that earlier statements declare of the table that a statement changes."""
@@ -307,6 +258,11 @@ class File:
 
     def format_of(self, step: Step) -> str:
         """Return the format of the table that a statement changes; Iceberg if it is not known."""
+        if step.number not in self._formats:
+            self._formats[step.number] = self._format_of(step)
+        return self._formats[step.number]
+
+    def _format_of(self, step: Step) -> str:
         if self.facts.engine != SPARK.name:
             return self.facts.engine
         created = self._created.get(step.target.key) if step.target else None

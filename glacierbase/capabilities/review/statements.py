@@ -16,7 +16,7 @@ from typing import Any
 from glacierbase.capabilities.review.copy import may_be_set
 from glacierbase.capabilities.review.cost import StatementEffect, effects_of
 from glacierbase.capabilities.review.walk import read_file
-from glacierbase.declared.known import forgets_all
+from glacierbase.declared.known_tables import forgets_all
 from glacierbase.errors import MigrationFileError
 from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.formats import FILE_FORMATS, FORMATS

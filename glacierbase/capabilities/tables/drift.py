@@ -15,10 +15,11 @@ from glacierbase.history.records import History
 from glacierbase.history.state import CatalogState, read_state
 from glacierbase.history.target import CatalogRun, OpenCatalog
 from glacierbase.model.catalog import Catalog, DriftRule
-from glacierbase.model.changes import EVERY_PART, TableDropped, TableRenamed, TableReplaced, Unknown
+from glacierbase.model.changes import TableDropped, TableRenamed, TableReplaced, Unknown
 from glacierbase.model.command import command
 from glacierbase.model.differences import Difference, change_line
 from glacierbase.model.names import completed_like, name_parts
+from glacierbase.model.partial_shape import EVERY_PART
 from glacierbase.model.result import Result
 from glacierbase.model.shape import LoggedStatement, Past, StatementLog, Version
 from glacierbase.model.text import Line, counted, table, time_of

@@ -18,14 +18,13 @@ from glacierbase.model.changes import (
     Change,
     ColumnAdded,
     ColumnMoved,
-    PartialShape,
     PropertiesSet,
     PropertiesUnset,
-    Refused,
     TableRenamed,
     Unknown,
     key,
 )
+from glacierbase.model.partial_shape import PartialShape, Refused
 from glacierbase.model.shape import Shape
 from glacierbase.sql import read
 from tests.support.shape_edits import edited

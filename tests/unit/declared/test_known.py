@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.declared.known import KnownTable, KnownTables
+from glacierbase.declared.known import KnownTable
+from glacierbase.declared.known_tables import KnownTables
 from glacierbase.sql import read
 from glacierbase.sql.statement import Name
 

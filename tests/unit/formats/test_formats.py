@@ -14,7 +14,7 @@ from glacierbase.capabilities.review.table_properties import known
 from glacierbase.cli.files import init
 from glacierbase.cli.layout import advise
 from glacierbase.declared.declared import declared_shape
-from glacierbase.declared.known import created
+from glacierbase.declared.known_tables import created
 from glacierbase.declared.writer import creation
 from glacierbase.executors.direct.plain import why_not_plain
 from glacierbase.formats import FORMATS, ICEBERG, OF_SPARK
@@ -88,5 +88,5 @@ def declared(properties: dict[str, str], table_format: str) -> dict[str, str]:
     """Return the properties of a table of a format for which statements set these."""
     actual = Shape("lake.a.t", None, table_format, None, ())
     listed = ", ".join(f"'{key}'='{value}'" for key, value in properties.items())
-    table = created(read(f"CREATE TABLE lake.a.t (id INT) TBLPROPERTIES ({listed})", "spark"), None)
+    table, _ = created(read(f"CREATE TABLE lake.a.t (id INT) TBLPROPERTIES ({listed})", "spark"), None)
     return dict(declared_shape(table, actual, "spark").shape.properties)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from glacierbase.declared.known import KnownTable, KnownTables
+from glacierbase.declared.known import KnownTable
+from glacierbase.declared.known_tables import KnownTables
 from glacierbase.layout.facts import of_known, of_shape
 from glacierbase.layout.template import TableFacts
 from glacierbase.layout.templates import key_template

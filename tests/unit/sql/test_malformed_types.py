@@ -8,7 +8,8 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from glacierbase.capabilities.load.declared import examine
-from glacierbase.declared.known import KnownTables, known_type
+from glacierbase.declared.known import known_type
+from glacierbase.declared.known_tables import KnownTables
 from glacierbase.executors.direct.ddl.types import iceberg_type
 from glacierbase.executors.direct.plain_types import why_no_plain_type
 from glacierbase.migrations.worker import Chain

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from glacierbase.declared.known import KnownTables
+from glacierbase.declared.known_tables import KnownTables
 from glacierbase.sql import read
 from glacierbase.sql.statement import Subject
 

@@ -232,14 +232,11 @@ _REFUSED = tuple((re.compile(pattern), fix) for pattern, fix in _LACKING)
 @RULES.check_file("FL117")
 def statement_not_understood(file: File) -> Iterator[RuleFinding]:
     """Find statements that no rule reads; on Snowflake, only those with a first word that it does not have."""
+    of_engine = _COMPUTED if file.facts.engine == SPARK.name else {"", *_SNOWFLAKE_HEADS}
     for step in file.steps:
-        head = next(iter(_words(step, file)), "")
-        is_of_engine = head in (_COMPUTED if file.facts.engine == SPARK.name else {"", *_SNOWFLAKE_HEADS})
-        if (
-            not step.parsed.understood
-            and not is_of_engine
-            and not (_refused_by_engine(step, file) or _misspelt(step, file))
-        ):
+        if step.parsed.understood or next(iter(_words(step, file)), "") in of_engine:
+            continue
+        if not (_refused_by_engine(step, file) or _misspelt(step, file)):
             yield RuleFinding(f"not understood: {step.parsed.why}", step)
 
 

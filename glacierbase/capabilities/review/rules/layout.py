@@ -10,7 +10,7 @@ from itertools import pairwise, takewhile
 from glacierbase.capabilities.review.family import Family
 from glacierbase.capabilities.review.rule import File, RuleFinding, Step
 from glacierbase.capabilities.review.rules.properties import properties_set, set_from
-from glacierbase.declared.known import KnownTable, altered, created
+from glacierbase.declared.known import KnownTable
 from glacierbase.layout.columns import function_and_width, is_number
 from glacierbase.layout.facts import of_known
 from glacierbase.layout.folders import (
@@ -100,11 +100,13 @@ def _of_keys(code: str, find: _Find, *, by_rate: bool = True) -> None:
 
 def _templates(file: File) -> dict[int, tuple[KeyTemplate | None, KeyTemplate | None]]:
     """Return the templates before and after each statement that makes the keys of a table; None where one is not known."""
+    from glacierbase.declared.known_tables import altered, created  # Only the worker applies changes.
+
     templates = {}
     for step in filter(_makes_keys, file.steps):
         before, is_created = file.known(step), step.parsed.operation in CREATES_TABLE
         if not (is_created and step.parsed.options.if_not_exists and before):
-            after = created(step.parsed, before) if is_created else before and altered(before, step.parsed)
+            after = created(step.parsed, before)[0] if is_created else before and altered(before, step.parsed)[0]
             templates[step.number] = (_template(step, before, file), _template(step, after, file))
     return templates
 

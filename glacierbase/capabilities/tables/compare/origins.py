@@ -16,9 +16,9 @@ from glacierbase.errors import MigrationFileError
 from glacierbase.history.records import History
 from glacierbase.migrations.statements import split_statements
 from glacierbase.model.catalog import Catalog
-from glacierbase.model.changes import COLUMNS, FORMAT_VERSION, IDENTIFIERS, PARTITIONING, SORTING, PartialShape
 from glacierbase.model.migration import Key
 from glacierbase.model.names import name_parts
+from glacierbase.model.partial_shape import COLUMNS, FORMAT_VERSION, IDENTIFIERS, PARTITIONING, SORTING, PartialShape
 from glacierbase.model.shape import Shape
 from glacierbase.record.lineage import Key as PartKey
 from glacierbase.record.lineage import LastChange, TablePart, matched, parts

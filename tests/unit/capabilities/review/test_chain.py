@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from glacierbase.capabilities.review import walk
 from glacierbase.capabilities.review.walk import declare, read_file
-from glacierbase.declared import known
-from glacierbase.declared.known import KnownTables
+from glacierbase.declared import known_tables
+from glacierbase.declared.known_tables import KnownTables
 from glacierbase.migrations.worker import Chain
 from glacierbase.sql import read
 from tests.support.project_folder import ProjectFolder
@@ -203,13 +204,25 @@ def test_hostile_types_and_numbers_raise_no_error() -> None:
     assert codes(CREATE, *alters)
 
 
+def test_the_clauses_of_a_statement_that_the_engine_accepts_are_applied_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The table after a statement and its refused clauses come from one application; only a refused one is read by its clauses."""
+    applied: list[object] = []
+    for module in (known_tables, walk):
+        original = module.apply
+        monkeypatch.setattr(module, "apply", lambda *given, apply=original: applied.append(given[1]) or apply(*given))
+    accepted = ("ALTER TABLE lake.a.t ADD COLUMNS (x INT, y INT)", "ALTER TABLE lake.a.t SET IDENTIFIER FIELDS id")
+    assert codes(CREATE, *accepted) == []
+    assert [type(change).__name__ for change in applied[-3:]] == ["ColumnAdded", "ColumnAdded", "IdentifiersSet"]
+    assert codes(CREATE, "ALTER TABLE lake.a.t DROP COLUMN missing") == ["TY114"]
+
+
 def test_many_tables_take_linear_time() -> None:
     """The work per statement does not grow with the number of tables: it is counted, not timed."""
     compared: list[object] = []
     tables = KnownTables()
-    original = known._may_be_same
+    original = known_tables._may_be_same
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(known, "_may_be_same", lambda *keys: compared.append(keys) or original(*keys))
+        patch.setattr(known_tables, "_may_be_same", lambda *keys: compared.append(keys) or original(*keys))
         for number in range(500):
             tables.follow(read(f"CREATE TABLE lake.a.t{number} (id INT) USING iceberg", "spark"))
     assert compared == []
