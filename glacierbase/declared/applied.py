@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -21,7 +20,7 @@ from glacierbase.declared.trees import (
     trees_of,
 )
 from glacierbase.formats import FORMATS, ICEBERG, OF_SPARK
-from glacierbase.formats.delta import CLUSTERED, CONSTRAINT
+from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, clustering_of, clustering_text
 from glacierbase.formats.iceberg import DISTRIBUTION, METRICS_OF_COLUMN, OF_NEW_TABLES
 from glacierbase.formats.iceberg import FORMAT_VERSION as VERSION_KEY
 from glacierbase.formats.table_format import TableFormat
@@ -336,7 +335,10 @@ class _Table:
         dots = {dotted(old): dotted(new) for old, new in edit.moved.items()}
         gone, path = {".".join(path) for path in edit.dropped}, ".".join(edit.path)
         renamed = {path: dots[path]} if dots else {}
-        properties = dict(following(shape.properties, renamed, gone)) if is_followed else shape.properties
+        properties = dict(following(shape.properties, renamed, gone) if is_followed else shape.properties)
+        if clustered := clustering_of(properties.get(CLUSTERED, "")):
+            names = (edit.moved.get(name_of(path), name_of(path)) for path in clustered)
+            properties[CLUSTERED] = clustering_text(map(name_parts, names))
         former = tuple(
             replace(field, source=dots.get(field.source, field.source))
             for field in table.former
@@ -528,13 +530,14 @@ class _Table:
     def _of_delta(self, change: ConstraintAdded | ConstraintDropped | ClusteringSet) -> PartialShape:
         if self._is_iceberg:
             raise Refusal("type", "Iceberg has neither constraints nor clustering")
-        if self._format != "delta":
+        if self._format not in ("delta", ""):  # Where the format is not known, the statement shows that it is Delta.
             return self._table
         properties = dict(self._table.shape.properties)
         value: str | None = None
         if isinstance(change, ClusteringSet):
             name = CLUSTERED
-            value = json.dumps(change.columns, separators=(",", ":")) if change.columns else None
+            columns = [self._clustered(path) for path in change.columns]
+            value = clustering_text(columns) if columns else None
         else:
             name = f"{CONSTRAINT}{change.name.lower()}"
             value = change.condition if isinstance(change, ConstraintAdded) else None
@@ -542,6 +545,10 @@ class _Table:
             properties.pop(name, None)
             return replace(self._with_properties(properties, ()), absent=self._table.absent | {name})
         return self._with_properties({**properties, name: value}, (name,))
+
+    def _clustered(self, path: Path) -> Path:
+        """Return the path of a column as the table spells it."""
+        return tuple(name_parts(self._spelt(name_of(path)))) if self._has_columns else path
 
     # Partitioning and order.
 

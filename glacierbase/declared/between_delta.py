@@ -5,14 +5,13 @@ https://docs.delta.io/latest/delta-batch.html#update-table-schema
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from glacierbase.declared.between_columns import ColumnChanges, new_table, other_table
 from glacierbase.declared.change_sql import clause_of
 from glacierbase.declared.widening import is_lengthening, is_widening_of_delta
-from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, NOT_ALTERED, NOT_CREATED
+from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, NOT_ALTERED, NOT_CREATED, clustering_of
 from glacierbase.model.changes import (
     Change,
     ClusteringSet,
@@ -65,7 +64,7 @@ def alteration(before: Shape, after: Shape) -> Iterator[Change]:
         else:
             yield Unknown(f"{clause_of(change)}, which needs the property {_MAPPING} = name")
     if after.properties.get(CLUSTERED, "[]") != before.properties.get(CLUSTERED, "[]"):
-        yield ClusteringSet(tuple(map(tuple, json.loads(after.properties.get(CLUSTERED, "[]")))))
+        yield ClusteringSet(tuple(clustering_of(after.properties.get(CLUSTERED, ""))))
     for name, condition in wanted.items():
         if constraints.get(name) != condition:
             yield ConstraintAdded(name, condition)

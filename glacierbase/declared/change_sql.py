@@ -21,7 +21,7 @@ from glacierbase.declared.render import (
     transformed,
     type_of,
 )
-from glacierbase.formats.delta import CLUSTERED
+from glacierbase.formats.delta import CLUSTERED, clustering_of
 from glacierbase.formats.iceberg import FORMAT_VERSION
 from glacierbase.model.changes import (
     Change,
@@ -116,7 +116,7 @@ def _creation(shape: Shape, verb: str) -> str:
     properties = {key: value for key, value in shape.properties.items() if key not in ("comment", CLUSTERED)}
     if shape.format_version is not None:
         properties = {FORMAT_VERSION: str(shape.format_version), **properties}
-    clustered = [path(name_of(parts)) for parts in json.loads(shape.properties.get(CLUSTERED, "[]"))]
+    clustered = [path(name_of(parts)) for parts in clustering_of(shape.properties.get(CLUSTERED, ""))]
     return create_statement(shape, properties, shape.partitioning, clustered).replace("CREATE TABLE", verb, 1)
 
 

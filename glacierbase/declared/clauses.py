@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import combinations, groupby
 
 from glacierbase.declared.trees import declared, dotted
-from glacierbase.formats.delta import CLUSTERED
+from glacierbase.formats.delta import CLUSTERED, clustering_text
 from glacierbase.formats.iceberg import FORMAT_VERSION
 from glacierbase.model.changes import (
     Change,
@@ -41,7 +41,7 @@ from glacierbase.model.changes import (
     TableReplaced,
     Unknown,
 )
-from glacierbase.model.names import name_of
+from glacierbase.model.names import name_of, name_parts
 from glacierbase.model.partial_shape import COLUMNS, EVERY_PART, IDENTIFIERS, PARTITIONING, PROPERTIES, SORTING, Path
 from glacierbase.model.shape import Column, PartitionField, Shape, SortField
 from glacierbase.model.transforms import TRANSFORMS, given_name
@@ -336,7 +336,9 @@ def _created(statement: ParsedStatement) -> TableCreated | TableReplaced:
     properties = {part.key: part.value or "" for part in parts if isinstance(part, Property)}
     for part in parts if not statement.subject else ():
         if isinstance(part, Fields):
-            properties[CLUSTERED] = json.dumps([name.split(".") for name in part.fields], separators=(",", ":"))
+            spelt = _spellings(columns)
+            clustered = [name_parts(spelt.get(name.lower(), _recorded(name))) for name in part.fields]
+            properties[CLUSTERED] = clustering_text(clustered)
     if options.comment is not None:
         properties["comment"] = options.comment
     version = properties.get(FORMAT_VERSION, "")
@@ -368,7 +370,11 @@ def _declared_field(part: PartitionClause, columns: Sequence[Column]) -> Partiti
     transform = part.transform
     if not _is_clear(transform):
         return None
-    spelt = {dotted(column.name).lower(): column.name for column in columns}
-    source = spelt.get(transform.columns[0].lower(), _source(transform))
+    source = _spellings(columns).get(transform.columns[0].lower(), _source(transform))
     given = given_name(dotted(source), transform.iceberg, with_width=False)
     return PartitionField(None, part.name or given, source, transform.iceberg)
+
+
+def _spellings(columns: Sequence[Column]) -> Mapping[str, str]:
+    """Return the names of columns as the table spells them, by their parts in lower case with dots between."""
+    return {dotted(column.name).lower(): column.name for column in columns}

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 
 from glacierbase.formats.table_format import BOOLEAN, TableFormat
 
@@ -60,3 +63,15 @@ DELTA = TableFormat(
     },
     renames="Delta's catalog of files",
 )  # fmt: skip
+
+
+def clustering_text(paths: Iterable[Sequence[str]]) -> str:
+    """Return the value of `CLUSTERED` for these columns."""
+    return json.dumps([list(path) for path in paths], separators=(",", ":"), ensure_ascii=False)
+
+
+def clustering_of(text: str) -> list[tuple[str, ...]]:
+    """Return the columns of a value of `CLUSTERED`; none for a text that Delta does not write."""
+    with suppress(ValueError, TypeError, RecursionError):
+        return [tuple(map(str, path)) for path in json.loads(text)]
+    return []

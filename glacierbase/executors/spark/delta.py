@@ -15,6 +15,7 @@ from typing import Any
 from glacierbase.errors import StatementRefused
 from glacierbase.executors import Row, Session
 from glacierbase.executors.spark.shape import LEFT_OUT, columns_of
+from glacierbase.formats.delta import CLUSTERED, clustering_text
 from glacierbase.model.catalog import Catalog
 from glacierbase.model.names import name_of, name_parts, spark_identifier
 from glacierbase.model.shape import Column, PartitionField, Past, Shape, TableVersion, Version
@@ -32,7 +33,7 @@ _LOG = (
 )
 # Commits that others may add while a log is read.
 _MARGIN = 100
-_CLUSTERING, _CLUSTERED = "delta.clustering", "clusteringColumns"
+_CLUSTERING = "delta.clustering"
 # Properties that Spark lists of the protocol, and of the catalog instead of the log.
 _OF_PROTOCOL = re.compile(r"delta\.(?:feature\..*|minReaderVersion|minWriterVersion)")
 _OF_CATALOG = ("Type", "owner")
@@ -221,7 +222,7 @@ def _with_metadata(now: Shape, metadata: Mapping[str, Any]) -> Shape:
     others = {
         key: value
         for key, value in now.properties.items()
-        if _OF_PROTOCOL.fullmatch(key) or key in (*_OF_CATALOG, _CLUSTERED)
+        if _OF_PROTOCOL.fullmatch(key) or key in (*_OF_CATALOG, CLUSTERED)
     }
     return replace(
         now,
@@ -253,14 +254,13 @@ def _with_clustering(shape: Shape, metadata: Mapping[str, Any], domain: Mapping[
     """Return a shape with the clustering columns of a commit, under the names that they have in the schema of that commit."""
     if not domain:
         return shape
-    others = {key: value for key, value in shape.properties.items() if key != _CLUSTERED}
+    others = {key: value for key, value in shape.properties.items() if key != CLUSTERED}
     if domain.get("removed"):
         return replace(shape, properties=others)
     names = dict(_physical(json.loads(metadata["schemaString"])["fields"])) if metadata else {}
-    physical = json.loads(domain["configuration"])[_CLUSTERED]
+    physical = json.loads(domain["configuration"])[CLUSTERED]
     clustered = [names.get(tuple(path), path) for path in physical]
-    text = json.dumps(clustered, separators=(",", ":"), ensure_ascii=False)
-    return replace(shape, properties=dict(sorted({**others, _CLUSTERED: text}.items())))
+    return replace(shape, properties=dict(sorted({**others, CLUSTERED: clustering_text(clustered)}.items())))
 
 
 def _physical(

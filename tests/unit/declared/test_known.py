@@ -112,6 +112,30 @@ def test_properties_are_set_and_unset() -> None:
     assert known.properties == {"k": "v", "b": "2"}
 
 
+@pytest.mark.parametrize(
+    ("alter", "clustered", "constraint"),
+    [
+        ("CLUSTER BY (ID, name)", '[["id"],["Name"]]', None),
+        ("CLUSTER BY NONE", None, None),
+        ("CLUSTER BY (missing)", None, None),
+        ("RENAME COLUMN größe TO höhe", '[["höhe"]]', None),
+        ("ADD CONSTRAINT K CHECK (id > 0)", '[["größe"]]', "id > 0"),
+        ("SET TBLPROPERTIES ('clusteringColumns' = '[[')", "[[", None),
+    ],
+)
+def test_clustering_and_constraints_of_a_delta_table_are_known(
+    alter: str, clustered: str | None, constraint: str | None
+) -> None:
+    """A column has the spelling of the table and follows a rename, also where no statement names the format."""
+    for using in ("", " USING delta"):
+        create = f"CREATE TABLE lake.a.t (id BIGINT, Name STRING, `größe` INT){using} CLUSTER BY (`größe`)"
+        known = after(create, f"ALTER TABLE lake.a.t {alter}".replace("größe", "`größe`"))
+        assert known is not None
+        properties = known.properties or {}
+        assert properties.get("clusteringColumns") == clustered
+        assert properties.get("delta.constraints.k") == constraint
+
+
 def test_a_table_is_known_by_its_new_name() -> None:
     """Spark's new name lacks the catalog; a drop ends what is known."""
     rename = "ALTER TABLE lake.a.t RENAME TO a.u"
@@ -149,7 +173,6 @@ def test_what_may_have_changed_the_table_is_not_guessed(unclear: str) -> None:
         "INSERT INTO lake.a.t VALUES (1)",
         "ALTER TABLE lake.a.u DROP COLUMN id",
         "CREATE VIEW lake.a.v AS SELECT * FROM lake.a.t",
-        "ALTER TABLE lake.a.t ADD CONSTRAINT c CHECK (id > 0)",
         "COMMENT ON SCHEMA lake.a IS 'x'",
         "CALL lake.system.rewrite_data_files('lake.a.t')",
         "SET x = 1",
