@@ -80,8 +80,8 @@ class SessionCatalog:
         self._logs, self._instants = self._files_by_table(_COMMIT), self._files_by_table(_INSTANT)
         tables = [*self._in_catalog()]
         self._named |= {table.address for table, _ in tables} - self._unnamed
-        self._unnamed |= self._logs.keys() - self._named
-        for address in sorted(self._logs.keys() & self._unnamed):
+        self._unnamed = frozenset(self._logs.keys() - self._named)
+        for address in sorted(self._unnamed):
             name = name_of(("delta", address.removeprefix("file://")))
             tables.append((_Table(name, None, address), self._place(name, address)))
         self._listed = {place: table for table, place in tables}
