@@ -19,6 +19,7 @@ from glacierbase.declared.trees import (
     stored_columns,
     trees_of,
 )
+from glacierbase.declared.widening import is_widening
 from glacierbase.formats import FORMATS, ICEBERG, OF_SPARK
 from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, clustering_of, clustering_text
 from glacierbase.formats.iceberg import DISTRIBUTION, METRICS_OF_COLUMN, OF_NEW_TABLES
@@ -280,7 +281,7 @@ class _Table:
                 return self._known(replace(self._table.shape, columns=change.columns), COLUMNS)
             self._check_unused([change.path] if isinstance(change, ColumnDropped) else [])
             return self._renamed_only(change) if isinstance(change, ColumnRenamed) else self._table
-        edit = ColumnEdit(self._trees, self._format, self._names)
+        edit = ColumnEdit(self._trees, self._format, lambda: self._names, is_widening if self._is_iceberg else None)
         trees = edit.after(change)
         identifiers = [edit.moved.get(name, name) for name in self._table.shape.identifiers]
         if self._is_iceberg and isinstance(change, ColumnRenamed):

@@ -12,7 +12,7 @@ from glacierbase.declared.column_edits import folded
 from glacierbase.declared.render import has_function, is_place
 from glacierbase.declared.trees import trees_of
 from glacierbase.declared.widening import is_widening
-from glacierbase.formats import UPGRADES
+from glacierbase.formats import ICEBERG, UPGRADES
 from glacierbase.formats.iceberg import DISTRIBUTION, FORMAT_VERSION, OF_NEW_TABLES
 from glacierbase.model.changes import (
     Change,
@@ -167,7 +167,7 @@ def _inline(fields: Sequence[PartitionField]) -> int:
 
 
 def _alteration(before: Shape, after: Shape) -> Iterator[Change]:
-    columns = ColumnChanges(before.columns, after.columns, is_widening)
+    columns = ColumnChanges(before.columns, after.columns, ICEBERG.name, is_widening)
     yield from _drop_identifiers(before, after, columns)
     yield from _drop_partitions(before, after, columns)
     if _sorts_by_dropped(before, columns):

@@ -7,6 +7,8 @@ from dataclasses import replace
 from itertools import count
 from typing import TypeAlias
 
+from glacierbase.declared.column_edits import ColumnEdit, Refusal, tree_at
+from glacierbase.declared.trees import dotted_names, trees_of
 from glacierbase.model.changes import (
     Change,
     ColumnAdded,
@@ -15,6 +17,7 @@ from glacierbase.model.changes import (
     ColumnMoved,
     ColumnRenamed,
     ColumnRetyped,
+    DefaultSet,
     NullabilitySet,
 )
 from glacierbase.model.names import name_of, name_parts
@@ -49,19 +52,39 @@ class ColumnChanges:
         before, after: the columns of both shapes.
     """
 
-    def __init__(self, before: Sequence[Column], after: Sequence[Column], widens: Callable[[str, str], bool]) -> None:
+    def __init__(
+        self,
+        before: Sequence[Column],
+        after: Sequence[Column],
+        table_format: str,
+        widens: Callable[[str, str], bool],
+    ) -> None:
         """Args:
         widens: returns whether a column of the first type can become one of the second.
         """
         self.before, self.after = _ColumnKeys(before), _ColumnKeys(after)
-        self._widens = widens
+        self._format, self._widens = table_format, widens
+        self._trees = trees_of(before)
         self._kept = [key for key in self.before.by_key if key in self.after.by_key]
         # The present name of each column, and the order of the fields inside it, after the changes yielded so far.
         self._name = {key: self.before.last(key) for key in self.before.by_key}
         self._order = {key: list(inside) for key, inside in self.before.inside.items()}
         self.impossible: list[str] = []
         steps = (self._drop(), self._rename(), self._change(), self._add(), self._arrange())
-        self.changes: list[Change] = [change for step in steps for change in step]
+        self.changes: list[Change] = [change for step in steps for change in step if self._is_accepted(change)]
+
+    def _is_accepted(self, change: Change) -> bool:
+        """Apply a change, or add why the engine refuses it to what is impossible."""
+        edit = ColumnEdit(self._trees, self._format, lambda: dotted_names(self._trees), self._widens)
+        try:
+            self._trees = edit.after(change)
+            if isinstance(change, ColumnRetyped) and not edit.cleared:
+                old = tree_at(self._trees, edit.path).spelling  # It is read or stored as the new type.
+                raise Refusal("type", f"{name_of(edit.path)} cannot change from {old} to {change.type}")
+        except Refusal as refusal:
+            self.impossible.append(refusal.refused.reason)
+            return False
+        return True
 
     def _path(self, key: Key) -> Path:
         parent = (self.before if key in self.before.by_key else self.after).parent(key)
@@ -107,35 +130,27 @@ class ColumnChanges:
         for key in self._kept:
             before, after = self.before.by_key[key], self.after.by_key[key]
             path = self._path(key)
-            self.impossible += _impossible_changes(before, after, self._widens)
-            if before.type != after.type and self._widens(before.type, after.type):
+            is_nested = "<" in before.type and _kind(before.type) == _kind(after.type)
+            if before.type != after.type and not is_nested:  # The fields inside are compared separately.
                 yield ColumnRetyped(path, after.type)
-            if before.required and not after.required:
-                yield NullabilitySet(path, required=False)
+            if before.required != after.required:
+                yield NullabilitySet(path, after.required)
             if (before.comment or "") != (after.comment or ""):
                 yield ColumnCommented(path, after.comment or "")
+            if before.default != after.default:
+                yield DefaultSet(path, after.default)
 
     def _add(self) -> Iterator[Change]:
-        names = {name for key in self._kept for name in self.after.dotted(key)}
-        for key, column in self.after.by_key.items():
-            parent, dotted = self.after.parent(key), self.after.dotted(key)
-            if key in self.before.by_key:
-                continue
-            if parent is not None and parent not in self.before.by_key:
-                names.update(dotted)  # Added with the column around it.
-                continue
+        for key in self.after.by_key:
+            parent = self.after.parent(key)
+            if key in self.before.by_key or (parent is not None and parent not in self.before.by_key):
+                continue  # It was there, or is added with the column around it.
             self._name[key] = self.after.last(key)
             if self.after.is_part(key):
                 continue  # `_drop` has reported its counterpart as impossible.
-            if column.required or column.default is not None:
-                self.impossible.append(f"{column.name} cannot be added as a column that refuses nulls or has a default")
-            elif dotted[0] in names:
-                self.impossible.append(f"{column.name} cannot be added: Iceberg finds another column by this name")
-            else:
-                first, *inside = self._with_fields(key, self._path(key))
-                yield ColumnAdded((replace(first, comment=first.comment or None), *inside))
-                self._order.setdefault(parent, []).append(key)
-                names.update(dotted)
+            first, *inside = self._with_fields(key, self._path(key))
+            yield ColumnAdded((replace(first, comment=first.comment or None), *inside))
+            self._order.setdefault(parent, []).append(key)
 
     def _with_fields(self, key: Key, path: Path) -> Iterator[Column]:
         """Yield a new column under its present path, and the fields inside."""
@@ -196,17 +211,6 @@ class _ColumnKeys:
         """Return whether the column is the element of an array, or the key or value of a map."""
         parent = self._parents[key]
         return parent is not None and _kind(self.by_key[parent].type) != "struct"
-
-
-def _impossible_changes(before: Column, after: Column, widens: Callable[[str, str], bool]) -> Iterator[str]:
-    kinds = _kind(before.type), _kind(after.type)
-    is_nested = "<" in before.type and kinds[0] == kinds[1]  # The fields inside are compared separately.
-    if before.type != after.type and not is_nested and not widens(before.type, after.type):
-        yield f"{after.name} cannot change from {before.type} to {after.type}"
-    if after.required and not before.required:
-        yield f"{after.name} cannot begin to refuse nulls"
-    if before.default != after.default:
-        yield f"the default of {after.name} cannot change"
 
 
 def _kind(type_: str) -> str:

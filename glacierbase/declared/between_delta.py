@@ -11,7 +11,7 @@ from dataclasses import replace
 from glacierbase.declared.between_columns import ColumnChanges, new_table, other_table
 from glacierbase.declared.change_sql import clause_of
 from glacierbase.declared.widening import is_lengthening, is_widening_of_delta
-from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, NOT_ALTERED, NOT_CREATED, clustering_of
+from glacierbase.formats.delta import CLUSTERED, CONSTRAINT, DELTA, NOT_ALTERED, NOT_CREATED, clustering_of
 from glacierbase.model.changes import (
     Change,
     ClusteringSet,
@@ -52,7 +52,8 @@ def alteration(before: Shape, after: Shape) -> Iterator[Change]:
     if unclear:
         yield Unknown(unclear)
         return
-    columns = ColumnChanges(old, new, is_widening_of_delta if _is_on(_WIDENING, before, after) else is_lengthening)
+    widens = is_widening_of_delta if _is_on(_WIDENING, before, after) else is_lengthening
+    columns = ColumnChanges(old, new, DELTA.name, widens)
     is_mapped = _is_on(_MAPPING, before, after)
     if settings := tuple(_settings(before, after)):
         yield PropertiesSet(settings)

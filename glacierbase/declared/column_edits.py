@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from functools import lru_cache
 
 from glacierbase.declared.trees import ColumnTree, Trees, edited, stored, stored_columns, trees_of, with_inside
-from glacierbase.declared.widening import is_widening
 from glacierbase.formats.iceberg import ICEBERG
 from glacierbase.model.changes import (
     Change,
@@ -58,14 +57,23 @@ class ColumnEdit:
         cleared: the names of columns whose type is another one now.
     """
 
-    def __init__(self, trees: Trees, table_format: str, names: Mapping[str, Path]) -> None:
+    def __init__(
+        self,
+        trees: Trees,
+        table_format: str,
+        names: Callable[[], Mapping[str, Path]],
+        widens: Callable[[str, str], bool] | None,
+    ) -> None:
         """Args:
-        names: the paths of columns by the names by which Iceberg finds them.
+        names: returns the paths of columns by the names by which Iceberg finds them.
+        widens: returns whether a column of the first type can become one of the second; None where it is not known which types,
+            NOT NULL and defaults the engine refuses.
         """
         self._trees = trees
         self._is_iceberg = table_format == ICEBERG.name
         self._is_exact = table_format == "snowflake"  # The names are folded when they are read.
         self._names = names
+        self._widens = widens
         self.path: Path = ()
         self.moved: dict[str, str] = {}
         self.dropped: list[Path] = []
@@ -106,15 +114,15 @@ class ColumnEdit:
             raise Refusal("place", f"{name_of(parent)} is no struct")
         if self._path(change.path) is not None:
             raise Refusal("exists", f"there is a column {name_of(change.path)} already")
-        if self._is_iceberg and column.required:
+        if self._widens and column.required:
             raise Refusal("required", f"the new column {column.name} refuses nulls")
-        if self._is_iceberg and column.default is not None:
+        if self._widens and column.default is not None:
             raise Refusal("default", f"{column.name} has a default")
-        if self._is_iceberg and self._names.get(".".join((*(parent or ()), change.path[-1]))) not in (
+        if self._is_iceberg and self._names().get(".".join((*(parent or ()), change.path[-1]))) not in (
             None,
             *self.dropped,
         ):
-            raise Refusal("exists", f"there is a column {name_of(change.path)} already")
+            raise Refusal("exists", f"Iceberg finds another column by the name {name_of(change.path)}")
         self.path = (*(parent or ()), change.path[-1])
         self._check_not_in_key()
         [tree] = trees_of(stored_columns(change.columns) if self._is_iceberg else change.columns)
@@ -193,13 +201,13 @@ class ColumnEdit:
             case ColumnRetyped():
                 made = self._retyped(tree, change.type)
             case NullabilitySet():
-                if self._is_iceberg and change.required and not tree.column.required:
+                if self._widens and change.required and not tree.column.required:
                     raise Refusal("required", f"{name_of(self.path)} cannot begin to refuse nulls")
                 made = replace(tree, column=replace(tree.column, required=change.required))
             case ColumnCommented():
                 made = replace(tree, column=replace(tree.column, comment=change.comment))
             case DefaultSet():
-                if self._is_iceberg:
+                if self._widens:
                     raise Refusal("default", f"the default of {name_of(self.path)} cannot change")
                 made = replace(tree, column=replace(tree.column, default=change.default))
         if made != tree:
@@ -221,12 +229,11 @@ class ColumnEdit:
             before, after = stored(before), stored(text)
         if before == after or _READ_AS.get(before.partition("(")[0]) == after:
             return tree
-        if not self._is_iceberg:
-            self.cleared = {name}
-            return ColumnTree(replace(tree.column, type=after), tree.name)
-        if not is_widening(before, after):
+        if self._widens and not self._widens(before, after):
             raise Refusal("type", f"{name} cannot change from {before} to {after}")
         self.cleared = {name}
+        if not self._is_iceberg:
+            return ColumnTree(replace(tree.column, type=after), tree.name)
         return replace(tree, column=replace(tree.column, type=after))
 
     def _is_same(self, name: str, other: str) -> bool:
