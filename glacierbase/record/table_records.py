@@ -403,7 +403,7 @@ class ObservedTable:
     @property
     def since(self) -> str | None:
         """The location of the metadata after which commits are needed."""
-        start = self._known_before or self.before or self.predecessor
+        start = self._known_before or self.before
         return start.metadata_location if start else None
 
     @property
@@ -432,7 +432,7 @@ class ObservedTable:
     def _meanwhile(self, past: Past | None) -> tuple[RecordedChange, ...]:
         steps: tuple[RecordedChange, ...] = ()
         if not self.is_explained:
-            commits = attribution.commits(past, self.before or self.predecessor, self._unrenamed)
+            commits = attribution.commits(past, self.before, self._unrenamed)
             steps = attribution.made_meanwhile(self.before, self._unrenamed, self.statements, commits, self.proofs)
         if self.is_named:
             return steps
