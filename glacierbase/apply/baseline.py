@@ -29,6 +29,7 @@ from glacierbase.model.migration import OriginalRun
 from glacierbase.model.names import name_of, name_parts, snowflake_identifier
 from glacierbase.model.shape import Shape
 from glacierbase.model.text import quoted
+from glacierbase.record.drift import is_kept_by_engine
 from glacierbase.record.live import LiveTables, TableRead, TableShapes
 from glacierbase.record.shapes import as_recorded
 from glacierbase.record.table_records import TableRecords
@@ -326,6 +327,7 @@ def _difference(
         DeclaredDifference(name, difference.name, difference.before, difference.after, difference.what)
         for change in changes
         for difference in change.diff
+        if not is_kept_by_engine(difference)
     )
     return tuple(declared_differences), declared.unknown
 

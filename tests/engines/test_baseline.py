@@ -218,7 +218,8 @@ def test_on_delta_what_files_made_is_as_they_declare_it(project: ProjectFolder) 
     files = {name: sql for name, sql in FILES.items() if name < "07"}
     files["07_parts.sql"] = (
         "CREATE TABLE p (id INT NOT NULL COMMENT 'k', small SMALLINT, code CHAR(3), Day DATE, h INT) USING delta"
-        " PARTITIONED BY (Day, h) COMMENT 'parts' TBLPROPERTIES ('delta.appendOnly' = 'true')"
+        " PARTITIONED BY (Day, h) COMMENT 'parts' TBLPROPERTIES ('delta.appendOnly' = 'true', 'delta.minWriterVersion' = '2');\n"
+        "ALTER TABLE p SET TBLPROPERTIES ('delta.enableChangeDataFeed' = 'true')"  # Delta raises the version.
     )
     for name, sql in files.items():
         project.file(name, sql)
