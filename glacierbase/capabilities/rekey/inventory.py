@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import datetime
@@ -26,12 +26,15 @@ _TASKS = "glacierbase.capabilities.rekey.tasks"
 _VIEW = "glacierbase_rekey"
 _LISTED = "key STRING, size BIGINT, etag STRING, modified BIGINT, storage_class STRING"
 _COPIED = "chunk BIGINT, key STRING, new_key STRING, size BIGINT, etag STRING, new_etag STRING, outcome STRING"
-# Ranges of keys that each task lists: a short one leaves time for those of others.
-_RANGES_PER_TASK = 4
+# Ranges of keys that each task lists, and partitions that it reads: a short one leaves time for those of others.
+_PARTS_PER_TASK = 4
 # Objects of a chunk, about.
 OBJECTS_PER_CHUNK = 1000
 # Chunks that one job of the engine copies or deletes: what a kill leaves without an entry in the journal.
 CHUNKS_PER_JOB = 64
+# The place of a pair is a hash of this many bits. Chunks are ranges of places, and the engine keeps pairs by the first bits in
+# partitions, sorted by place within, so that a job reads its chunks and not all pairs.
+_PLACE_BITS, _FIRST_BITS = 31, 11
 _NAMED = 3
 _LEFT = "state IN ('missing', 'differs')"
 
@@ -76,9 +79,9 @@ class Inventory:
         """
         self.close()
         self.list_both()
-        self._cache("pairs", _pairs(self._objects))
-        unknown = self._check_pairs()
-        named = "p.key, p.new_key, p.size, p.etag, p.modified, p.storage_class, p.new_etag, p.new_modified"
+        self._cache_by_place("pairs", _pairs(self._objects))
+        unknown, numbers = self._check_pairs()
+        named = "p.key, p.new_key, p.size, p.etag, p.modified, p.storage_class, p.new_etag, p.new_modified, p.place"
         if unknown:
             self._run.progress = f"comparing {counted(unknown, 'object')}"
             self._run.make_view(
@@ -88,17 +91,21 @@ class Inventory:
                 f"{_TASKS}:compare_objects",
                 "key STRING, outcome STRING",
             )
-            self._cache(
+            self._cache_by_place(
                 "states",
                 f"SELECT {named}, coalesce(c.outcome, p.state) AS state FROM {_VIEW}_pairs p"
                 f" LEFT JOIN {_VIEW}_compared c ON c.key = p.key WHERE p.new_key IS NOT NULL",
             )
+            [numbers] = self._run.query(f"SELECT {self._numbers} FROM {_VIEW}_states")
         else:
             self._run.execute(
                 f"CREATE OR REPLACE TEMPORARY VIEW {_VIEW}_states AS SELECT {named}, p.state FROM {_VIEW}_pairs p"
                 " WHERE p.new_key IS NOT NULL"
             )
-        return self._counts()
+        *counts, key, why = numbers
+        if key is not None:
+            raise StatementRefused("S3_REFUSED", f"{on_one_line(key)} and its twin cannot be compared: {why}")
+        return Counts(*map(int, counts))
 
     def list_both(self) -> None:
         """Make the views of the objects of both sides. They list when they are queried."""
@@ -110,7 +117,7 @@ class Inventory:
             self.now = round(_date(answer["HTTPHeaders"]).timestamp() * 1000)
             starts = {"old": self._objects.old_start, "new": self._objects.new_start}
             ranges = {
-                side: list(_ranges(s3, bucket, start, self._tasks * _RANGES_PER_TASK)) for side, start in starts.items()
+                side: list(_ranges(s3, bucket, start, self._tasks * _PARTS_PER_TASK)) for side, start in starts.items()
             }
         for side, start in starts.items():
             rows = ", ".join(f"({_or_null(after)}, {_or_null(until)})" for after, until in ranges[side])
@@ -143,16 +150,15 @@ class Inventory:
         # A newer twin is not replaced: after the cutover, writers may write only new keys.
         return f"{self._due} AND coalesce(new_modified, 0) <= modified"
 
-    def _counts(self) -> Counts:
-        other = "state NOT IN ('same', 'missing', 'differs')"
-        [[*numbers, key, why]] = self._run.query(
-            f"SELECT count(*), count_if(state = 'same'), coalesce(sum(CASE WHEN state = 'same' THEN size END), 0),"
+    @property
+    def _numbers(self) -> str:
+        """The expressions of `Counts`, of the first key whose comparison failed, and of why."""
+        failed = "new_key IS NOT NULL AND state NOT IN ('same', 'missing', 'differs')"
+        return (
+            f"count(new_key), count_if(state = 'same'), coalesce(sum(CASE WHEN state = 'same' THEN size END), 0),"
             f" count_if({self._due}), count_if({self._copyable}), coalesce(sum(CASE WHEN {self._copyable} THEN size END), 0),"
-            f" min(CASE WHEN {other} THEN key END), min(CASE WHEN {other} THEN state END) FROM {_VIEW}_states"
+            f" min(CASE WHEN {failed} THEN key END), min(CASE WHEN {failed} THEN state END)"
         )
-        if key is not None:
-            raise StatementRefused("S3_REFUSED", f"{on_one_line(key)} and its twin cannot be compared: {why}")
-        return Counts(*map(int, numbers))
 
     def copy(self, counts: Counts) -> Iterator[list[Row]]:
         """Copy what is copyable, job by job; yield the rows of `tasks.copy_objects` of each."""
@@ -163,8 +169,8 @@ class Inventory:
             yield self._made(
                 "copied",
                 f"SELECT {self._divided} {literal(self._objects.bucket)}, key, new_key, size, etag, storage_class,"
-                f" new_etag, chunk FROM (SELECT *, {chunk(chunks)} AS chunk FROM {_VIEW}_states WHERE {self._copyable})"
-                f" WHERE chunk >= {first} AND chunk < {first + CHUNKS_PER_JOB}",
+                f" new_etag, {_chunk(chunks)} FROM {_VIEW}_states"
+                f" WHERE {self._copyable} AND {_within(chunks, first, first + CHUNKS_PER_JOB)}",
                 f"{_TASKS}:copy_objects",
                 _COPIED,
             )
@@ -174,24 +180,23 @@ class Inventory:
         line = "sha2(to_json(array(key, etag, CAST(size AS STRING), CAST(modified AS STRING), new_key, new_etag)), 256)"
         return self._run.query(
             f"SELECT chunk, count(*), sum(size), sha2(concat_ws('', sort_array(collect_list(line))), 256) FROM"
-            f" (SELECT {chunk(chunks)} AS chunk, size, {line} AS line FROM {_VIEW}_states WHERE state = 'same')"
+            f" (SELECT {_chunk(chunks)} AS chunk, size, {line} AS line FROM {_VIEW}_states WHERE state = 'same')"
             f" GROUP BY chunk ORDER BY chunk"
         )
 
     def lines(self, chunks: int, first: int, last: int) -> list[Row]:
         """Return `chunk, key, etag, new_key, new_etag` of the pairs in some of the chunks, the last one not included."""
         return self._run.query(
-            f"SELECT * FROM (SELECT {chunk(chunks)} AS chunk, key, etag, new_key, new_etag FROM {_VIEW}_states"
-            f" WHERE state = 'same') WHERE chunk >= {first} AND chunk < {last} ORDER BY chunk, key"
+            f"SELECT {_chunk(chunks)} AS chunk, key, etag, new_key, new_etag FROM {_VIEW}_states"
+            f" WHERE state = 'same' AND {_within(chunks, first, last)} ORDER BY chunk, key"
         )
 
     def delete(self, chunks: int, first: int, last: int) -> list[Row]:
         """Delete the objects of some of the chunks; return the rows of `tasks.delete_objects`."""
         return self._made(
             "deleted",
-            f"SELECT {self._divided} {literal(self._objects.bucket)}, key, etag, new_key, new_etag FROM"
-            f" (SELECT *, {chunk(chunks)} AS chunk FROM {_VIEW}_states WHERE state = 'same')"
-            f" WHERE chunk >= {first} AND chunk < {last}",
+            f"SELECT {self._divided} {literal(self._objects.bucket)}, key, etag, new_key, new_etag FROM {_VIEW}_states"
+            f" WHERE state = 'same' AND {_within(chunks, first, last)}",
             f"{_TASKS}:delete_objects",
             "key STRING, outcome STRING",
         )
@@ -214,12 +219,19 @@ class Inventory:
         # One listing answers all questions.
         self._run.execute(f"CACHE TABLE {_VIEW}_{name} AS {query}")
 
-    def _check_pairs(self) -> int:
-        """Refuse what cannot be copied; return the number of pairs whose content must be compared."""
+    def _cache_by_place(self, name: str, query: str) -> None:
+        # Spark would divide the rows of a cache into 200 partitions, however few there are.
+        hint = f"/*+ REPARTITION({self._tasks * _PARTS_PER_TASK}, first_bits) */"
+        first_bits = f"shiftright(place, {_PLACE_BITS - _FIRST_BITS}) AS first_bits"
+        self._cache(name, f"SELECT {hint} * FROM (SELECT *, {first_bits} FROM ({query})) SORT BY place")
+
+    def _check_pairs(self) -> tuple[int, Sequence[Any]]:
+        """Refuse what cannot be copied; return the number of pairs whose content must be compared, and the other numbers."""
         archived = f"{_LEFT} AND storage_class IN ('GLACIER', 'DEEP_ARCHIVE')"
-        [[unknown, cold, cold_key, others, other_key]] = self._run.query(
+        [[unknown, cold, cold_key, others, other_key, *numbers]] = self._run.query(
             f"SELECT count_if(state = 'unknown'), count_if({archived}), min(CASE WHEN {archived} THEN key END),"
-            f" count_if(new_key IS NULL), min(CASE WHEN new_key IS NULL THEN key END) FROM {_VIEW}_pairs"
+            f" count_if(new_key IS NULL), min(CASE WHEN new_key IS NULL THEN key END),"
+            f" {self._numbers} FROM {_VIEW}_pairs"
         )
         if others:
             logger.warning(
@@ -231,21 +243,26 @@ class Inventory:
                 "CANNOT_REKEY",
                 f"{counted(cold, 'object')} archived, such as {on_one_line(cold_key)}; restore that first",
             )
-        twice = self._run.query(
+        twice = not self._objects.is_one_to_one and self._run.query(
             f"SELECT new_key, min(key), max(key) FROM {_VIEW}_pairs WHERE new_key IS NOT NULL GROUP BY new_key"
             " HAVING count(*) > 1 LIMIT 1"
         )
         if twice:
             new_key, *keys = map(on_one_line, twice[0])
             raise StatementRefused("CANNOT_REKEY", f"{keys[0]} and {keys[1]} would both get the key {new_key}")
-        return int(unknown)
+        return int(unknown), numbers
 
 
 def _pairs(objects: RekeyedObjects) -> str:
-    """Return the query of the pairs, and of keys that match neither template, which have no new key."""
+    """Return the query of the pairs, and of keys that match neither template, which have no new key.
+
+    Spark does not know how many keys its tasks list: without the hint it would send one side whole to all machines, after a list
+    of it in its driver.
+    """
     new_key = f"CASE WHEN key RLIKE {literal(objects.old_pattern)} THEN {objects.new_key_sql('key', literal)} END"
     return (
-        "SELECT o.*, n.etag AS new_etag, n.modified AS new_modified, CASE WHEN o.new_key IS NULL THEN 'other'"
+        f"SELECT /*+ MERGE(n) */ o.*, shiftrightunsigned(xxhash64(o.key), {64 - _PLACE_BITS}) AS place,"
+        " n.etag AS new_etag, n.modified AS new_modified, CASE WHEN o.new_key IS NULL THEN 'other'"
         " WHEN n.key IS NULL THEN 'missing'"
         " WHEN n.size <> o.size THEN 'differs' WHEN n.etag = o.etag THEN 'same' ELSE 'unknown' END AS state"
         f" FROM (SELECT *, {new_key} AS new_key FROM {_VIEW}_old WHERE NOT key RLIKE {literal(objects.new_pattern)}) o"
@@ -262,9 +279,15 @@ def recent(objects: RekeyedObjects, since: int, until: int) -> str:
     )
 
 
-def chunk(chunks: int) -> str:
+def _chunk(chunks: int) -> str:
     """Return the expression for the chunk of a pair."""
-    return f"CAST(pmod(xxhash64(key), {chunks}) AS BIGINT)"
+    return f"place * {chunks} div {2**_PLACE_BITS}"
+
+
+def _within(chunks: int, first: int, last: int) -> str:
+    """Return the condition that a pair is in some of the chunks, the last one not included."""
+    start, end = (-(-(number * 2**_PLACE_BITS) // chunks) for number in (first, last))
+    return f"place >= {start} AND place < {end}"
 
 
 def client() -> Any:

@@ -105,6 +105,15 @@ class RekeyedObjects:
         """The regular expression of a new key."""
         return rf"\A{_pattern(self.prefix + self.new_keys)}\z"
 
+    @cached_property
+    def is_one_to_one(self) -> bool:
+        """Whether the templates show that no two objects get one key, because no folder of the new one has two variables.
+
+        `{a}-{b}` has one key for `x-y`, `z` and for `x`, `y-z`. A hash has its number of digits.
+        """
+        folders = map(_variables, self.new_keys.split("/"))
+        return all(sum(not variable.digits for variable in variables) < 2 for variables in folders)
+
     def new_key_sql(self, key: str, quoted: Callable[[str], str]) -> str:
         """Return the expression of Spark SQL for the new key of an old one.
 

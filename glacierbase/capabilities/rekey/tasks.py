@@ -11,13 +11,14 @@ import random
 import time
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
-from functools import partial
+from functools import cache, partial
 from typing import Any
 
 # CopyObject takes at most 5 GiB; a larger object is copied in at most 10,000 parts.
 _MOST_BYTES, _MOST_PARTS = 5 * 1024**3, 10_000
 _PART_BYTES = 512 * 1024**2
-# Requests in flight of one task. The number falls by half with a refusal for the rate, and rises by one for as many answers.
+# Requests in flight of one task. The number doubles for as many answers until a refusal for the rate; that halves it, and then it
+# rises by one for as many answers.
 _FIRST_WINDOW, _LARGEST_WINDOW = 8, 64
 _LONGEST_PAUSE_SECONDS = 20.0
 # Without one answer for so long, a store is not reachable.
@@ -48,7 +49,17 @@ def client() -> Any:
         read_timeout=_ANSWER_SECONDS,
         max_pool_connections=_LARGEST_WINDOW,
     )
-    return botocore.session.get_session().create_client("s3", config=settings)
+    session = botocore.session.get_session()
+    session.register_component("data_loader", _loader())
+    return session.create_client("s3", config=settings)
+
+
+@cache
+def _loader() -> Any:
+    """Return the reader of botocore's description of S3, which it keeps: reading that takes most of the time of a client."""
+    import botocore.session
+
+    return botocore.session.get_session().get_component("data_loader")
 
 
 def list_objects(rows: Iterable[Row]) -> Iterator[Row]:
@@ -178,10 +189,10 @@ def repeated(request: Callable[[], Any]) -> Any:
 def _at_once(rows: Iterable[Row], work: Callable[[Row], Row], failed: Callable[[Row, Exception], Row]) -> Iterator[Row]:
     """Yield the result for each row, of as many requests at once as the store bears.
 
-    A refusal for the rate halves that number and makes a pause, once for all requests that were in flight; each answer raises it a
-    little (AIMD). A row that was refused is tried again.
+    A refusal for the rate halves that number and makes a pause, once for all requests that were in flight; each answer raises it,
+    by less after the first refusal (AIMD). A row that was refused is tried again.
     """
-    window, failures, answered = float(_FIRST_WINDOW), 0, time.monotonic()
+    window, steep, failures, answered = float(_FIRST_WINDOW), float(_LARGEST_WINDOW), 0, time.monotonic()
     source, again = iter(rows), list[Row]()
     flying: dict[Future[Row], tuple[Row, float]] = {}
     slowed = time.monotonic()
@@ -197,7 +208,8 @@ def _at_once(rows: Iterable[Row], work: Callable[[Row], Row], failed: Callable[[
             for done in wait(flying, return_when=FIRST_COMPLETED).done:
                 (row, sent), error = flying.pop(done), done.exception()
                 if error is None:
-                    window, failures, answered = min(_LARGEST_WINDOW, window + 1 / window), 0, time.monotonic()
+                    window += 1 if window < steep else 1 / window
+                    window, failures, answered = min(_LARGEST_WINDOW, window), 0, time.monotonic()
                     yield done.result()
                 elif not isinstance(error, Exception):
                     raise error
@@ -206,7 +218,8 @@ def _at_once(rows: Iterable[Row], work: Callable[[Row], Row], failed: Callable[[
                 else:
                     again.append(row)
                     if sent >= slowed:
-                        window, failures = max(1.0, window / 2), failures + 1
+                        window = steep = max(1.0, window / 2)
+                        failures += 1
                         time.sleep(_pause(failures))
                         slowed = time.monotonic()
 

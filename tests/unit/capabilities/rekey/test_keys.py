@@ -57,3 +57,22 @@ def test_templates_that_could_lose_an_object_are_refused(address: str, old: str,
     with pytest.raises(StatementRefused, match=re.escape(why)) as refused:
         RekeyedObjects(address, old, new)
     assert refused.value.error_class == "CANNOT_REKEY"
+
+
+@pytest.mark.parametrize(
+    ("new", "is_one_to_one"),
+    [
+        ("{b:reversed}/n/{a}-x", True),
+        ("n/{b:hash 2}-{b}/{a}", True),
+        ("n/m/{a}-{b}", False),
+        ("n/m/{a:reversed}-{b}", False),
+    ],
+)
+def test_keys_are_compared_with_each_other_only_where_templates_do_not_show_that_they_differ(
+    new: str, is_one_to_one: bool
+) -> None:
+    """Two variables in one folder: the text between them may be a part of both."""
+    objects = RekeyedObjects("s3://shop/", "{a}/{b}", new)
+    pairs = [("x-y/z", "x/y-z"), ("y-x/z", "x/y-z")]
+    assert objects.is_one_to_one is is_one_to_one
+    assert is_one_to_one is all(objects.new_key(first) != objects.new_key(second) for first, second in pairs)

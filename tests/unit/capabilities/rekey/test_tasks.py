@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from botocore.exceptions import ClientError
 
 from glacierbase.capabilities.rekey import tasks
 from tests.support.motostore import MotoStore, moto_store
@@ -124,6 +125,31 @@ def test_a_storm_of_refusals_slows_copies_and_loses_none(
     assert copied(store, rows) == ["copied"] * 24
     assert store.requests["COPY"] >= 24 + 23
     assert 1 < most[0] <= tasks._LARGEST_WINDOW
+
+
+@pytest.mark.parametrize(("refused", "least", "most"), [([], 33, 64), ([0], 4, 16)])
+def test_requests_at_once_double_until_the_first_refusal(
+    refused: list[int], least: int, most: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A short list is copied as fast as the store bears; after a refusal, the number rises by one for as many answers."""
+    monkeypatch.setattr(tasks, "_pause", lambda _: 0.01)
+    lock, flying, largest = threading.Lock(), [0], [0]
+
+    def work(row: Row) -> Row:
+        with lock:
+            flying[0] += 1
+            largest[0] = max(largest[0], flying[0])
+        time.sleep(0.01)
+        with lock:
+            flying[0] -= 1
+            if row[0] in refused:
+                refused.clear()
+                raise ClientError({"ResponseMetadata": {"HTTPStatusCode": 503}}, "CopyObject")  # type: ignore[typeddict-item]
+        return row
+
+    rows = [(number,) for number in range(150)]
+    assert sorted(tasks._at_once(iter(rows), work, lambda row, _: row)) == rows
+    assert least <= largest[0] <= most
 
 
 def test_a_store_that_refuses_for_good_is_reported(store: MotoStore, s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
