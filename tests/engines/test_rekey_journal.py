@@ -11,6 +11,7 @@ import pytest
 
 from glacierbase.capabilities.rekey.journal import Journal, journal_path, open_journal, state
 from glacierbase.errors import StatementRefused
+from tests.support.dynamodb import make_journal
 
 ADDRESS = "s3://shop/events ü/"
 Open = Callable[[str], Journal]
@@ -24,21 +25,8 @@ def opened(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
         address, place = request.getfixturevalue("dynamodb"), f"dynamodb:journal{tmp_path.name[-3:]}"
         monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", address)
         monkeypatch.setenv("AWS_DEFAULT_REGION", "us-east-1")
-        create_tables(address, place.partition(":")[2])
+        make_journal(boto3.client("dynamodb"), place.partition(":")[2])
     return lambda objects: open_journal(objects, place, tmp_path)
-
-
-def create_tables(address: str, name: str) -> None:
-    client = boto3.client("dynamodb", endpoint_url=address)
-    for table, keys in ((name, ("journal", "name")), (f"{name}-shards", ("journal",))):
-        client.create_table(
-            TableName=table,
-            KeySchema=[
-                {"AttributeName": key, "KeyType": kind} for key, kind in zip(keys, ("HASH", "RANGE"), strict=False)
-            ],
-            AttributeDefinitions=[{"AttributeName": key, "AttributeType": "S"} for key in keys],
-            BillingMode="PAY_PER_REQUEST",
-        )
 
 
 def test_entries_are_read_in_order_by_kind_and_data_set(opened: Open) -> None:

@@ -5,13 +5,17 @@ from __future__ import annotations
 import re
 import time
 from collections.abc import Iterator
+from contextlib import closing
 
+import boto3
 import pytest
 
 from glacierbase.capabilities.rekey.inventory import literal
+from glacierbase.capabilities.rekey.journal import open_journal, state
 from glacierbase.capabilities.rekey.keys import RekeyedObjects
 from glacierbase.errors import ConfigurationError, MigrationFailed
 from tests.support.beds import LakeBed
+from tests.support.dynamodb import make_journal
 from tests.support.motostore import MotoStore, moto_store
 from tests.support.project_folder import ProjectFolder
 from tests.support.rekeyed import NEW, OLD, Rekeyed, key, writing
@@ -122,7 +126,7 @@ def test_a_clean_up_that_stopped_goes_on_with_what_is_left(rekeyed: Rekeyed, mon
 def test_what_cannot_be_copied_is_refused_before_the_first_copy(
     rekeyed: Rekeyed, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Archived objects; keys that match neither template stay, with a warning."""
+    """Archived objects, and two that would get one key; keys that match neither template stay, with a warning."""
     rekeyed.write_once()
     rekeyed.put("events/date=2026-01-01/_SUCCESS", b"")
     rekeyed.put(key(50), b"cold", StorageClass="GLACIER")
@@ -131,6 +135,13 @@ def test_what_cannot_be_copied_is_refused_before_the_first_copy(
     assert rekeyed.new() == {}
     assert "1 key below" in caplog.text
     assert "_SUCCESS" in caplog.text
+    rekeyed.s3.delete_object(Bucket=rekeyed.store.bucket, Key=key(50))
+    for name in ("date=1/id=a-b/f", "date=1-a/id=b/f"):
+        rekeyed.put(f"events/{name}", b"")
+    for path in rekeyed.files.glob("*.sql"):
+        path.write_text(path.read_text().replace(NEW, "n/{date}-{id}/{file}"))
+    with pytest.raises(MigrationFailed, match="would both get the key events/n/1-a-b/f"):
+        rekeyed.migrate("0003")
 
 
 def test_a_newer_twin_is_not_replaced(rekeyed: Rekeyed) -> None:
@@ -153,6 +164,41 @@ def test_the_journal_names_each_object_on_request(rekeyed: Rekeyed) -> None:
     rekeyed.migrate("0003")
     assert len(rekeyed.entries("copied")) == 40
     assert len(rekeyed.entries("manifest")) == 1
+
+
+def test_a_data_set_gets_new_keys_with_a_journal_in_dynamodb(
+    rekeyed: Rekeyed, dynamodb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """From the plan to the clean-up, without a file beside the project; a clean-up that stopped goes on."""
+    monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", dynamodb)
+    monkeypatch.setattr("glacierbase.capabilities.rekey.objects.OBJECTS_PER_CHUNK", 8)
+    place = f"dynamodb:{rekeyed.name}"
+    make_journal(boto3.client("dynamodb"), rekeyed.name)
+    rekeyed.write_once()
+    for path in rekeyed.files.glob("*.sql"):
+        more = f"tasks => 2, journal => '{place}'" + (", journal_rows => 'objects'" if "2_of_5" in path.name else "")
+        path.write_text(path.read_text().replace("tasks => 2", more))
+    before = rekeyed.old()
+    assert f"`glacierbase rekey approve {rekeyed.address} --journal {place} " in rekeyed.waiting()
+    shown = rekeyed.project.rekey_approve(rekeyed.address, journal=place)
+    rekeyed.project.rekey_approve(rekeyed.address, journal=place, manifest=shown.manifest)
+    deletes = rekeyed.store.requests
+    rekeyed.store.fault = lambda kind, _: 403 if kind == "DELETE" and deletes["DELETE"] > 11 else None
+    with pytest.raises(MigrationFailed, match="AccessDenied"):
+        rekeyed.migrate()
+    assert len(rekeyed.old()) == 40 - 11
+    rekeyed.store.fault = lambda *_: None
+    rekeyed.migrate()
+    assert rekeyed.old() == {}
+    assert rekeyed.new() == rekeyed.mapped(before)
+    assert not list(rekeyed.folder.root.glob("rekey/*"))
+    with closing(open_journal(rekeyed.address, place, rekeyed.folder.root)) as journal:
+        assert len(list(journal.rows("copied"))) == 40
+        digest = state(journal, "manifest")["digest"]
+        numbers = [
+            [name for name, _ in journal.rows(f"{kind} {digest}")] for kind in ("manifest", "deleting", "deleted")
+        ]
+    assert numbers[0] == numbers[1] == numbers[2] != []
 
 
 def test_the_engine_maps_keys_as_python_does(lake: LakeBed) -> None:

@@ -83,6 +83,12 @@ def make_table(made: Any, name: str, *keys: tuple[str, str]) -> None:
     )
 
 
+def make_journal(made: Any, name: str) -> None:
+    """Create the tables of the journal of a re-key."""
+    make_table(made, name, ("journal", "S"), ("name", "S"))
+    make_table(made, f"{name}-shards", ("journal", "S"))
+
+
 @contextmanager
 def dynamodb_local() -> Iterator[str]:
     """Run the server, with tables in memory, while the block runs; yield its address."""

@@ -11,6 +11,7 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from datetime import datetime, timezone
 from hashlib import sha256
@@ -24,6 +25,8 @@ from glacierbase.run.installed import pip_install
 
 _ON_DYNAMODB = "dynamodb:"
 _BUSY_SECONDS = 30.0
+# DynamoDB answers one request in some milliseconds: a job's entries for single objects would take minutes, one after the other.
+_WRITERS = 16
 
 Entry = Mapping[str, Any]
 
@@ -154,17 +157,22 @@ class DynamoJournal:
         self._failures = (BotoCoreError, ClientError)
         self._address, self._name = address, table
         try:
-            client = boto3.client("dynamodb", config=Config(retries={"total_max_attempts": 1}))
+            config = Config(retries={"total_max_attempts": 1}, max_pool_connections=_WRITERS)
+            client = boto3.client("dynamodb", config=config)
             # The states, which are replaced, are few: their key keeps one shard, and each name its place.
             self._table = ShardedTable(client, table, f"{table}-shards", suffix="calculated")
         except self._failures as error:
             raise _not("read", table, error) from error
 
     def put(self, kind: str, entries: Mapping[str, Entry]) -> None:
-        """Write entries, one after the other."""
+        """Write entries, some at once, and wait for all."""
+        items = (
+            {"journal": self._key(kind), "name": name, "entry": json.dumps(entry)} for name, entry in entries.items()
+        )
         try:
-            for name, entry in entries.items():
-                self._table.put({"journal": self._key(kind), "name": name, "entry": json.dumps(entry)})
+            with ThreadPoolExecutor(_WRITERS) as writers:
+                for _ in writers.map(self._table.put, items):
+                    pass
         except self._failures as error:
             raise _not("written", self._name, error) from error
 
