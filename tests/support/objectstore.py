@@ -9,12 +9,13 @@ import socket
 import struct
 import threading
 import time
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from itertools import count
+from itertools import count, islice
 from pathlib import Path
 from urllib.parse import parse_qs, unquote, urlsplit
 from xml.sax.saxutils import escape, unescape
@@ -32,6 +33,9 @@ _ERRORS = {
     500: "InternalError",
     503: "SlowDown",
 }
+# Of one answer to LIST.
+_MOST_ENTRIES = 1000
+_MODIFIED = "2020-11-20T12:00:00.000Z"
 _KEYS = re.compile("<Key>(.*?)</Key>")
 Answer = tuple[int, bytes, dict[str, str]]
 
@@ -58,6 +62,16 @@ class ObjectStore:
     _uploads: dict[str, dict[int, bytes]] = field(default_factory=dict)
     _numbers: Iterator[int] = field(default_factory=count)
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def environment(self) -> dict[str, str]:
+        """The variables by which a client of AWS reaches the server."""
+        return {
+            "AWS_ENDPOINT_URL_S3": self.address,
+            "AWS_ACCESS_KEY_ID": KEY,
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_DEFAULT_REGION": REGION,
+        }
 
     def properties(self) -> dict[str, str]:
         """Return the properties with which PyIceberg reaches the bucket."""
@@ -98,11 +112,19 @@ class ObjectStore:
             if method == "PUT":
                 return self._put(key, query, headers, body)
             if method == "DELETE":
+                if not self._is_met(headers, "if-match", key):
+                    return refusal(412)
                 self.objects.pop(key, None)
                 return 204, b"", {}
             return self._posted(key, query, body)
 
+    def _is_met(self, headers: dict[str, str], condition: str, key: str) -> bool:
+        """Return whether the object is the one that the header names."""
+        return headers.get(condition) in (None, key in self.objects and _etag(self.objects[key]))
+
     def _read(self, key: str, headers: dict[str, str]) -> Answer:
+        if not key:
+            return 200, b"", {}
         content = self.objects.get(key)
         if content is None:
             return refusal(404)
@@ -117,8 +139,14 @@ class ObjectStore:
         return 200, content, about
 
     def _put(self, key: str, query: dict[str, list[str]], headers: dict[str, str], body: bytes) -> Answer:
-        if headers.get("if-none-match") == "*" and key in self.objects:
+        if (headers.get("if-none-match") == "*" and key in self.objects) or not self._is_met(headers, "if-match", key):
             return refusal(412)
+        if source := unquote(headers.get("x-amz-copy-source", "")).removeprefix(f"{BUCKET}/"):
+            if not self._is_met(headers, "x-amz-copy-source-if-match", source):
+                return refusal(412)
+            self.objects[key] = self.objects[source]
+            etag = escape(_etag(self.objects[key]))
+            return 200, f"<CopyObjectResult {_NAMESPACE}><ETag>{etag}</ETag></CopyObjectResult>".encode(), {}
         if "uploadId" in query:
             self._uploads[query["uploadId"][0]][int(query["partNumber"][0])] = body
         else:
@@ -144,15 +172,30 @@ class ObjectStore:
         return 200, f"<{tag} {_NAMESPACE}>{text}</{tag}>".encode(), {}
 
     def _listed(self, query: dict[str, list[str]]) -> Answer:
-        prefix = query.get("prefix", [""])[0]
-        keys = [key for key in sorted(self.objects) if key.startswith(prefix)]
-        entries = "".join(
-            f"<Contents><Key>{escape(key)}</Key><Size>{len(self.objects[key])}</Size>"
-            "<LastModified>2026-11-20T12:00:00.000Z</LastModified></Contents>"
-            for key in keys
-        )
-        about = f"<Name>{BUCKET}</Name><KeyCount>{len(keys)}</KeyCount><IsTruncated>false</IsTruncated>"
-        return 200, f"<ListBucketResult {_NAMESPACE}>{about}{entries}</ListBucketResult>".encode(), {}
+        prefix, delimiter = (query.get(name, [""])[0] for name in ("prefix", "delimiter"))
+        after = query.get("continuation-token", query.get("start-after", [""]))[0]
+        keys = sorted(self.objects)
+        entries: dict[str, str] = {}
+        token = ""
+        for key in islice(keys, max(bisect_left(keys, prefix), bisect_right(keys, after)), None):
+            if not key.startswith(prefix):
+                break
+            folder = key.find(delimiter, len(prefix)) if delimiter else -1
+            name = key if folder < 0 else key[: folder + len(delimiter)]
+            if name == after or name in entries:
+                continue
+            if len(entries) == _MOST_ENTRIES:
+                token = f"<NextContinuationToken>{escape([*entries][-1])}</NextContinuationToken>"
+                break
+            entries[name] = f"<CommonPrefixes><Prefix>{escape(name)}</Prefix></CommonPrefixes>"
+            if folder < 0:
+                content = self.objects[key]
+                about = f"<Key>{escape(key)}</Key><Size>{len(content)}</Size><ETag>{escape(_etag(content))}</ETag>"
+                entries[name] = f"<Contents>{about}<LastModified>{_MODIFIED}</LastModified></Contents>"
+        about = f"<Name>{BUCKET}</Name><KeyCount>{len(entries)}</KeyCount>{token}"
+        is_cut = f"<IsTruncated>{str(bool(token)).lower()}</IsTruncated>"
+        listed = f"<ListBucketResult {_NAMESPACE}>{about}{is_cut}{''.join(entries.values())}</ListBucketResult>"
+        return 200, listed.encode(), {}
 
 
 def refusal(status: int) -> Answer:
