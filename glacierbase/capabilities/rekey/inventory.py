@@ -66,7 +66,7 @@ class Inventory:
 
     def __init__(self, run: ActionRun, objects: RekeyedObjects) -> None:
         self._run, self._objects = run, objects
-        # A client is made in each task of the engine, which takes about as long as a hundred requests.
+        # As many at once as the call says, each with a client of its own.
         self._tasks = int(run.arguments["tasks"])
         self._divided = f"/*+ REPARTITION({self._tasks}) */"
         self.now = 0  # Of the store's clock when the listing began, in milliseconds.
