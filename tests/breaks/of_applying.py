@@ -62,13 +62,6 @@ BREAKS = (
         "unit/capabilities/tables/test_drift_files.py::test_adopt_records_here_what_other_environments_run",
     ),
     Break(
-        "an adopted table has its record under another name than its file has",
-        "capabilities/tables/drift_files.py",
-        "TableRecord(names.get(drift.table, drift.table), drift.actual)",
-        "TableRecord(drift.table, drift.actual)",
-        "engines/test_drift_delta.py::test_changes_by_hand_have_a_time_and_an_operation_and_run_in_another_environment",
-    ),
-    Break(
         "the log of a Delta table is read again without a wait for late requests",
         "apply/recover.py",
         "bound = _FILE_SECONDS if before.by_engine",

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from tests.support.project_folder import REPOSITORY
 
-# A break may make its test wait without end.
+# A break may make its test wait without end, which shows nothing: the machine may be slow.
 _SECONDS = 300
 _PYTEST = ("-m", "pytest", "-q", "-x", "-n", "0", "-m", "", "-p", "no:cacheprovider", "--tb=no", "--no-header")
 _PASSED, _FAILED = 0, 1
@@ -112,8 +112,10 @@ def _applied(each: Break, root: Path) -> Iterator[None]:
 
 def _noticed(each: Break, root: Path) -> str | None:
     code = _pytest([each.node], root)
-    if code in (_FAILED, None):
+    if code == _FAILED:
         return None
+    if code is None:
+        return f"{each.node} does not end"
     return f"{each.node} passes" if code == _PASSED else f"{each.node} does not run: pytest ended with {code}"
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.breaks import __main__ as program
+from tests.breaks import running
 from tests.breaks.listed import BREAKS
 from tests.breaks.running import Break, run
 from tests.support.project_folder import REPOSITORY
@@ -34,6 +35,14 @@ def test_what_is_not_noticed_is_named(
     monkeypatch.setattr(program, "BREAKS", breaks)
     assert program.main(["gone"]) == 1
     assert "NOT NOTICED: model/names.py: gone (its old text occurs 0 times" in capsys.readouterr().out
+
+
+def test_a_break_whose_test_does_not_end_is_not_noticed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A slow machine has the same effect as a wait without end."""
+    codes = iter((0, None))
+    monkeypatch.setattr(running, "_pytest", lambda *_: next(codes))
+    [(_, why)] = run(BREAKS[:1], tmp_path)
+    assert why == f"{BREAKS[0].node} does not end"
 
 
 @pytest.mark.parametrize("each", BREAKS, ids=str)

@@ -405,9 +405,7 @@ def _settled(target: CatalogRun, written: DriftFileResult, drifts: Sequence[Tabl
     migration = load_migration(draft, written.path, migration_files(root), listed=None)
     compiled = compile_migration(migration, target.catalog, target.dialect)
     entry = baselined(compiled, reason)
-    # By the names that the file has: a table that it names otherwise would have no record.
-    names = {whole: name for named in compiled.named for name, whole in named.names}
-    records = (TableRecord(names.get(drift.table, drift.table), drift.actual) for drift in drifts)
+    records = (TableRecord(drift.table, drift.actual) for drift in drifts)
     return replace(entry, details=replace(entry.details, tables=tuple(map(to_document, records))))
 
 
