@@ -27,7 +27,7 @@ OBJECTS = int(os.environ.get("GLACIERBASE_OBJECTS", "200"))
 
 @pytest.fixture
 def store() -> Iterator[MotoStore]:
-    with moto_store() as made, pytest.MonkeyPatch.context() as patch:
+    with moto_store(has_versions=True) as made, pytest.MonkeyPatch.context() as patch:
         for name, value in made.environment.items():
             patch.setenv(name, value)
         yield made
@@ -43,6 +43,7 @@ def test_a_re_key_that_is_killed_in_each_phase_loses_no_object(
     with connect_server(server, ",".join(filter(None, (RUNTIME, SQLITE, installed().connect)))) as address:
         text = REMOTE.replace("ADDRESS", address).replace("{catalog: lake}", "{catalog: lake, lockLease: 3s}")
         rekeyed = Rekeyed(text, None, project, store, OBJECTS)
+        rekeyed.switch_no_readers()
         rekeyed.edit(lag_seconds=2, window_seconds=20, tasks=2)
         with writing(rekeyed):
             run_and_kill(rekeyed, chance, "0003")

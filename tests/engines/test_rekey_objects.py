@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import time
 from collections.abc import Iterator
@@ -16,14 +17,18 @@ from glacierbase.capabilities.rekey.keys import RekeyedObjects
 from glacierbase.errors import ConfigurationError, MigrationFailed
 from tests.support.beds import LakeBed
 from tests.support.dynamodb import make_journal
-from tests.support.motostore import MotoStore, moto_store
+from tests.support.motostore import MotoStore, moto_store, own_prefix
 from tests.support.project_folder import ProjectFolder
-from tests.support.rekeyed import NEW, OLD, Rekeyed, key, writing
+from tests.support.rekeyed import NEW, OLD, Rekeyed, writing
+
+# The address of a bucket with versions, and a prefix in it; default: a server on loopback.
+BUCKET = "GLACIERBASE_TEST_BUCKET"
 
 
 @pytest.fixture
-def store(lake: LakeBed, monkeypatch: pytest.MonkeyPatch) -> Iterator[MotoStore]:
-    with moto_store() as made:
+def loopback(lake: LakeBed, monkeypatch: pytest.MonkeyPatch) -> Iterator[MotoStore]:
+    """The server on loopback."""
+    with moto_store(has_versions=True) as made:
         for name, value in made.environment.items():
             monkeypatch.setenv(name, value)
             # The Python of the tasks has the variables of Spark, which was started before.
@@ -32,16 +37,23 @@ def store(lake: LakeBed, monkeypatch: pytest.MonkeyPatch) -> Iterator[MotoStore]
 
 
 @pytest.fixture
-def rekeyed(lake: LakeBed, project: ProjectFolder, store: MotoStore) -> Rekeyed:
-    return Rekeyed(lake.text, lake.spark, project, store, 40)
+def rekeyed(lake: LakeBed, project: ProjectFolder, request: pytest.FixtureRequest) -> Iterator[Rekeyed]:
+    """A data set in the bucket that the environment names; in a test that needs `loopback`, there."""
+    address = None if "loopback" in request.fixturenames else os.environ.get(BUCKET)
+    address = address or f"s3://{request.getfixturevalue('loopback').bucket}/a folder"
+    with own_prefix(address) as store:
+        made = Rekeyed(lake.text, lake.spark, project, store, 40)
+        made.switch_no_readers()
+        yield made
 
 
 def test_a_data_set_gets_new_keys_while_a_writer_goes_on(rekeyed: Rekeyed) -> None:
     """No object is lost or differs; the old ones are deleted only when the writer ended, and somebody approved it."""
+    rekeyed.put_in_parts(rekeyed.key(45), b"x" * 5 * 1024**2, b"y")
     rekeyed.edit(window_seconds=0)
     assert "no object was written" in rekeyed.waiting()
     rekeyed.edit(lag_seconds=1, window_seconds=1000)
-    assert "have no object with the new key, such as events/date=" in rekeyed.waiting()
+    assert f"have no object with the new key, such as {rekeyed.prefix}date=" in rekeyed.waiting()
     rekeyed.edit(window_seconds=1)
     with writing(rekeyed):
         while rekeyed.waiting("0003"):
@@ -58,7 +70,7 @@ def test_a_data_set_gets_new_keys_while_a_writer_goes_on(rekeyed: Rekeyed) -> No
     assert [file.version for file in rekeyed.migrate().applied] == ["0005"]
     assert rekeyed.old() == {}
     assert rekeyed.new() == rekeyed.mapped(before)
-    versions = rekeyed.s3.list_object_versions(Bucket=rekeyed.store.bucket, Prefix=key(0))["Versions"]
+    versions = rekeyed.s3.list_object_versions(Bucket=rekeyed.store.bucket, Prefix=rekeyed.key(0))["Versions"]
     assert len(versions) >= 2
 
 
@@ -74,7 +86,7 @@ def test_nothing_is_deleted_while_one_object_is_missing_altered_or_newer(rekeyed
     assert "soak time of the manifest" in rekeyed.waiting()
     rekeyed.edit(soak_seconds=0)
     approve(rekeyed)
-    twin = str(rekeyed.objects.new_key(key(7)))
+    twin = str(rekeyed.objects.new_key(rekeyed.key(7)))
     for content in (None, b"altered"):
         if content is None:
             rekeyed.s3.delete_object(Bucket=rekeyed.store.bucket, Key=twin)
@@ -82,19 +94,22 @@ def test_nothing_is_deleted_while_one_object_is_missing_altered_or_newer(rekeyed
             rekeyed.put(twin, content)
         with pytest.raises(MigrationFailed, match=re.escape("1 of 40 objects below")) as failed:
             rekeyed.migrate()
-        assert key(7) in failed.value.message
+        assert rekeyed.key(7) in failed.value.message
         assert len(rekeyed.old()) == 40
-    for name in (key(7), twin):
+    for name in (rekeyed.key(7), twin):
         rekeyed.put(name, b"newer")
     assert "the soak time begins again" in rekeyed.waiting()
     assert "not approved" in rekeyed.waiting()
     with pytest.raises(ConfigurationError, match="nothing was approved"):
         rekeyed.project.rekey_approve(rekeyed.address, manifest="sha256:0")
     assert len(rekeyed.old()) == 40
-    assert rekeyed.store.requests["DELETE"] == 1
+    versions = rekeyed.s3.list_object_versions(Bucket=rekeyed.store.bucket, Prefix=rekeyed.prefix)
+    assert [entry["Key"] for entry in versions["DeleteMarkers"]] == [twin]
 
 
-def test_a_clean_up_that_stopped_goes_on_with_what_is_left(rekeyed: Rekeyed, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_clean_up_that_stopped_goes_on_with_what_is_left(
+    rekeyed: Rekeyed, loopback: MotoStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Inside a chunk, whose lines are in the journal; an object that somebody writes meanwhile stays."""
     rekeyed.write_once()
     monkeypatch.setattr("glacierbase.capabilities.rekey.objects.OBJECTS_PER_CHUNK", 8)
@@ -102,14 +117,14 @@ def test_a_clean_up_that_stopped_goes_on_with_what_is_left(rekeyed: Rekeyed, mon
         monkeypatch.setattr(f"glacierbase.capabilities.rekey.{module}.CHUNKS_PER_JOB", 2)
     rekeyed.waiting()
     approve(rekeyed)
-    before, deletes = rekeyed.new(), rekeyed.store.requests
-    rekeyed.store.fault = lambda kind, _: 403 if kind == "DELETE" and deletes["DELETE"] > 11 else None
+    before, deletes = rekeyed.new(), loopback.requests
+    loopback.fault = lambda kind, _: 403 if kind == "DELETE" and deletes["DELETE"] > 11 else None
     with pytest.raises(MigrationFailed, match="AccessDenied"):
         rekeyed.migrate()
     left = rekeyed.old()
     assert len(left) == 40 - 11
-    rekeyed.store.fault = lambda *_: None
-    deleted = next(key(number) for number in range(40) if key(number) not in left)
+    loopback.fault = lambda *_: None
+    deleted = next(rekeyed.key(number) for number in range(40) if rekeyed.key(number) not in left)
     for name in (deleted, str(rekeyed.objects.new_key(deleted))):
         rekeyed.put(name, b"written again")
     with pytest.raises(MigrationFailed, match="nothing more was deleted"):
@@ -128,8 +143,8 @@ def test_what_cannot_be_copied_is_refused_before_the_first_copy(
 ) -> None:
     """Archived objects, and two that would get one key; keys that match neither template stay, with a warning."""
     rekeyed.write_once()
-    rekeyed.put("events/date=2026-01-01/_SUCCESS", b"")
-    rekeyed.put(key(50), b"cold", StorageClass="GLACIER")
+    rekeyed.put(f"{rekeyed.prefix}date=2026-01-01/_SUCCESS", b"")
+    rekeyed.put(rekeyed.key(50), b"cold", StorageClass="GLACIER")
     with pytest.raises(MigrationFailed, match="1 object archived, such as"):
         rekeyed.migrate("0003")
     assert rekeyed.new() == {}
@@ -148,10 +163,10 @@ def test_a_newer_twin_is_not_replaced(rekeyed: Rekeyed) -> None:
     """Somebody writes only new keys; the file waits until somebody decides."""
     rekeyed.write_once()
     time.sleep(1)
-    twin = str(rekeyed.objects.new_key(key(7)))
+    twin = str(rekeyed.objects.new_key(rekeyed.key(7)))
     rekeyed.put(twin, b"newer")
     time.sleep(1)
-    assert "the twins of 1 object differ, such as of events/date=" in rekeyed.waiting("0002")
+    assert f"the twins of 1 object differ, such as of {rekeyed.prefix}date=" in rekeyed.waiting("0002")
     assert rekeyed.store.contents(twin) == {twin: b"newer"}
     assert len(rekeyed.new()) == 40
 
@@ -159,8 +174,8 @@ def test_a_newer_twin_is_not_replaced(rekeyed: Rekeyed) -> None:
 def test_the_journal_names_each_object_on_request(rekeyed: Rekeyed) -> None:
     """By chunk otherwise."""
     rekeyed.write_once()
-    for path in rekeyed.files.glob("*2_of_5*"):
-        path.write_text(path.read_text().replace("tasks => 2", "tasks => 2, journal_rows => 'objects'"))
+    path = rekeyed.file("backfill")
+    path.write_text(path.read_text().replace("tasks => 2", "tasks => 2, journal_rows => 'objects'"))
     rekeyed.migrate("0003")
     assert len(rekeyed.entries("copied")) == 40
     assert len(rekeyed.entries("manifest")) == 1
@@ -235,3 +250,20 @@ def test_the_engine_maps_keys_as_python_does(lake: LakeBed) -> None:
             f" FROM VALUES {rows} AS keys(key)"
         )
         assert dict(mapped) == {name: objects.new_key(name) for name in keys}
+
+
+def test_only_what_a_test_wrote_to_a_bucket_is_deleted() -> None:
+    """With all its versions; what others have beside its prefix stays."""
+    with moto_store(has_versions=True) as server, pytest.MonkeyPatch.context() as patch:
+        for name, value in server.environment.items():
+            patch.setenv(name, value)
+        s3 = server.client()
+        for name in ("a/rekey-1/x", "a/y", "z"):
+            s3.put_object(Bucket=server.bucket, Key=name)
+        with own_prefix(f"s3://{server.bucket}/a") as store:
+            for _ in range(2):
+                server.put_all({f"{store.prefix}{number}": b"" for number in range(600)} | {f"{store.prefix}x": b""})
+            s3.delete_object(Bucket=server.bucket, Key=f"{store.prefix}x")
+        versions = s3.list_object_versions(Bucket=server.bucket)
+    assert [entry["Key"] for entry in versions["Versions"]] == ["a/rekey-1/x", "a/y", "z"]
+    assert "DeleteMarkers" not in versions

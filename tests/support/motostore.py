@@ -1,11 +1,14 @@
-"""Moto on loopback, with what it lacks of S3: conditions of copies and deletes; it counts requests, and fails on demand."""
+"""A prefix of a bucket for one test: of S3, or of moto on loopback.
+
+Moto has here what it lacks of S3: conditions of copies and deletes. It counts requests, and fails on demand.
+"""
 
 from __future__ import annotations
 
 import threading
 import uuid
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -22,7 +25,55 @@ _NAMES = {403: b"AccessDenied", 404: b"NoSuchKey", 412: b"PreconditionFailed", 5
 
 
 @dataclass
-class MotoStore:
+class Store:
+    """A bucket with versions, of the server that the environment of this process names.
+
+    Attributes:
+        prefix: of all keys of a test; empty, or with a slash at its end.
+    """
+
+    bucket: str = field(default_factory=lambda: f"shop-{uuid.uuid4().hex[:8]}")
+    prefix: str = ""
+
+    def client(self) -> Any:
+        """Return a client of boto3."""
+        return boto3.client("s3")
+
+    def put_all(self, objects: Mapping[str, bytes]) -> None:
+        """Write objects."""
+        s3 = self.client()
+        for key, content in objects.items():
+            s3.put_object(Bucket=self.bucket, Key=key, Body=content)
+
+    def contents(self, prefix: str) -> dict[str, bytes]:
+        """Return the objects below a prefix."""
+        s3 = self.client()
+        return {key: s3.get_object(Bucket=self.bucket, Key=key)["Body"].read() for key in self.keys(prefix)}
+
+    def keys(self, prefix: str) -> list[str]:
+        """Return the keys below a prefix."""
+        pages = self.client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
+        return [entry["Key"] for page in pages for entry in page.get("Contents", ())]
+
+
+@contextmanager
+def own_prefix(address: str) -> Iterator[Store]:
+    """Yield a new prefix below `s3://BUCKET/PREFIX`, and delete all versions below it afterwards."""
+    bucket, _, folder = address.removeprefix("s3://").partition("/")
+    store = Store(bucket, f"{folder.strip('/')}/rekey-{uuid.uuid4().hex}/".removeprefix("/"))
+    try:
+        yield store
+    finally:
+        s3 = store.client()
+        pages = s3.get_paginator("list_object_versions").paginate(Bucket=bucket, Prefix=store.prefix)
+        entries = [entry for page in pages for kind in ("Versions", "DeleteMarkers") for entry in page.get(kind, ())]
+        versions = [{"Key": entry["Key"], "VersionId": entry["VersionId"]} for entry in entries]
+        for first in range(0, len(versions), 1000):
+            s3.delete_objects(Bucket=bucket, Delete={"Objects": versions[first : first + 1000]})
+
+
+@dataclass
+class MotoStore(Store):
     """The server, and a bucket of its own: all servers of a process have one memory.
 
     Attributes:
@@ -32,7 +83,6 @@ class MotoStore:
     """
 
     address: str = ""
-    bucket: str = field(default_factory=lambda: f"shop-{uuid.uuid4().hex[:8]}")
     fault: Callable[[str, str], int | None] = lambda *_: None
     sees: Callable[[str, str], object] = lambda *_: None
     requests: Counter[str] = field(default_factory=Counter)
@@ -58,15 +108,14 @@ class MotoStore:
             region_name="us-east-1",
         )
 
-    def contents(self, prefix: str) -> dict[str, bytes]:
-        """Return the objects below a prefix."""
-        s3 = self.client()
-        return {key: s3.get_object(Bucket=self.bucket, Key=key)["Body"].read() for key in self.keys(prefix)}
+    def put_all(self, objects: Mapping[str, bytes]) -> None:
+        """Write objects into the memory of the server, which takes no requests."""
+        for key, content in objects.items():
+            self._backend.put_object(self.bucket, key, content)
 
-    def keys(self, prefix: str) -> list[str]:
-        """Return the keys below a prefix."""
-        pages = self.client().get_paginator("list_objects_v2").paginate(Bucket=self.bucket, Prefix=prefix)
-        return [entry["Key"] for page in pages for entry in page.get("Contents", ())]
+    def contents(self, prefix: str) -> dict[str, bytes]:
+        """Return the objects below a prefix from the memory of the server."""
+        return {key: self._backend.get_object(self.bucket, key).value for key in self.keys(prefix)}
 
     def answer(self, application: Any, request: dict[str, Any], start: Any) -> Iterable[bytes]:
         """Answer a request of WSGI."""
@@ -103,15 +152,19 @@ class MotoStore:
         return 412 if is_broken else None
 
     def _etag(self, key: str) -> str | None:
+        bucket = self._backend.buckets.get(self.bucket)
+        # A marker of a deleted object has none.
+        return getattr(bucket.keys.get(key), "etag", None) if bucket else None
+
+    @property
+    def _backend(self) -> Any:
         from moto.s3.models import s3_backends
 
-        backend = next(iter(s3_backends.values()))["aws"]
-        found = backend.head_object(self.bucket, key) if self.bucket in backend.buckets else None
-        return found.etag if found is not None else None
+        return next(iter(s3_backends.values()))["aws"]
 
 
 @contextmanager
-def moto_store() -> Iterator[MotoStore]:
+def moto_store(*, has_versions: bool = False) -> Iterator[MotoStore]:
     """Run the server, with an empty bucket, while the block runs."""
     store = MotoStore()
     application = DomainDispatcherApplication(create_backend_app)
@@ -134,7 +187,10 @@ def moto_store() -> Iterator[MotoStore]:
     thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
     thread.start()
     try:
-        store.client().create_bucket(Bucket=store.bucket)
+        s3 = store.client()
+        s3.create_bucket(Bucket=store.bucket)
+        if has_versions:
+            s3.put_bucket_versioning(Bucket=store.bucket, VersioningConfiguration={"Status": "Enabled"})
         yield store
     finally:
         server.shutdown()
