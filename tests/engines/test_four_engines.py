@@ -22,6 +22,7 @@ from glacierbase.run.processes import engine_process, is_engine_gone, this_proce
 from tests.engines.test_migrate_hudi import hudi_programs
 from tests.support.beds import SnowBed
 from tests.support.catalog_files import LAKE, SNOWFLAKE_PASSWORD
+from tests.support.processes import children_of
 from tests.support.project_folder import Output, ProjectFolder
 from tests.support.sparks import SPARKS, installed
 
@@ -160,12 +161,6 @@ class Running:
         """Wait for the end of the run, and return its output."""
         stdout, stderr = self._process.communicate(timeout=120)
         return Output(self._process.returncode, stdout, "".join(self._lines) + stderr)
-
-
-def children_of(pid: int) -> list[int]:
-    """Return the processes that a process started, from all of its threads (proc(5))."""
-    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
-    return [int(child) for text in texts for child in text.split()]
 
 
 def command_of(pid: int) -> str:

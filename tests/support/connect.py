@@ -8,7 +8,7 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -21,8 +21,8 @@ START_SECONDS = 300
 
 
 @contextmanager
-def connect_server(folder: Path, packages: str) -> Iterator[str]:
-    """Run the server while the block runs; yield its address."""
+def connect_server(folder: Path, packages: str, more: Mapping[str, str] | None = None) -> Iterator[str]:
+    """Run the server, with more settings, while the block runs; yield its address."""
     port = free_port()
     conf = {
         "spark.ui.enabled": "false",
@@ -36,6 +36,7 @@ def connect_server(folder: Path, packages: str) -> Iterator[str]:
         "spark.sql.catalog.lake.uri": f"jdbc:sqlite:{folder}/catalog.db?busy_timeout=30000",
         "spark.sql.catalog.lake.jdbc.schema-version": "V1",
         "spark.sql.catalog.lake.warehouse": f"file://{folder}/tables",
+        **(more or {}),
     }
     spark_home = Path(pyspark.__file__).parent
     command = [str(spark_home / "bin" / "spark-submit"), "--master", "local[2]", "--packages", packages]

@@ -50,6 +50,17 @@ def ended_process() -> dict[str, Any]:
         return engine_process(ended.pid)
 
 
+def children_of(pid: int) -> list[int]:
+    """Return the processes that a process started, from all of its threads (proc(5))."""
+    texts = [path.read_text() for path in Path(f"/proc/{pid}/task").glob("*/children")]
+    return [int(child) for text in texts for child in text.split()]
+
+
+def name_of(pid: int) -> str:
+    """Return the name of a process's program."""
+    return Path(f"/proc/{pid}/comm").read_text().strip()
+
+
 def state_of(pid: int) -> str | None:
     """Return the state of a process, such as `T` (stopped) or `Z` (zombie), or None if there is no such process (proc(5))."""
     try:

@@ -15,7 +15,7 @@ from tests.support.catalog_files import LAKE
 BUCKET = "shop"
 # The version that Hadoop's pom names. Its `bundle` of all services has 600 MB; these modules have 12 MB.
 _HADOOP, _SDK = "3.4.2", "2.29.52"
-_JARS = (
+S3A_JARS = (
     f"org.apache.hadoop:hadoop-aws:{_HADOOP}",
     f"software.amazon.awssdk:s3-transfer-manager:{_SDK}",
     f"software.amazon.awssdk:sts:{_SDK}",
@@ -47,10 +47,9 @@ def s3_of_moto() -> Iterator[tuple[str, Any]]:
         server.stop()
 
 
-@contextmanager
-def s3a_bed(address: str, folder: Path) -> Iterator[LakeBed]:
-    """Start a Spark on that server, with a project and a metastore of Hive in `folder`. History and lock are in `lake`."""
-    lines = {
+def s3a_conf(address: str, folder: Path) -> dict[str, str]:
+    """Return the settings by which a Spark reads that server, with a metastore of Hive in `folder`."""
+    return {
         "spark.jars.excludes": ",".join(_EXCLUDED),
         "spark.hadoop.fs.s3a.endpoint": address,
         "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
@@ -59,10 +58,18 @@ def s3a_bed(address: str, folder: Path) -> Iterator[LakeBed]:
         "spark.hadoop.javax.jdo.option.ConnectionURL": f"jdbc:derby:;databaseName={folder}/metastore;create=true",
         "spark.driver.extraJavaOptions": f"-Dderby.stream.error.file={folder}/derby.log",
     }
-    jars = "".join(f'"{jar}", ' for jar in _JARS)
+
+
+def s3a_catalog(address: str, folder: Path) -> str:
+    """Return a catalog file with these settings. History and lock are in `lake`."""
+    jars = "".join(f'"{jar}", ' for jar in S3A_JARS)
     text = LAKE.replace("WAREHOUSE", str(folder / "warehouse")).replace("dependencies: [", f"dependencies: [{jars}")
-    text = text.replace(
-        "sparkConf:\n", "sparkConf:\n" + "".join(f'      {key}: "{value}"\n' for key, value in lines.items())
-    )
-    with lake_bed(f"{text}store: {{catalog: lake}}\n", folder) as bed:
+    lines = "".join(f'      {key}: "{value}"\n' for key, value in s3a_conf(address, folder).items())
+    return text.replace("sparkConf:\n", f"sparkConf:\n{lines}") + "store: {catalog: lake}\n"
+
+
+@contextmanager
+def s3a_bed(address: str, folder: Path) -> Iterator[LakeBed]:
+    """Start a Spark on that server, with a project and a metastore of Hive in `folder`."""
+    with lake_bed(s3a_catalog(address, folder), folder) as bed:
         yield bed
