@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import time
 from collections.abc import Iterator
 from contextlib import closing
@@ -62,7 +63,7 @@ def test_a_data_set_gets_new_keys_while_a_writer_goes_on(rekeyed: Rekeyed) -> No
     before = rekeyed.old()
     assert rekeyed.new() == rekeyed.mapped(before)
     assert "the soak time begins again" in rekeyed.waiting()
-    assert "is not approved; `glacierbase rekey approve s3://" in rekeyed.waiting()
+    assert f"is not approved; `glacierbase rekey approve {shlex.quote(rekeyed.address)}" in rekeyed.waiting()
     assert rekeyed.old() == before
     shown = rekeyed.project.rekey_approve(rekeyed.address)
     assert (shown.objects, shown.bytes) == (len(before), sum(map(len, before.values())))
@@ -150,12 +151,12 @@ def test_what_cannot_be_copied_is_refused_before_the_first_copy(
     assert rekeyed.new() == {}
     assert "1 key below" in caplog.text
     assert "_SUCCESS" in caplog.text
-    rekeyed.s3.delete_object(Bucket=rekeyed.store.bucket, Key=key(50))
+    rekeyed.s3.delete_object(Bucket=rekeyed.store.bucket, Key=rekeyed.key(50))
     for name in ("date=1/id=a-b/f", "date=1-a/id=b/f"):
-        rekeyed.put(f"events/{name}", b"")
+        rekeyed.put(f"{rekeyed.prefix}{name}", b"")
     for path in rekeyed.files.glob("*.sql"):
         path.write_text(path.read_text().replace(NEW, "n/{date}-{id}/{file}"))
-    with pytest.raises(MigrationFailed, match="would both get the key events/n/1-a-b/f"):
+    with pytest.raises(MigrationFailed, match=f"would both get the key {rekeyed.prefix}n/1-a-b/f"):
         rekeyed.migrate("0003")
 
 
@@ -194,7 +195,7 @@ def test_a_data_set_gets_new_keys_with_a_journal_in_dynamodb(
         more = f"tasks => 2, journal => '{place}'" + (", journal_rows => 'objects'" if "2_of_5" in path.name else "")
         path.write_text(path.read_text().replace("tasks => 2", more))
     before = rekeyed.old()
-    assert f"`glacierbase rekey approve {rekeyed.address} --journal {place} " in rekeyed.waiting()
+    assert f"`glacierbase rekey approve {shlex.quote(rekeyed.address)} --journal {place} " in rekeyed.waiting()
     shown = rekeyed.project.rekey_approve(rekeyed.address, journal=place)
     rekeyed.project.rekey_approve(rekeyed.address, journal=place, manifest=shown.manifest)
     deletes = rekeyed.store.requests

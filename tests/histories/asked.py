@@ -73,7 +73,7 @@ class Story:
         self._choice = random.Random(seed)
         self._runs = ""
         self.log: list[str] = []
-        self._number = self._squashed = 0
+        self._number = self._committed = 0
         self._files: dict[str, File] = {}
         self._begun: set[str] = set()
         # The UUIDs of the tables before the file that runs.
@@ -224,13 +224,13 @@ class Story:
 
     def _squash(self, project: Project) -> None:
         """Replace all files by one that creates the tables as they are."""
-        if self._squashed == self._number:
+        if self._committed == self._number:
             return
+        self._committed = self._number
         commit_all(self.stage.project.root)
         set_author(self.stage.project.root)
         try:
             project.squash(f"{self._number:04}", author="Test Team", commit=True)
-            self._squashed = self._number
             self.log.append(f"  squashed to {self._number:04}")
         except GlacierbaseError as error:
             self.log.append(f"  not squashed: {error}".splitlines()[0])
