@@ -172,6 +172,24 @@ def test_a_newer_twin_is_not_replaced(rekeyed: Rekeyed) -> None:
     assert len(rekeyed.new()) == 40
 
 
+def test_a_storm_of_refusals_while_the_engine_copies_loses_no_object(rekeyed: Rekeyed, loopback: MotoStore) -> None:
+    """S3 refuses requests while it divides a hot prefix."""
+    rekeyed.write_once()
+    refused: set[str] = set()
+
+    def refuse_once(kind: str, key: str) -> int | None:
+        if kind != "COPY" or key in refused:
+            return None
+        refused.add(key)
+        return 503
+
+    loopback.fault = refuse_once
+    rekeyed.migrate("0003")
+    assert len(refused) == 40
+    assert loopback.requests["COPY"] >= 80
+    assert rekeyed.new() == rekeyed.mapped(rekeyed.old())
+
+
 def test_the_journal_names_each_object_on_request(rekeyed: Rekeyed) -> None:
     """By chunk otherwise."""
     rekeyed.write_once()
