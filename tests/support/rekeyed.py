@@ -129,7 +129,7 @@ def writing(rekeyed: Rekeyed, pause: float = 0.05) -> Iterator[None]:
     ended = threading.Event()
 
     def write() -> None:
-        number = 1000
+        number = 10_000  # Above those of the set.
         while not ended.wait(pause):
             number += 1
             names = [rekeyed.key(number), rekeyed.key(number % 40)]
