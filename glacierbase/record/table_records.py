@@ -459,80 +459,111 @@ def observed(
         find: returns the shape that a table has now that another client may have renamed; None where it was dropped.
         created: returns the table that the statements have created under a name, where another client has renamed it.
     """
-    sources = origins(statements)
-    proofs = frozenset(map(proof, statements)) if proof else None
-    ids = TableIds(known.by_name, sources)
-    were = {table: ids.before(table, snapshot.shape) for table, snapshot in before.items()}
-    are = {table: ids.after(table, snapshot.shape) for table, snapshot in after.items()}
-    present = _ids(were) | _ids(are)
-    renames = [named.names for named in statements if named.parsed.operation == "rename_table"]
-    renamed, moved = {names[-1][1] for names in renames}, {names[0][1] for names in renames}
-    for new_name, former in sources.items():
-        moved_table = were.get(former or "")
-        if moved_table and new_name in renamed and new_name in are and _ends(moved_table, are[new_name], _ids(are)):
-            are[new_name] = are[new_name] or find(moved_table)  # Another client has renamed it again.
+    observation = _Observation(known, before, after, statements, proof, find, created)
     changes: dict[str, ObservedTable | TableRecord] = {}
     for name, table in names.items():
         if table is None:
             changes[name] = TableRecord(name, unread=_DEPENDS)
-            continue
-        recorded, was, now = known.by_name[table], were[table], are[table]
-        if unread := after[table].unread or before[table].unread:
+        elif unread := observation.why_unread(table):
             changes[name] = TableRecord(name, unread=unread)
-        elif _shows_less(recorded, was, now):
-            changes[name] = TableRecord(name, unread=_LESS)
         elif any(names[other] == table for other in changes):
-            changes[name] = TableRecord(name, now)  # The file has written another name of it before.
+            changes[name] = TableRecord(name, observation.are[table])  # The file has written another name of it before.
         else:
-            ended: list[RecordedChange] = []
-            if recorded and _ends(recorded, was, present):
-                ended.append(RecordedChange(find(recorded), ChangeOrigin.OUTSIDE))
-            elsewhere = displaced = None
-            if was and _ends(was, now, _ids(are)):
-                is_own = ends(was, statements)
-                renamed_table = None if is_own and (now or table not in moved) else find(was)
-                elsewhere = None if now else renamed_table
-                if elsewhere is None:
-                    ended += [RecordedChange(was, ChangeOrigin.OUTSIDE)] if differ(known.of(was), was) else []
-                    if renamed_table:
-                        about = statements_naming(table, statements)
-                        displaced = ObservedTable(name, table, (), was, was, renamed_table, False, table, about, proofs)
-                    else:
-                        ended.append(RecordedChange(None, ChangeOrigin.MIGRATION if is_own else ChangeOrigin.DURING))
-            shape = now or elsewhere
-            if shape is None and proof and (made := statements_on(table, statements)):
-                shape = created(table, frozenset(proof(statement.statement) for statement in made))
-            if shape is None:
-                changes[name] = TableRecord(name, steps=tuple(ended), whole=table)
-                continue
-            last, named = known.of(shape), statements_on(table if now else renamed_to(table, statements), statements)
-            # Another client may have renamed a table to this name, or this one to another name.
-            origin = _same_table(shape, were.values()) or (last if shape.uuid else was)
-            is_given = origin is None or origin.table == table or table in renamed
-            is_named = shape.table == table and (is_given or any(statement.may_be_all for statement in named))
-            # REPLACE keeps a table that another client has made; CREATE leaves its name to one if that drops the new table.
-            is_made_anew = proofs is not None and not attribution.is_created(shape, proofs)
-            kinds = ("replace_table", *(("create_table", "create_table_as") if is_made_anew else ()))
-            first = next((first.name for first in named[:1] if first.statement.parsed.operation in kinds), None)
-            source = sources.get(table) or first if origin is None and is_named else None
-            before_name = origin.table if origin and shape.table == table else table
-            own_name = source if source and _is_at(shape, source) else table if is_named else before_name
-            predecessor = was if origin is None and was and shape.format == DELTA.name else None
-            changes[name] = ObservedTable(
-                name,
-                table,
-                tuple(ended),
-                last,
-                origin,
-                shape,
-                is_named,
-                own_name,
-                named,
-                proofs,
-                predecessor,
-                displaced,
-            )
+            changes[name] = observation.of(name, table)
     return list(changes.values())
+
+
+class _Observation:
+    """The tables around the statements of a file, by qualified name.
+
+    Attributes:
+        are: after the statements; a table that another client has renamed again has the name that they gave it.
+    """
+
+    def __init__(
+        self, known: LastRecords, before: Snapshots, after: Snapshots, statements: Sequence[FileStatement],
+        proof: Callable[[FileStatement], str] | None, find: Callable[[Shape], Shape | None],
+        created: Callable[[str, frozenset[str]], Shape | None],
+    ) -> None:  # fmt: skip
+        """Args: as for `observed`."""
+        self._known, self._before, self._after, self._statements = known, before, after, statements
+        self._proof, self._find, self._created = proof, find, created
+        self._proofs = frozenset(map(proof, statements)) if proof else None
+        self._sources = origins(statements)
+        ids = TableIds(known.by_name, self._sources)
+        self._were = {table: ids.before(table, snapshot.shape) for table, snapshot in before.items()}
+        self.are = {table: ids.after(table, snapshot.shape) for table, snapshot in after.items()}
+        self._present = _ids(self._were) | _ids(self.are)
+        renames = [named.names for named in statements if named.parsed.operation == "rename_table"]
+        self._renamed, self._moved = {names[-1][1] for names in renames}, {names[0][1] for names in renames}
+        for table, source in self._sources.items():
+            was = self._were.get(source or "")
+            if was and table in self._renamed and table in self.are and _ends(was, self.are[table], _ids(self.are)):
+                self.are[table] = self.are[table] or find(was)
+
+    def why_unread(self, table: str) -> str | None:
+        """Return why nothing can be attributed of a table; None where it was read."""
+        if unread := self._after[table].unread or self._before[table].unread:
+            return unread
+        shows_less = _shows_less(self._known.by_name[table], self._were[table], self.are[table])
+        return _LESS if shows_less else None
+
+    def of(self, name: str, table: str) -> ObservedTable | TableRecord:
+        """Return what the snapshots show of a table, by its name as the history records it and its qualified name."""
+        was, now, statements = self._were[table], self.are[table], self._statements
+        ended, elsewhere, displaced = self._former(name, table)
+        shape = now or elsewhere
+        if shape is None and self._proof and (made := statements_on(table, statements)):
+            shape = self._created(table, frozenset(self._proof(statement.statement) for statement in made))
+        if shape is None:
+            return TableRecord(name, steps=ended, whole=table)
+        last, named = self._known.of(shape), statements_on(table if now else renamed_to(table, statements), statements)
+        # Another client may have renamed a table to this name, or this one to another name.
+        origin = _same_table(shape, self._were.values()) or (last if shape.uuid else was)
+        is_given = origin is None or origin.table == table or table in self._renamed
+        is_named = shape.table == table and (is_given or any(statement.may_be_all for statement in named))
+        if is_named:
+            own_name = self._made_as(table, shape, named) if origin is None else table
+        else:
+            own_name = origin.table if origin and shape.table == table else table
+        predecessor = was if origin is None and was and shape.format == DELTA.name else None
+        return ObservedTable(
+            name, table, ended, last, origin, shape, is_named, own_name, named, self._proofs, predecessor, displaced
+        )
+
+    def _former(self, name: str, table: str) -> tuple[tuple[RecordedChange, ...], Shape | None, ObservedTable | None]:
+        """Return what became of the tables that had a name.
+
+        These are the changes that ended them; the table itself, if another client has renamed it and no other one has the name;
+        and what the snapshots show of it, if another one has the name.
+        """
+        recorded, was, now = self._known.by_name[table], self._were[table], self.are[table]
+        ended: list[RecordedChange] = []
+        if recorded and _ends(recorded, was, self._present):
+            ended.append(RecordedChange(self._find(recorded), ChangeOrigin.OUTSIDE))
+        if not was or not _ends(was, now, _ids(self.are)):
+            return tuple(ended), None, None
+        is_own = ends(was, self._statements)
+        renamed = None if is_own and (now or table not in self._moved) else self._find(was)
+        if renamed and not now:
+            return tuple(ended), renamed, None
+        if differ(self._known.of(was), was):
+            ended.append(RecordedChange(was, ChangeOrigin.OUTSIDE))
+        if renamed:
+            about = statements_naming(table, self._statements)
+            displaced = ObservedTable(name, table, (), was, was, renamed, False, table, about, self._proofs)
+            return tuple(ended), None, displaced
+        return (*ended, RecordedChange(None, ChangeOrigin.MIGRATION if is_own else ChangeOrigin.DURING)), None, None
+
+    def _made_as(self, table: str, shape: Shape, statements: Sequence[TableStatement]) -> str:
+        """Return the name under which a new table was made, if another client may have made it; else the one that it has."""
+        # REPLACE keeps a table that another client has made; CREATE leaves its name to one if that drops the new table.
+        kinds = ["replace_table"]
+        if self._proofs is not None and not attribution.is_created(shape, self._proofs):
+            kinds += ["create_table", "create_table_as"]
+        first = next((first.name for first in statements[:1] if first.statement.parsed.operation in kinds), None)
+        source = self._sources.get(table) or first
+        return source if source and _is_at(shape, source) else table
 
 
 def _is_at(shape: Shape, table: str) -> bool:
