@@ -7,6 +7,7 @@ import os
 import re
 import shutil
 import signal
+import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator
 from contextlib import suppress
@@ -70,6 +71,13 @@ def own_secrets(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     monkeypatch.setattr(secrets, "_projects", WeakSet())
     with Secrets().in_use():
         yield
+
+
+@pytest.fixture(autouse=True)
+def own_login() -> None:
+    """No default session of boto3 before each test: that of another test has its login."""
+    if boto3 := sys.modules.get("boto3"):
+        boto3.DEFAULT_SESSION = None  # type: ignore[attr-defined]
 
 
 @pytest.fixture

@@ -201,7 +201,7 @@ def test_the_journal_names_each_object_on_request(rekeyed: Rekeyed) -> None:
 
 
 def test_a_data_set_gets_new_keys_with_a_journal_in_dynamodb(
-    rekeyed: Rekeyed, dynamodb: str, monkeypatch: pytest.MonkeyPatch
+    rekeyed: Rekeyed, loopback: MotoStore, dynamodb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """From the plan to the clean-up, without a file beside the project; a clean-up that stopped goes on."""
     monkeypatch.setenv("AWS_ENDPOINT_URL_DYNAMODB", dynamodb)
@@ -209,19 +209,20 @@ def test_a_data_set_gets_new_keys_with_a_journal_in_dynamodb(
     place = f"dynamodb:{rekeyed.name}"
     make_journal(boto3.client("dynamodb"), rekeyed.name)
     rekeyed.write_once()
+    backfill = rekeyed.file("backfill")
     for path in rekeyed.files.glob("*.sql"):
-        more = f"tasks => 2, journal => '{place}'" + (", journal_rows => 'objects'" if "2_of_5" in path.name else "")
+        more = f"tasks => 2, journal => '{place}'" + (", journal_rows => 'objects'" if path == backfill else "")
         path.write_text(path.read_text().replace("tasks => 2", more))
     before = rekeyed.old()
     assert f"`glacierbase rekey approve {shlex.quote(rekeyed.address)} --journal {place} " in rekeyed.waiting()
     shown = rekeyed.project.rekey_approve(rekeyed.address, journal=place)
     rekeyed.project.rekey_approve(rekeyed.address, journal=place, manifest=shown.manifest)
-    deletes = rekeyed.store.requests
-    rekeyed.store.fault = lambda kind, _: 403 if kind == "DELETE" and deletes["DELETE"] > 11 else None
+    deletes = loopback.requests
+    loopback.fault = lambda kind, _: 403 if kind == "DELETE" and deletes["DELETE"] > 11 else None
     with pytest.raises(MigrationFailed, match="AccessDenied"):
         rekeyed.migrate()
     assert len(rekeyed.old()) == 40 - 11
-    rekeyed.store.fault = lambda *_: None
+    loopback.fault = lambda *_: None
     rekeyed.migrate()
     assert rekeyed.old() == {}
     assert rekeyed.new() == rekeyed.mapped(before)

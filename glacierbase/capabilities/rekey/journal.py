@@ -158,7 +158,7 @@ class DynamoJournal:
         self._address, self._name = address, table
         try:
             config = Config(retries={"total_max_attempts": 1}, max_pool_connections=_WRITERS)
-            client = boto3.client("dynamodb", config=config)
+            client = boto3.Session().client("dynamodb", config=config)  # The default one keeps an earlier login.
             # The states, which are replaced, are few: their key keeps one shard, and each name its place.
             self._table = ShardedTable(client, table, f"{table}-shards", suffix="calculated")
         except self._failures as error:
