@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from glacierbase.capabilities.tables.drift_files import DriftFileResult
 from glacierbase.errors import ConfigurationError, GlacierbaseError, StatementRefused
 from glacierbase.project.commands import COMMANDS
 from glacierbase.project.each import folder_check
@@ -152,14 +153,20 @@ class Story:
 
     def _adopt(self, project: Project) -> None:
         """Act as another client, and keep the changes by a migration."""
+        if result := self._written_for_drift(project, project.drift_adopt):
+            self._settled(result.version, result.path, result.tables)
+
+    def _written_for_drift(
+        self, project: Project, write: Callable[..., tuple[DriftFileResult, ...]]
+    ) -> DriftFileResult | None:
+        """Act as another client, and write migrations for the changes; None where none was written."""
         self._disturb(project)
         try:
-            [result] = project.drift_adopt(reason="to keep", author="Test Team")
+            [result] = write(reason="on purpose", author="Test Team")
         except GlacierbaseError as error:
-            self.log.append(f"  not adopted: {error}".splitlines()[0])
-            return
-        if result.path:
-            self._settled(result.version, result.path, result.tables)
+            self.log.append(f"  not settled: {error}".splitlines()[0])
+            return None
+        return result if result.path else None
 
     def _settled(self, version: str, path: str, tables: Sequence[str]) -> None:
         """A file was written and recorded as applied, with what another client had done to tables."""
@@ -176,18 +183,11 @@ class Story:
 
     def _undo_drift(self, project: Project) -> None:
         """Act as another client, and undo the changes by a migration, after one that makes them."""
-        self._disturb(project)
-        try:
-            [result] = project.drift_revert(reason="not wanted", author="Test Team")
-        except GlacierbaseError as error:
-            self.log.append(f"  not undone: {error}".splitlines()[0])
-            return
-        if result.path:
+        if result := self._written_for_drift(project, project.drift_revert):
             recorded = Path(result.recorded).name.partition("_")[0]
             self._settled(recorded, result.recorded, result.tables)
             self._take(result.version, result.sql)
             self._run(project)
-            self.witness.note()
 
     def _undo_file(self, project: Project) -> None:
         """Write the inverse of a file, and run it."""
@@ -208,7 +208,6 @@ class Story:
         [path] = map(Path, result.files)
         self._take(f"{self._number + 1:04}", path.read_text())
         self._run(project)
-        self.witness.note()
 
     def _take(self, version: str, text: str) -> None:
         """Take a file that a command has written."""
@@ -251,11 +250,11 @@ class Story:
         for _ in range(self.chance.choice((1, 1, 2))):
             self._write()
         self._run(project)
-        self.witness.note()
 
     def _run(self, project: Project) -> None:
         self._migrated(project)
         self._end()
+        self.witness.note()
 
     def _end(self) -> None:
         """The file that runs has ended."""

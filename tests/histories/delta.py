@@ -198,5 +198,4 @@ class DeltaStory(Story):
         self._files[version] = File(statements, [{name} for name in names])
         self.stage.project.file(f"{version}_read.sql", self._files[version].sql)
         self._run(project)
-        self.witness.note()
         super()._ask(project)

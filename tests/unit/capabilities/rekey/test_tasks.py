@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
@@ -195,34 +195,35 @@ def test_only_an_object_that_the_manifest_names_is_deleted(store: MotoStore, s3:
     assert dict(tasks.delete_objects(rows[:1])) == {"a": "deleted"}
 
 
-def test_an_object_that_is_replaced_in_the_last_moment_stays(store: MotoStore, s3: Any) -> None:
-    """The server checks the condition of the delete itself."""
+def outcome_beside(store: MotoStore, s3: Any, act: Callable[[str], object]) -> str:
+    """Delete the object `a`, which has a twin; return the outcome.
+
+    Args:
+        act: called with its key when the server sees the request, before it answers.
+    """
     for name in ("a", "new/a"):
         s3.put_object(Bucket=store.bucket, Key=name, Body=b"x")
     [etag, new_etag] = [row[2] for row in listed(store)]
 
-    def replace(kind: str, key: str) -> None:
+    def sees(kind: str, key: str) -> None:
         if kind == "DELETE":
             store.sees = lambda *_: None
-            s3.put_object(Bucket=store.bucket, Key=key, Body=b"newer")
+            act(key)
 
-    store.sees = replace
-    [(_, outcome)] = tasks.delete_objects([(store.bucket, "a", etag, "new/a", new_etag)])
+    store.sees = sees
+    [(key, outcome)] = tasks.delete_objects([(store.bucket, "a", etag, "new/a", new_etag)])
+    assert key == "a"
+    return str(outcome)
+
+
+def test_an_object_that_is_replaced_in_the_last_moment_stays(store: MotoStore, s3: Any) -> None:
+    """The server checks the condition of the delete itself."""
+    outcome = outcome_beside(store, s3, lambda key: s3.put_object(Bucket=store.bucket, Key=key, Body=b"newer"))
     assert "PreconditionFailed" in outcome
     assert store.contents("a") == {"a": b"newer"}
 
 
 def test_an_object_that_others_delete_at_the_same_time_is_deleted(store: MotoStore, s3: Any) -> None:
     """Such as the tasks of a killed run, which an engine on other machines goes on with."""
-    for name in ("a", "new/a"):
-        s3.put_object(Bucket=store.bucket, Key=name, Body=b"x")
-    [etag, new_etag] = [row[2] for row in listed(store)]
-
-    def delete(kind: str, key: str) -> None:
-        if kind == "DELETE":
-            store.sees = lambda *_: None
-            s3.delete_object(Bucket=store.bucket, Key=key)
-
-    store.sees = delete
-    assert list(tasks.delete_objects([(store.bucket, "a", etag, "new/a", new_etag)])) == [("a", "deleted")]
+    assert outcome_beside(store, s3, lambda key: s3.delete_object(Bucket=store.bucket, Key=key)) == "deleted"
     assert store.requests["DELETE"] == 2
